@@ -1,0 +1,3 @@
+//! The program `leaps`.
+
+fn main() {}

@@ -1,0 +1,188 @@
+//! Draw random choices from an addressed stream.
+//!
+//! Kernels ask for *choices* ([`Draw`]) rather than for numbers. A [`Stream`] answers them with
+//! Philox words; a test can answer them with every possibility in turn and so obtain a kernel's
+//! exact transition matrix from the very code that runs.
+
+use super::philox::{Key, philox4x32};
+
+/// What a stream's numbers are for: streams of different purposes never share an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Purpose {
+    /// Initial states.
+    Initial = 1,
+    /// Moves of walkers or chains.
+    Move = 2,
+    /// Resampling.
+    Resample = 3,
+    /// Quenched disorder (spin-glass couplings).
+    Disorder = 4,
+    /// Reference states of statistics (for example DISCS' x0).
+    Statistic = 5,
+    /// Exchanges between replicas.
+    Exchange = 6,
+}
+
+/// A source of random choices.
+pub trait Draw {
+    /// A uniform choice among `0..n`; `n` is at least 1.
+    fn below(&mut self, n: usize) -> usize;
+
+    /// True with probability `p`; values outside [0, 1] count as the nearer bound.
+    fn chance(&mut self, p: f64) -> bool;
+
+    /// Index `i` with probability `weights[i] / sum(weights)`; the weights are finite, not
+    /// negative, and not all zero.
+    fn pick(&mut self, weights: &[f64]) -> usize;
+}
+
+/// A stream of random numbers at the address (seed, purpose, walker, step).
+///
+/// Cheap to make: open a new one for every step of every walker.
+#[derive(Clone, Debug)]
+pub struct Stream {
+    key: Key,
+    counter: [u32; 4],
+    words: [u32; 4],
+    used: usize,
+}
+
+/// Largest step that an address can hold.
+const MAX_STEP: u64 = 1 << 56;
+
+/// The counter of block 0 at (purpose, walker, step).
+#[inline(always)]
+pub(crate) fn address(purpose: Purpose, walker: u32, step: u64) -> [u32; 4] {
+    debug_assert!(step < MAX_STEP);
+    [0, step as u32, walker, (((step >> 32) as u32) << 8) | purpose as u32]
+}
+
+/// The key of a seed.
+#[inline(always)]
+pub(crate) fn key(seed: u64) -> Key {
+    [seed as u32, (seed >> 32) as u32]
+}
+
+impl Stream {
+    /// The stream at (seed, purpose, walker, step); `step` below 2^56.
+    pub fn new(seed: u64, purpose: Purpose, walker: u32, step: u64) -> Self {
+        Stream { key: key(seed), counter: address(purpose, walker, step), words: [0; 4], used: 4 }
+    }
+
+    /// The next 32 random bits.
+    #[inline]
+    pub fn word(&mut self) -> u32 {
+        if self.used == 4 {
+            self.words = philox4x32(self.counter, self.key);
+            self.counter[0] = self.counter[0].wrapping_add(1);
+            self.used = 0;
+        }
+        let word = self.words[self.used];
+        self.used += 1;
+        word
+    }
+
+    /// A number in [0, 1), a multiple of 2^-53.
+    #[inline]
+    pub fn uniform(&mut self) -> f64 {
+        let bits = (u64::from(self.word()) << 32) | u64::from(self.word());
+        (bits >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+    }
+
+    /// A standard normal number (Box-Muller).
+    pub fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.uniform()).cos()
+    }
+}
+
+impl Draw for Stream {
+    #[inline]
+    fn below(&mut self, n: usize) -> usize {
+        debug_assert!(n >= 1 && n <= u32::MAX as usize);
+        // Lemire's method: the rejected sliver makes the choice exactly uniform.
+        let n = n as u32;
+        let mut product = u64::from(self.word()) * u64::from(n);
+        if (product as u32) < n {
+            let threshold = n.wrapping_neg() % n;
+            while (product as u32) < threshold {
+                product = u64::from(self.word()) * u64::from(n);
+            }
+        }
+        (product >> 32) as usize
+    }
+
+    #[inline]
+    fn chance(&mut self, p: f64) -> bool {
+        self.uniform() < p
+    }
+
+    fn pick(&mut self, weights: &[f64]) -> usize {
+        let total: f64 = weights.iter().sum();
+        let mut left = self.uniform() * total;
+        let mut last = 0;
+        for (i, &weight) in weights.iter().enumerate() {
+            if weight > 0.0 {
+                if left < weight {
+                    return i;
+                }
+                left -= weight;
+                last = i;
+            }
+        }
+        last // rounding can leave a sliver past the end
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_do_not_collide() {
+        let mut seen = std::collections::HashSet::new();
+        for purpose in [Purpose::Initial, Purpose::Move, Purpose::Resample] {
+            for walker in [0, 1, u32::MAX] {
+                for step in [0, 1, 1 << 32, (1 << 56) - 1] {
+                    assert!(seen.insert(address(purpose, walker, step)));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn choices_have_the_stated_frequencies() {
+        let mut stream = Stream::new(7, Purpose::Move, 0, 0);
+        let n = 120_000;
+        let (mut below, mut pick, mut chance) = ([0; 3], [0; 4], 0);
+        for _ in 0..n {
+            below[stream.below(3)] += 1;
+            pick[stream.pick(&[1.0, 0.0, 3.0, 2.0])] += 1;
+            chance += usize::from(stream.chance(0.25));
+        }
+        // |z| < 5 detects a probability off by 0.7 %.
+        let z = |count: usize, p: f64| {
+            (count as f64 - n as f64 * p) / (n as f64 * p * (1.0 - p)).sqrt()
+        };
+        assert!(below.iter().all(|&c| z(c, 1.0 / 3.0).abs() < 5.0));
+        assert_eq!(pick[1], 0);
+        assert!(z(pick[0], 1.0 / 6.0).abs() < 5.0 && z(pick[2], 0.5).abs() < 5.0);
+        assert!(z(chance, 0.25).abs() < 5.0);
+    }
+
+    #[test]
+    fn normal_numbers_have_unit_variance() {
+        let mut stream = Stream::new(7, Purpose::Disorder, 0, 0);
+        let n = 100_000;
+        let (mut sum, mut square) = (0.0, 0.0);
+        for _ in 0..n {
+            let x = stream.normal();
+            sum += x;
+            square += x * x;
+        }
+        let n = n as f64;
+        assert!((sum / n.sqrt()).abs() < 5.0);
+        assert!(((square - n) / (2.0 * n).sqrt()).abs() < 5.0);
+    }
+}

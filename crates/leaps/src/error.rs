@@ -1,0 +1,110 @@
+//! Say what went wrong in fields, not in strings, so that a caller can act on it.
+
+use std::path::PathBuf;
+
+/// The result of everything in this library that can fail.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What can go wrong.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A parameter violates a condition.
+    #[error("{key} = {value}: must be {condition}; {advice}")]
+    Invalid {
+        /// The parameter's name as the user knows it.
+        key: String,
+        /// The offending value.
+        value: String,
+        /// The condition it violates, completing "must be ...".
+        condition: String,
+        /// The way out.
+        advice: String,
+    },
+    /// A method does not apply to a target.
+    #[error("{method} does not apply: {reason}")]
+    NotApplicable {
+        /// The method that was asked for.
+        method: String,
+        /// Why it does not apply, and what would.
+        reason: String,
+    },
+    /// A number stopped being finite.
+    #[error("{what} is {value} (seed {seed}, walker {walker}, step {step}); the state was {state}")]
+    NonFinite {
+        /// The quantity, for example "energy term 0".
+        what: String,
+        /// Its value.
+        value: f64,
+        /// Seed of the run.
+        seed: u64,
+        /// Walker or chain in which it was seen.
+        walker: usize,
+        /// Step at which it was seen.
+        step: u64,
+        /// The state, shortened.
+        state: String,
+    },
+    /// All weights of an ensemble are zero, or one of them is not a number.
+    #[error("log-weights: {0}")]
+    Weights(String),
+    /// A file cannot be parsed.
+    #[error("{path}:{line}:{column}: {reason}", path = path.display())]
+    Parse {
+        /// The file.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// Column, from 1.
+        column: usize,
+        /// What is wrong and what was expected.
+        reason: String,
+    },
+    /// A file cannot be read or written.
+    #[error("{path}: {source}", path = path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The operating system's word.
+        source: std::io::Error,
+    },
+    /// The caller asked for a stop (Ctrl-C).
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl Error {
+    /// An [`Error::Invalid`] from anything that prints.
+    pub fn invalid(
+        key: impl Into<String>,
+        value: impl std::fmt::Display,
+        condition: impl Into<String>,
+        advice: impl Into<String>,
+    ) -> Self {
+        Error::Invalid {
+            key: key.into(),
+            value: value.to_string(),
+            condition: condition.into(),
+            advice: advice.into(),
+        }
+    }
+
+    /// An [`Error::NotApplicable`].
+    pub fn not_applicable(method: impl Into<String>, reason: impl Into<String>) -> Self {
+        Error::NotApplicable { method: method.into(), reason: reason.into() }
+    }
+
+    /// Whether the run could go on with other settings: a bad parameter is the user's to mend, a
+    /// number that is not finite is not.
+    pub fn is_recoverable(&self) -> bool {
+        !matches!(self, Error::NonFinite { .. } | Error::Weights(_))
+    }
+}
+
+/// Refuse a parameter that is not finite.
+pub fn finite(key: &str, value: f64) -> Result<f64> {
+    if value.is_finite() {
+        Ok(value)
+    } else {
+        Err(Error::invalid(key, value, "finite", "give an ordinary number"))
+    }
+}

@@ -1,0 +1,1 @@
+//! Compute exact answers, for everything else to be checked against.

@@ -1,0 +1,28 @@
+//! Sample discrete distributions that are known up to a constant, and say how sure the answers are.
+//!
+//! A *target* has `d` sites with `q` tokens each and an energy made of a few terms,
+//! `U_t(x) = sum_k lambda_k(t) E_k(x)`. A *path* moves the weights `lambda_k` of the terms from 0,
+//! where every state is equally likely, to the values of the distribution that is wanted.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`target`] | what to sample: Ising, Potts, spin glasses, Boltzmann machines, any energy of yours |
+//! | [`path`] | how the weights of the energy terms grow from 0 to their final values |
+//! | [`exact`] | ground truth by enumeration, transfer matrix or Kaufman's formula |
+//! | [`mcmc`] | Markov chain kernels, each leaving the target invariant |
+//! | [`sampler`] | annealed importance sampling and sequential Monte Carlo as one driver |
+//! | [`observe`] | observables and their errors, for weighted samples and for chains |
+//! | [`device`] | random numbers, threads and SIMD lanes |
+//! | [`run`] | results and samples as files |
+
+pub mod device;
+mod error;
+pub mod exact;
+pub mod mcmc;
+pub mod observe;
+pub mod path;
+pub mod run;
+pub mod sampler;
+pub mod target;
+
+pub use error::{Error, Result, finite};

@@ -1,0 +1,1 @@
+//! Write results and samples as files.

@@ -1,0 +1,212 @@
+//! Read a pairwise model from a text file of edges and fields.
+//!
+//! One item a line, `#` starts a comment, sites are numbered from 0:
+//! ```text
+//! interaction potts   # or ising (the default)
+//! states 3            # tokens per site (ising: 2)
+//! sites 4             # optional: default is the largest site named, plus 1
+//! 0 1 1.0             # coupling J between sites 0 and 1
+//! 1 2 -0.5
+//! 3 0.25              # field h at site 3
+//! ```
+//! The energy is `-sum J s_i s_j + sum h_i s_i` for Ising and `-sum J [x_i = x_j] + sum h_i [x_i = 0]`
+//! for Potts.
+
+use std::path::Path;
+use std::str::FromStr;
+
+use super::{Interaction, Pairwise};
+use crate::{Error, Result};
+
+/// Most sites a file may name: bounds the memory a hostile file can ask for.
+const MAX_SITES: usize = 1 << 26;
+
+/// Read a model from `path`; see the format above.
+pub fn read_edges(path: &Path) -> Result<Pairwise> {
+    let bytes = std::fs::read(path).map_err(|source| Error::Io { path: path.into(), source })?;
+    parse_edges(&bytes, path)
+}
+
+/// Parse the bytes of a file of edges; `path` is for messages.
+pub(crate) fn parse_edges(bytes: &[u8], path: &Path) -> Result<Pairwise> {
+    let fail = |line: usize, column: usize, reason: String| Error::Parse {
+        path: path.into(),
+        line,
+        column,
+        reason,
+    };
+    let text = std::str::from_utf8(bytes).map_err(|e| {
+        let before = &bytes[..e.valid_up_to()];
+        let line = before.iter().filter(|&&b| b == b'\n').count() + 1;
+        let column = before.iter().rev().take_while(|&&b| b != b'\n').count() + 1;
+        fail(line, column, "not UTF-8 text; is this a file of edges?".into())
+    })?;
+    let mut interaction = Interaction::Ising;
+    let mut tokens = None;
+    let mut declared = None;
+    let mut edges: Vec<(u32, u32, f64)> = Vec::new();
+    let mut fields: Vec<(u32, f64)> = Vec::new();
+    let mut sites = 0;
+    for (number, line) in text.lines().enumerate() {
+        let number = number + 1;
+        let content = line.split('#').next().unwrap_or("");
+        let words: Vec<(usize, &str)> = content
+            .split_whitespace()
+            .map(|word| (word.as_ptr() as usize - line.as_ptr() as usize + 1, word))
+            .collect();
+        match words[..] {
+            [] => {}
+            [(_, "interaction"), (column, word)] => {
+                interaction = match word {
+                    "ising" => Interaction::Ising,
+                    "potts" => Interaction::Potts,
+                    _ => {
+                        return Err(fail(
+                            number,
+                            column,
+                            format!("interaction is '{word}', expected 'ising' or 'potts'"),
+                        ));
+                    }
+                };
+            }
+            [(_, "states"), word] => tokens = Some(number_at::<usize>(word, number, &fail)?),
+            [(_, "sites"), word] => declared = Some(number_at::<usize>(word, number, &fail)?),
+            [i, h] => {
+                let i = site_at(i, number, &fail)?;
+                fields.push((i, finite_at(h, number, &fail)?));
+                sites = sites.max(i as usize + 1);
+            }
+            [i, j, coupling] => {
+                let column = i.0;
+                let (i, j) = (site_at(i, number, &fail)?, site_at(j, number, &fail)?);
+                if i == j {
+                    return Err(fail(number, column, format!("edge from site {i} to itself")));
+                }
+                edges.push((i, j, finite_at(coupling, number, &fail)?));
+                sites = sites.max(i.max(j) as usize + 1);
+            }
+            [(column, _), ..] => {
+                return Err(fail(
+                    number,
+                    column,
+                    format!(
+                        "{} words, expected 'i j J', 'i h' or a keyword and a value",
+                        words.len()
+                    ),
+                ));
+            }
+        }
+    }
+    if let Some(declared) = declared {
+        if declared < sites || declared > MAX_SITES {
+            return Err(fail(
+                1,
+                1,
+                format!("'sites {declared}' but the edges name site {}", sites.max(1) - 1),
+            ));
+        }
+        sites = declared;
+    }
+    if sites == 0 {
+        return Err(fail(1, 1, "no edge and no field".into()));
+    }
+    let tokens = tokens.unwrap_or(2);
+    let model = Pairwise::from_edges(interaction, sites, tokens, &edges)
+        .map_err(|error| fail(1, 1, error.to_string()))?;
+    if fields.is_empty() {
+        return Ok(model);
+    }
+    let mut full = vec![0.0; sites];
+    for (site, field) in fields {
+        full[site as usize] += field;
+    }
+    model.with_fields(&full).map_err(|error| fail(1, 1, error.to_string()))
+}
+
+fn number_at<T: FromStr>(
+    (column, word): (usize, &str),
+    line: usize,
+    fail: &impl Fn(usize, usize, String) -> Error,
+) -> Result<T> {
+    word.parse().map_err(|_| fail(line, column, format!("'{word}' is not a number of this kind")))
+}
+
+fn finite_at(
+    word: (usize, &str),
+    line: usize,
+    fail: &impl Fn(usize, usize, String) -> Error,
+) -> Result<f64> {
+    let value: f64 = number_at(word, line, fail)?;
+    if value.is_finite() {
+        Ok(value)
+    } else {
+        Err(fail(line, word.0, format!("'{}' is not finite", word.1)))
+    }
+}
+
+fn site_at(
+    word: (usize, &str),
+    line: usize,
+    fail: &impl Fn(usize, usize, String) -> Error,
+) -> Result<u32> {
+    let site: usize = number_at(word, line, fail)?;
+    if site < MAX_SITES {
+        Ok(site as u32)
+    } else {
+        Err(fail(line, word.0, format!("site {site} is not below {MAX_SITES}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Target;
+    use super::*;
+    use proptest::prelude::*;
+
+    fn parse(text: &str) -> Result<Pairwise> {
+        parse_edges(text.as_bytes(), Path::new("model.txt"))
+    }
+
+    #[test]
+    fn reads_edges_and_fields() {
+        let model = parse("# ring\n0 1 1.0\n1 2 -0.5 # weak\n2 0 2\n\n1 0.25\n").unwrap();
+        assert_eq!((model.sites(), model.tokens(), model.terms()), (3, 2, 2));
+        assert_eq!(model.energy(0, &[1, 1, 1]), -2.5);
+        assert_eq!(model.energy(1, &[1, 0, 1]), -0.25);
+        let potts = parse("interaction potts\nstates 3\nsites 9\n0 1 1\n").unwrap();
+        assert_eq!((potts.sites(), potts.tokens()), (9, 3));
+    }
+
+    #[test]
+    fn errors_name_line_and_column() {
+        for (text, line, column) in [
+            ("0 1 x", 1, 5),
+            ("0 1 1\n  0 -3 1", 2, 5),
+            ("0 0 1", 1, 1),
+            ("0 1 nan", 1, 5),
+            ("0 1 2 3", 1, 1),
+            ("interaction clock", 1, 13),
+            ("99999999999 0 1", 1, 1),
+            ("", 1, 1),
+        ] {
+            match parse(text) {
+                Err(Error::Parse { line: l, column: c, .. }) => {
+                    assert_eq!((l, c), (line, column), "{text}")
+                }
+                other => panic!("{text}: {other:?}"),
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = parse_edges(&bytes, Path::new("x"));
+        }
+
+        #[test]
+        fn never_panics_on_almost_valid_text(text in "([0-9a-z .#-]{0,12}\n){0,8}") {
+            let _ = parse(&text);
+        }
+    }
+}

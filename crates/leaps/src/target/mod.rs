@@ -1,0 +1,162 @@
+//! Say what to sample.
+//!
+//! A state is a slice of `sites` tokens in `0..tokens`. Implement [`Target`] for any energy; the
+//! pairwise models of physics are all one type, [`Pairwise`], with constructors in the modules
+//! named after them.
+
+mod boltzmann;
+mod colouring;
+mod edges;
+mod glass;
+mod lattice;
+mod pairwise;
+
+pub use colouring::Colouring;
+pub use edges::read_edges;
+pub use glass::Disorder;
+pub use lattice::{Boundary, Lattice};
+pub use pairwise::{Interaction, Pairwise, Term};
+
+/// A distribution over `sites` tokens, known up to a constant through its energy terms:
+/// `rho(x) ~ exp(-sum_k lambda_k E_k(x))`.
+///
+/// Only [`sites`](Target::sites), [`tokens`](Target::tokens) and [`energy`](Target::energy) must be
+/// written; the other methods have defaults that are right for any energy, and can be replaced by
+/// faster ones. States lent as `&mut` are for trial moves and are given back as they were.
+///
+/// # Example
+/// A one-dimensional chain in which equal neighbours three apart attract:
+/// ```
+/// use leaps::target::Target;
+///
+/// struct Chain(usize);
+///
+/// impl Target for Chain {
+///     fn sites(&self) -> usize { self.0 }
+///     fn tokens(&self) -> usize { 3 }
+///     fn energy(&self, _term: usize, x: &[u8]) -> f64 {
+///         -(x.windows(4).filter(|w| w[0] == w[3]).count() as f64)
+///     }
+/// }
+///
+/// let chain = Chain(6);
+/// assert_eq!(chain.energy(0, &[1, 0, 2, 1, 0, 1]), -2.0);
+/// assert_eq!(chain.change(&[0.5], &mut [1, 0, 2, 1, 0, 1], 0, 2), 0.5);
+/// ```
+pub trait Target: Send + Sync {
+    /// Number of sites, `d`.
+    fn sites(&self) -> usize;
+
+    /// Number of tokens per site, `q`, from 2 to 255.
+    fn tokens(&self) -> usize;
+
+    /// Number of energy terms.
+    fn terms(&self) -> usize {
+        1
+    }
+
+    /// A word for term `term`, used as a name in outputs and configurations.
+    fn term_name(&self, term: usize) -> String {
+        format!("energy{term}")
+    }
+
+    /// The energy term `E_term(x)`.
+    fn energy(&self, term: usize, x: &[u8]) -> f64;
+
+    /// The change of `sum_k lambda_k E_k` when `site` becomes `token`.
+    fn change(&self, lambda: &[f64], x: &mut [u8], site: usize, token: u8) -> f64 {
+        let old = x[site];
+        let before = potential(self, lambda, x);
+        x[site] = token;
+        let after = potential(self, lambda, x);
+        x[site] = old;
+        after - before
+    }
+
+    /// All neighbours' changes at once: `out[site * tokens + token]`, 0 at the token in place.
+    fn changes(&self, lambda: &[f64], x: &mut [u8], out: &mut [f64]) {
+        let q = self.tokens();
+        let before = potential(self, lambda, x);
+        for site in 0..self.sites() {
+            let old = x[site];
+            for token in 0..q {
+                out[site * q + token] = if token as u8 == old {
+                    0.0
+                } else {
+                    x[site] = token as u8;
+                    potential(self, lambda, x) - before
+                };
+            }
+            x[site] = old;
+        }
+    }
+
+    /// The lattice the sites live on, if any: needed for correlation functions.
+    fn lattice(&self) -> Option<&Lattice> {
+        None
+    }
+
+    /// This target as a pairwise model, if it is one: opens the fast and the cluster kernels.
+    fn pairwise(&self) -> Option<&Pairwise> {
+        None
+    }
+}
+
+/// The potential `sum_k lambda_k E_k(x)`. Terms of weight 0 are not evaluated.
+pub fn potential<T: Target + ?Sized>(target: &T, lambda: &[f64], x: &[u8]) -> f64 {
+    let mut sum = 0.0;
+    for (term, &weight) in lambda.iter().enumerate() {
+        if weight != 0.0 {
+            sum += weight * target.energy(term, x);
+        }
+    }
+    sum
+}
+
+/// A target at fixed weights of its terms: one distribution of a path.
+#[derive(Clone, Copy)]
+pub struct Model<'a> {
+    /// The target.
+    pub target: &'a dyn Target,
+    /// The weight of each energy term; `lambda.len() == target.terms()`.
+    pub lambda: &'a [f64],
+}
+
+impl<'a> Model<'a> {
+    /// The distribution proportional to `exp(-sum_k lambda_k E_k)`.
+    pub fn new(target: &'a dyn Target, lambda: &'a [f64]) -> Self {
+        assert_eq!(lambda.len(), target.terms(), "one weight per energy term");
+        Model { target, lambda }
+    }
+
+    /// Number of sites.
+    pub fn sites(&self) -> usize {
+        self.target.sites()
+    }
+
+    /// Number of tokens per site.
+    pub fn tokens(&self) -> usize {
+        self.target.tokens()
+    }
+
+    /// The potential `U(x)`, so that `rho(x) ~ exp(-U(x))`.
+    pub fn potential(&self, x: &[u8]) -> f64 {
+        potential(self.target, self.lambda, x)
+    }
+
+    /// The change of `U` when `site` becomes `token`.
+    pub fn change(&self, x: &mut [u8], site: usize, token: u8) -> f64 {
+        self.target.change(self.lambda, x, site, token)
+    }
+
+    /// All neighbours' changes of `U`: `out[site * tokens + token]`.
+    pub fn changes(&self, x: &mut [u8], out: &mut [f64]) {
+        self.target.changes(self.lambda, x, out)
+    }
+}
+
+/// A state with `tokens` tokens, shortened for messages.
+pub fn show_state(x: &[u8]) -> String {
+    let shown: Vec<String> = x.iter().take(64).map(u8::to_string).collect();
+    format!("[{}{}]", shown.join(","), if x.len() > 64 { ",..." } else { "" })
+}

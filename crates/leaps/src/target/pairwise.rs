@@ -1,0 +1,357 @@
+//! Hold every model with pair interactions and single-site energies in one form.
+//!
+//! $$E_k(x) = c_k - \sum_{\langle ij\rangle} A^k_{ij}\,[x_i = x_j] + \sum_i f^k_i(x_i)$$
+//!
+//! Potts models have $A = J$. Ising spins are the tokens 0 (spin -1) and 1 (spin +1), and
+//! $-J s_i s_j = J - 2J\,[x_i = x_j]$, so that $A = 2J$ and $c = \sum J$. Everything downstream (energy changes,
+//! tables, cluster moves, transfer matrices) is written once for this form.
+
+use super::{Boundary, Lattice, Target};
+use crate::{Error, Result, finite};
+
+/// What the tokens mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Interaction {
+    /// Two tokens, spins -1 and +1; pair energy `-J s_i s_j`, field energy `+h s_i`.
+    Ising,
+    /// `q` equivalent tokens; pair energy `-J [x_i = x_j]`, field energy `+h [x_i = 0]`.
+    Potts,
+}
+
+/// One energy term.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Term {
+    /// Its name in outputs and configurations.
+    pub name: String,
+    /// `A` for every directed bond, in the order of [`Pairwise::directed`]; empty if it has none.
+    pub couplings: Vec<f64>,
+    /// `f[site * tokens + token]`; empty if it has none.
+    pub fields: Vec<f64>,
+    /// `c`.
+    pub constant: f64,
+}
+
+/// A pairwise model on any graph, with several energy terms. See the [module](super) for the form.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pairwise {
+    interaction: Interaction,
+    sites: usize,
+    tokens: usize,
+    /// Directed bonds of site `i` are `starts[i]..starts[i + 1]`.
+    starts: Vec<u32>,
+    /// The far end of every directed bond.
+    ends: Vec<u32>,
+    terms: Vec<Term>,
+    lattice: Option<Lattice>,
+}
+
+impl Pairwise {
+    /// A model from an edge list, each edge `(i, j, J)`, without fields.
+    ///
+    /// The single term is called `bonds`. Parallel edges add up; an edge from a site to itself is
+    /// refused.
+    pub fn from_edges(
+        interaction: Interaction,
+        sites: usize,
+        tokens: usize,
+        edges: &[(u32, u32, f64)],
+    ) -> Result<Self> {
+        if sites < 1 || sites > u32::MAX as usize {
+            return Err(Error::invalid(
+                "sites",
+                sites,
+                "from 1 to 2^32 - 1",
+                "give the graph sites",
+            ));
+        }
+        if !(2..=255).contains(&tokens) {
+            return Err(Error::invalid("states", tokens, "from 2 to 255", "a site needs a choice"));
+        }
+        if interaction == Interaction::Ising && tokens != 2 {
+            return Err(Error::invalid("states", tokens, "2 for Ising spins", "use potts"));
+        }
+        let scale = match interaction {
+            Interaction::Ising => 2.0,
+            Interaction::Potts => 1.0,
+        };
+        let mut starts = vec![0u32; sites + 1];
+        let mut constant = 0.0;
+        for &(i, j, coupling) in edges {
+            if i == j || i as usize >= sites || j as usize >= sites {
+                return Err(Error::invalid(
+                    "edge",
+                    format!("({i}, {j})"),
+                    format!("between two different sites below {sites}"),
+                    "sites are numbered from 0",
+                ));
+            }
+            finite("coupling", coupling)?;
+            starts[i as usize + 1] += 1;
+            starts[j as usize + 1] += 1;
+            if interaction == Interaction::Ising {
+                constant += coupling;
+            }
+        }
+        for site in 0..sites {
+            starts[site + 1] += starts[site];
+        }
+        let mut next = starts.clone();
+        let mut ends = vec![0u32; 2 * edges.len()];
+        let mut couplings = vec![0.0; 2 * edges.len()];
+        for &(i, j, coupling) in edges {
+            for (from, to) in [(i, j), (j, i)] {
+                let entry = next[from as usize] as usize;
+                ends[entry] = to;
+                couplings[entry] = scale * coupling;
+                next[from as usize] += 1;
+            }
+        }
+        let bonds = Term { name: "bonds".into(), couplings, fields: Vec::new(), constant };
+        Ok(Pairwise { interaction, sites, tokens, starts, ends, terms: vec![bonds], lattice: None })
+    }
+
+    /// A model with coupling `J` on every bond of a lattice.
+    pub fn uniform(
+        interaction: Interaction,
+        lattice: Lattice,
+        tokens: usize,
+        coupling: f64,
+    ) -> Result<Self> {
+        let edges: Vec<_> = lattice.bonds().into_iter().map(|(i, j)| (i, j, coupling)).collect();
+        let model = Self::from_edges(interaction, lattice.sites(), tokens, &edges)?;
+        Ok(model.on_lattice(lattice))
+    }
+
+    /// Ising spins on a lattice: `E = -J sum_<ij> s_i s_j + h sum_i s_i`, the field as a term of its
+    /// own if it is not 0.
+    pub fn ising(lattice: Lattice, coupling: f64, field: f64) -> Result<Self> {
+        Self::uniform(Interaction::Ising, lattice, 2, coupling)?.with_uniform_field(field)
+    }
+
+    /// Potts tokens on a lattice: `E = -J sum_<ij> [x_i = x_j] + h sum_i [x_i = 0]`.
+    pub fn potts(lattice: Lattice, tokens: usize, coupling: f64, field: f64) -> Result<Self> {
+        Self::uniform(Interaction::Potts, lattice, tokens, coupling)?.with_uniform_field(field)
+    }
+
+    /// The model with a uniform field added, as the term `field`; unchanged if `field` is 0.
+    pub fn with_uniform_field(self, field: f64) -> Result<Self> {
+        if field == 0.0 {
+            return Ok(self);
+        }
+        let fields = vec![field; self.sites];
+        self.with_fields(&fields)
+    }
+
+    /// The model with the field `fields[i]` at site `i`, as the term `field`.
+    pub fn with_fields(self, fields: &[f64]) -> Result<Self> {
+        if fields.len() != self.sites {
+            return Err(Error::invalid(
+                "field",
+                format!("{} values", fields.len()),
+                format!("one number, or one for each of the {} sites", self.sites),
+                "give the full list",
+            ));
+        }
+        let mut energies = vec![0.0; self.sites * self.tokens];
+        for (site, &field) in fields.iter().enumerate() {
+            finite("field", field)?;
+            let row = &mut energies[site * self.tokens..][..self.tokens];
+            match self.interaction {
+                Interaction::Ising => row.copy_from_slice(&[-field, field]),
+                Interaction::Potts => row[0] = field,
+            }
+        }
+        Ok(self.with_term(Term {
+            name: "field".into(),
+            couplings: Vec::new(),
+            fields: energies,
+            constant: 0.0,
+        }))
+    }
+
+    /// The model with another energy term; its arrays must be empty or of full length.
+    pub fn with_term(mut self, term: Term) -> Self {
+        assert!(term.couplings.is_empty() || term.couplings.len() == self.ends.len());
+        assert!(term.fields.is_empty() || term.fields.len() == self.sites * self.tokens);
+        self.terms.push(term);
+        self
+    }
+
+    /// The model with its sites placed on `lattice`.
+    pub(super) fn on_lattice(mut self, lattice: Lattice) -> Self {
+        assert_eq!(lattice.sites(), self.sites);
+        self.lattice = Some(lattice);
+        self
+    }
+
+    /// Add the fields and the constant of `other` to the first term, and take its name.
+    pub(super) fn absorb(&mut self, other: Term) {
+        let first = &mut self.terms[0];
+        first.name = other.name;
+        first.fields = other.fields;
+        first.constant += other.constant;
+    }
+
+    /// What the tokens mean.
+    pub fn interaction(&self) -> Interaction {
+        self.interaction
+    }
+
+    /// The energy terms.
+    pub fn energy_terms(&self) -> &[Term] {
+        &self.terms
+    }
+
+    /// The far ends of the bonds of `site`, with repetition for parallel bonds.
+    pub fn neighbours(&self, site: usize) -> &[u32] {
+        &self.ends[self.directed(site)]
+    }
+
+    /// Indices of the directed bonds that leave `site`.
+    pub fn directed(&self, site: usize) -> std::ops::Range<usize> {
+        self.starts[site] as usize..self.starts[site + 1] as usize
+    }
+
+    /// The largest number of bonds at a site.
+    pub fn max_degree(&self) -> usize {
+        (0..self.sites).map(|site| self.directed(site).len()).max().unwrap_or(0)
+    }
+
+    /// `sum_k lambda_k A^k` of every directed bond, in the order of [`Pairwise::directed`].
+    pub fn total_couplings(&self, lambda: &[f64]) -> Vec<f64> {
+        self.total(lambda, self.ends.len(), |term| &term.couplings)
+    }
+
+    /// `sum_k lambda_k f^k`, as `[site * tokens + token]`.
+    pub fn total_fields(&self, lambda: &[f64]) -> Vec<f64> {
+        self.total(lambda, self.sites * self.tokens, |term| &term.fields)
+    }
+
+    fn total(&self, lambda: &[f64], len: usize, part: impl Fn(&Term) -> &Vec<f64>) -> Vec<f64> {
+        let mut sum = vec![0.0; len];
+        for (term, &weight) in self.terms.iter().zip(lambda) {
+            for (sum, value) in sum.iter_mut().zip(part(term)) {
+                *sum += weight * value;
+            }
+        }
+        sum
+    }
+
+    /// Whether this is a uniform zero-field Ising model on a periodic two-dimensional lattice, and
+    /// with which coupling: Kaufman's case.
+    pub fn uniform_torus(&self) -> Option<(usize, usize, f64)> {
+        let lattice = self.lattice.as_ref()?;
+        let &[rows, columns] = lattice.shape() else { return None };
+        let [bonds] = &self.terms[..] else { return None };
+        let uniform = self.interaction == Interaction::Ising
+            && lattice.boundary() == Boundary::Periodic
+            && bonds.fields.is_empty()
+            && bonds.couplings.windows(2).all(|pair| pair[0] == pair[1]);
+        uniform.then(|| (rows, columns, bonds.couplings[0] / 2.0))
+    }
+
+    /// `h[token] = sum_k lambda_k (f(token) - sum_{j: x_j = token} A_ij)` for every token of a site.
+    #[inline]
+    fn local_energies(&self, lambda: &[f64], x: &[u8], site: usize, h: &mut [f64]) {
+        h.fill(0.0);
+        for (term, &weight) in self.terms.iter().zip(lambda) {
+            if !term.fields.is_empty() {
+                let fields = &term.fields[site * self.tokens..][..self.tokens];
+                for (h, field) in h.iter_mut().zip(fields) {
+                    *h += weight * field;
+                }
+            }
+            if !term.couplings.is_empty() {
+                let range = self.directed(site);
+                for (&end, coupling) in self.ends[range.clone()].iter().zip(&term.couplings[range])
+                {
+                    h[x[end as usize] as usize] -= weight * coupling;
+                }
+            }
+        }
+    }
+}
+
+impl Target for Pairwise {
+    fn sites(&self) -> usize {
+        self.sites
+    }
+
+    fn tokens(&self) -> usize {
+        self.tokens
+    }
+
+    fn terms(&self) -> usize {
+        self.terms.len()
+    }
+
+    fn term_name(&self, term: usize) -> String {
+        self.terms[term].name.clone()
+    }
+
+    fn energy(&self, term: usize, x: &[u8]) -> f64 {
+        let term = &self.terms[term];
+        let mut energy = term.constant;
+        if !term.fields.is_empty() {
+            for (row, &token) in term.fields.chunks_exact(self.tokens).zip(x) {
+                energy += row[token as usize];
+            }
+        }
+        if !term.couplings.is_empty() {
+            // Every bond appears twice; halving is exact.
+            let mut twice = 0.0;
+            for site in 0..self.sites {
+                let token = x[site];
+                let range = self.directed(site);
+                for (&end, coupling) in self.ends[range.clone()].iter().zip(&term.couplings[range])
+                {
+                    if x[end as usize] == token {
+                        twice += coupling;
+                    }
+                }
+            }
+            energy -= 0.5 * twice;
+        }
+        energy
+    }
+
+    fn change(&self, lambda: &[f64], x: &mut [u8], site: usize, token: u8) -> f64 {
+        let old = x[site];
+        let mut change = 0.0;
+        for (term, &weight) in self.terms.iter().zip(lambda) {
+            if !term.fields.is_empty() {
+                let fields = &term.fields[site * self.tokens..][..self.tokens];
+                change += weight * (fields[token as usize] - fields[old as usize]);
+            }
+            if !term.couplings.is_empty() {
+                let range = self.directed(site);
+                for (&end, coupling) in self.ends[range.clone()].iter().zip(&term.couplings[range])
+                {
+                    let neighbour = x[end as usize];
+                    let lost = f64::from(neighbour == old) - f64::from(neighbour == token);
+                    change += weight * coupling * lost;
+                }
+            }
+        }
+        change
+    }
+
+    fn changes(&self, lambda: &[f64], x: &mut [u8], out: &mut [f64]) {
+        for (site, row) in out.chunks_exact_mut(self.tokens).enumerate() {
+            self.local_energies(lambda, x, site, row);
+            let own = row[x[site] as usize];
+            for h in row {
+                *h -= own;
+            }
+        }
+    }
+
+    fn lattice(&self) -> Option<&Lattice> {
+        self.lattice.as_ref()
+    }
+
+    fn pairwise(&self) -> Option<&Pairwise> {
+        Some(self)
+    }
+}
