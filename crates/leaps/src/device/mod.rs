@@ -1,9 +1,11 @@
 //! What the engines share: random numbers, threads, SIMD lanes.
 
+pub(crate) mod lanes;
 mod philox;
-mod random;
+pub(crate) mod random;
 mod watch;
 
+pub use lanes::Level;
 pub use philox::{Key, philox4x32};
 pub use random::{Draw, Purpose, Stream};
 pub use watch::{Unwatched, Watch};

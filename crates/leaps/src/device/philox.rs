@@ -7,7 +7,7 @@
 /// The two words that a seed becomes.
 pub type Key = [u32; 2];
 
-const MULTIPLIER: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
+pub(crate) const MULTIPLIER: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
 const WEYL: Key = [0x9E37_79B9, 0xBB67_AE85];
 /// Rounds of the block function; the authors' crush-resistant recommendation.
 pub(crate) const ROUNDS: usize = 10;

@@ -3,6 +3,8 @@
 //! A kernel owns its scratch space and step sizes, so a chain clones its own; it draws every random
 //! choice through [`Draw`], so that tests can enumerate its transitions exactly.
 
+pub mod lanes;
+
 use crate::device::Draw;
 use crate::target::Model;
 

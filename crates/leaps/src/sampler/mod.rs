@@ -1,5 +1,15 @@
 //! Drive an ensemble of weighted walkers along a path: mutate, weigh, resample.
 
+mod grid;
+mod kernel_walkers;
+mod lane_walkers;
+mod population;
+mod resample;
 mod weights;
 
+pub use grid::Grid;
+pub use kernel_walkers::KernelWalkers;
+pub use lane_walkers::LaneWalkers;
+pub use population::Population;
+pub use resample::Scheme;
 pub use weights::LogWeights;

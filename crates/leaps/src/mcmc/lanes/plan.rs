@@ -1,0 +1,248 @@
+//! Group the sites of a pairwise model by their surroundings and number those surroundings.
+
+use std::collections::HashMap;
+
+use crate::target::{Colouring, Pairwise, Target};
+use crate::{Error, Result};
+
+/// The rule by which a site gets its new token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// Draw from the conditional distribution.
+    HeatBath,
+    /// Propose another token uniformly and accept with `min(1, r)`.
+    Metropolis,
+}
+
+/// The order in which sites are visited; the same in every sweep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scan {
+    /// 0, 1, 2, ...
+    Systematic,
+    /// Colour after colour of a proper colouring.
+    Coloured,
+}
+
+/// How the tokens of a site's neighbours become one index: a sum over neighbours of
+/// `contribution[slot][token]`.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Code {
+    /// Two tokens, equal couplings: the number of neighbours with token 1.
+    Sum,
+    /// Two tokens, any couplings: neighbour `slot` is bit `slot`; at most 8 neighbours.
+    Bits,
+    /// `contribution[slot * tokens + token]`.
+    General(Vec<u16>),
+}
+
+/// Sites with the same couplings and fields, in every energy term.
+#[derive(Clone, Debug)]
+pub(super) struct Class {
+    pub(super) code: Code,
+    /// Number of index values.
+    pub(super) entries: usize,
+    /// Local energy of term `k`, `f(token) - sum_{x_j = token} A_j`, at
+    /// `[(k * entries + index) * tokens + token]`.
+    pub(super) local: Vec<f64>,
+    /// The same with half of each bond, so that the sum over sites is the energy.
+    pub(super) share: Vec<f64>,
+    /// Where the class' thresholds start in [`super::Tables`].
+    pub(super) offset: usize,
+}
+
+/// A pairwise model prepared for tiles.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub(super) rule: Rule,
+    pub(super) tokens: usize,
+    pub(super) sites: usize,
+    pub(super) terms: usize,
+    pub(super) order: Vec<u32>,
+    pub(super) class_of: Vec<u32>,
+    pub(super) starts: Vec<u32>,
+    pub(super) ends: Vec<u32>,
+    pub(super) classes: Vec<Class>,
+    pub(super) constants: Vec<f64>,
+    /// Thresholds in all classes together.
+    pub(super) thresholds: usize,
+}
+
+/// Most thresholds in one class: indices are 16 bits wide.
+const MAX_CLASS: usize = 1 << 16;
+/// Most thresholds in all: 64 MiB.
+const MAX_THRESHOLDS: usize = 1 << 24;
+
+impl Plan {
+    /// Prepare `model` for `rule`. Fails with [`Error::NotApplicable`] if some site has too many
+    /// neighbours or tokens for a table; [`crate::mcmc::HeatBath`] and [`crate::mcmc::Metropolis`] serve such
+    /// models one walker at a time.
+    pub fn new(model: &Pairwise, rule: Rule, scan: Scan) -> Result<Self> {
+        let (n, q) = (model.sites(), model.tokens());
+        let terms = model.energy_terms();
+        let mut classes: Vec<Class> = Vec::new();
+        let mut known: HashMap<Vec<u64>, u32> = HashMap::new();
+        let mut class_of = Vec::with_capacity(n);
+        let mut thresholds = 0;
+        for site in 0..n {
+            let range = model.directed(site);
+            let couplings: Vec<&[f64]> =
+                terms.iter().map(|t| t.couplings.get(range.clone()).unwrap_or(&[])).collect();
+            let fields: Vec<&[f64]> = terms
+                .iter()
+                .map(|t| t.fields.get(site * q..(site + 1) * q).unwrap_or(&[]))
+                .collect();
+            let mut signature = vec![range.len() as u64];
+            for list in couplings.iter().chain(&fields) {
+                signature.push(list.len() as u64);
+                signature.extend(list.iter().map(|v| v.to_bits()));
+            }
+            let next = classes.len() as u32;
+            let class = *known.entry(signature).or_insert(next);
+            if class == next {
+                let mut made = Class::new(q, range.len(), &couplings, &fields)?;
+                made.offset = thresholds;
+                thresholds += made.thresholds(q, rule);
+                if thresholds > MAX_THRESHOLDS {
+                    return Err(too_large());
+                }
+                classes.push(made);
+            }
+            class_of.push(class);
+        }
+        let mut starts = vec![0];
+        let mut ends = Vec::new();
+        for site in 0..n {
+            ends.extend_from_slice(model.neighbours(site));
+            starts.push(ends.len() as u32);
+        }
+        let order = match scan {
+            Scan::Systematic => (0..n as u32).collect(),
+            Scan::Coloured => Colouring::new(model).order().to_vec(),
+        };
+        let constants = terms.iter().map(|t| t.constant).collect();
+        Ok(Plan {
+            rule,
+            tokens: q,
+            sites: n,
+            terms: terms.len(),
+            order,
+            class_of,
+            starts,
+            ends,
+            classes,
+            constants,
+            thresholds,
+        })
+    }
+
+    /// Number of sites: updates in a sweep.
+    pub fn sites(&self) -> usize {
+        self.sites
+    }
+
+    /// Number of tokens per site.
+    pub fn tokens(&self) -> usize {
+        self.tokens
+    }
+
+    /// Number of energy terms.
+    pub fn terms(&self) -> usize {
+        self.terms
+    }
+
+    /// Random words per update.
+    pub(super) fn words(&self) -> usize {
+        if self.rule == Rule::Metropolis && self.tokens > 2 { 2 } else { 1 }
+    }
+
+    /// Bytes of one set of thresholds.
+    pub fn table_bytes(&self) -> usize {
+        4 * self.thresholds
+    }
+
+    pub(super) fn ends(&self, site: usize) -> &[u32] {
+        &self.ends[self.starts[site] as usize..self.starts[site + 1] as usize]
+    }
+}
+
+fn too_large() -> Error {
+    Error::not_applicable(
+        "the table-driven sweep",
+        "a site has too many neighbours or tokens for a table of its surroundings",
+    )
+}
+
+impl Class {
+    fn new(q: usize, degree: usize, couplings: &[&[f64]], fields: &[&[f64]]) -> Result<Self> {
+        let uniform = couplings.iter().all(|list| list.windows(2).all(|pair| pair[0] == pair[1]));
+        // Counts of the tokens 1, 2, ... if couplings are equal, else the tokens themselves.
+        let radix = if uniform { degree + 1 } else { q };
+        let digits = if uniform { q - 1 } else { degree };
+        let entries = (0..digits)
+            .try_fold(1usize, |n, _| n.checked_mul(radix).filter(|&n| n * q * q <= MAX_CLASS))
+            .ok_or_else(too_large)?;
+        let code = match (q, uniform) {
+            (2, true) if degree < 256 => Code::Sum,
+            (2, false) if degree <= 8 => Code::Bits,
+            _ => Code::General(
+                (0..degree * q)
+                    .map(|at| {
+                        let (slot, token) = (at / q, at % q);
+                        match (uniform, token) {
+                            (_, 0) => 0,
+                            (true, _) => radix.pow(token as u32 - 1) as u16,
+                            (false, _) => (token * radix.pow(slot as u32)) as u16,
+                        }
+                    })
+                    .collect(),
+            ),
+        };
+        let mut class = Class {
+            code,
+            entries,
+            local: vec![0.0; couplings.len() * entries * q],
+            share: vec![0.0; couplings.len() * entries * q],
+            offset: 0,
+        };
+        for index in 0..entries {
+            let digit = |d: usize| index / radix.pow(d as u32) % radix;
+            for (k, (couplings, fields)) in couplings.iter().zip(fields).enumerate() {
+                let row = (k * entries + index) * q;
+                for token in 0..q {
+                    let bonds: f64 = if couplings.is_empty() {
+                        0.0
+                    } else if uniform {
+                        let others: usize = (0..digits).map(digit).sum();
+                        let count = match token {
+                            // Indices whose counts exceed the degree never occur.
+                            0 => degree.saturating_sub(others),
+                            _ => digit(token - 1),
+                        };
+                        couplings.first().map_or(0.0, |c| c * count as f64)
+                    } else {
+                        (0..degree).filter(|&s| digit(s) == token).map(|s| couplings[s]).sum()
+                    };
+                    let field = fields.get(token).copied().unwrap_or(0.0);
+                    class.local[row + token] = field - bonds;
+                    class.share[row + token] = field - 0.5 * bonds;
+                }
+            }
+        }
+        Ok(class)
+    }
+
+    /// Length of one of the class' tables.
+    pub(super) fn table_len(&self, q: usize, rule: Rule) -> usize {
+        let len = match rule {
+            Rule::HeatBath => self.entries,
+            Rule::Metropolis if q == 2 => self.entries * 2,
+            Rule::Metropolis => self.entries * q * q,
+        };
+        len.next_multiple_of(16)
+    }
+
+    fn thresholds(&self, q: usize, rule: Rule) -> usize {
+        let tables = if rule == Rule::HeatBath { q - 1 } else { 1 };
+        tables * self.table_len(q, rule)
+    }
+}

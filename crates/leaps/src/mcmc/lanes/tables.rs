@@ -1,0 +1,75 @@
+//! Turn the local energies of a plan into thresholds at given weights of the energy terms.
+
+use super::plan::{Class, Plan, Rule};
+
+/// The thresholds of a plan at one temperature: a token is taken when a 32-bit random word is below.
+#[derive(Clone, Debug, Default)]
+pub struct Tables {
+    pub(super) thresholds: Vec<u32>,
+    /// Scratch: energies of a site's tokens.
+    energies: Vec<f64>,
+}
+
+/// `p` as a threshold for 32-bit words.
+fn threshold(p: f64) -> u32 {
+    (p * 4_294_967_296.0).round() as u32 // saturates
+}
+
+impl Tables {
+    /// Thresholds of `plan` at weights `lambda`.
+    pub fn new(plan: &Plan, lambda: &[f64]) -> Self {
+        let mut tables = Tables::default();
+        tables.set(plan, lambda);
+        tables
+    }
+
+    /// Recompute in place, without allocating after the first time.
+    pub fn set(&mut self, plan: &Plan, lambda: &[f64]) {
+        self.thresholds.resize(plan.thresholds, 0);
+        self.energies.resize(plan.tokens, 0.0);
+        for class in &plan.classes {
+            for index in 0..class.entries {
+                self.set_entry(plan, class, lambda, index);
+            }
+        }
+    }
+
+    fn set_entry(&mut self, plan: &Plan, class: &Class, lambda: &[f64], index: usize) {
+        let q = plan.tokens;
+        let len = class.table_len(q, plan.rule);
+        let table = &mut self.thresholds[class.offset..];
+        let u = &mut self.energies[..];
+        u.fill(0.0);
+        for (k, weight) in lambda.iter().enumerate() {
+            let row = &class.local[(k * class.entries + index) * q..][..q];
+            for (u, local) in u.iter_mut().zip(row) {
+                *u += weight * local;
+            }
+        }
+        match plan.rule {
+            Rule::HeatBath => {
+                // Thresholds decrease: token t is the number of thresholds that the word does not reach.
+                let least = u.iter().copied().fold(f64::INFINITY, f64::min);
+                let total: f64 = u.iter().map(|u| (least - u).exp()).sum();
+                let mut above = 0.0;
+                for token in (1..q).rev() {
+                    above += (least - u[token]).exp() / total;
+                    table[(token - 1) * len + index] = threshold(above);
+                }
+            }
+            Rule::Metropolis if q == 2 => {
+                for own in 0..2 {
+                    table[index * 2 + own] = threshold((u[own] - u[1 - own]).exp().min(1.0));
+                }
+            }
+            Rule::Metropolis => {
+                for own in 0..q {
+                    for new in 0..q {
+                        table[(index * q + own) * q + new] =
+                            threshold((u[own] - u[new]).exp().min(1.0));
+                    }
+                }
+            }
+        }
+    }
+}

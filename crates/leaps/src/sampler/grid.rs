@@ -1,0 +1,63 @@
+//! Cut a path into intervals.
+
+use crate::path::Path;
+use crate::{Error, Result};
+
+/// The times `0 = t_0 < t_1 < ... < t_n = 1` and the weights of the energy terms at each.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Grid {
+    times: Vec<f64>,
+    lambda: Vec<f64>,
+    terms: usize,
+}
+
+impl Grid {
+    /// `intervals` equal intervals.
+    pub fn uniform(path: &Path, intervals: usize) -> Result<Self> {
+        if intervals == 0 {
+            return Err(Error::invalid("intervals", 0, "at least 1", "100 is a good start"));
+        }
+        let mut times: Vec<f64> = (0..=intervals).map(|k| k as f64 / intervals as f64).collect();
+        times[intervals] = 1.0;
+        Self::new(path, times)
+    }
+
+    /// Intervals between given times, which run from 0 to 1.
+    pub fn new(path: &Path, times: Vec<f64>) -> Result<Self> {
+        let ends = times.len() >= 2 && times[0] == 0.0 && times[times.len() - 1] == 1.0;
+        if !ends || !times.windows(2).all(|pair| pair[0] < pair[1]) {
+            return Err(Error::invalid(
+                "times",
+                format!("{} numbers", times.len()),
+                "increasing from 0 to 1",
+                "for example [0, 0.3, 0.7, 1]",
+            ));
+        }
+        let terms = path.terms();
+        let mut lambda = vec![0.0; times.len() * terms];
+        for (row, &t) in lambda.chunks_exact_mut(terms).zip(&times) {
+            path.lambda_into(t, row);
+        }
+        Ok(Grid { times, lambda, terms })
+    }
+
+    /// Number of intervals.
+    pub fn intervals(&self) -> usize {
+        self.times.len() - 1
+    }
+
+    /// The time at the end of interval `k`, from 1; 0 is the start.
+    pub fn time(&self, k: usize) -> f64 {
+        self.times[k]
+    }
+
+    /// All times.
+    pub fn times(&self) -> &[f64] {
+        &self.times
+    }
+
+    /// The weights of the energy terms at time `k`.
+    pub fn lambda(&self, k: usize) -> &[f64] {
+        &self.lambda[k * self.terms..(k + 1) * self.terms]
+    }
+}
