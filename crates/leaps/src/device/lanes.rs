@@ -1,8 +1,8 @@
 //! Compute on 64 walkers at once, one to a SIMD lane, with the widest instructions the processor has.
 //!
-//! A [`Level`] is chosen at run time. The two operations that compilers do not vectorise well, Philox
-//! and table look-ups, are written per level; the rest is plain loops over arrays of [`LANES`], compiled
-//! once per level. All levels give the same bits.
+//! A [`Level`] is chosen at run time. AVX-512 is written out, because values left in arrays travel through
+//! memory and stall there (measured: half the time of a sweep); the other levels are plain loops over arrays,
+//! compiled once per level. All levels give the same bits.
 
 use super::philox::{self, Key};
 
@@ -16,7 +16,7 @@ pub enum Level {
     Portable,
     /// AVX2.
     Avx2,
-    /// AVX-512 with byte, word and doubleword instructions.
+    /// AVX-512 with byte and word instructions.
     Avx512,
 }
 
@@ -27,7 +27,6 @@ impl Level {
         {
             if is_x86_feature_detected!("avx512f")
                 && is_x86_feature_detected!("avx512bw")
-                && is_x86_feature_detected!("avx512dq")
                 && is_x86_feature_detected!("avx512vl")
             {
                 return Level::Avx512;
@@ -54,22 +53,174 @@ impl Level {
 /// Four random words for each lane, word first.
 pub(crate) type Words = [[u32; LANES]; 4];
 
-/// The operations written per level.
+/// What a tile asks of the processor. Every method works on all lanes at once.
 ///
 /// # Safety
 /// The methods may only be called where the level's instructions exist.
 pub(crate) trait Lanes: Copy {
+    /// A byte per lane.
+    type Bytes: Copy;
+    /// Sixteen bits per lane.
+    type Halves: Copy;
+
     /// The Philox blocks at `address` of walkers `address[2]..address[2] + LANES`.
     unsafe fn philox(address: [u32; 4], key: Key, out: &mut Words);
+    unsafe fn load(from: &[u8; LANES]) -> Self::Bytes;
+    unsafe fn store(bytes: Self::Bytes, to: &mut [u8; LANES]);
+    unsafe fn zero() -> Self::Bytes;
+    unsafe fn add(a: Self::Bytes, b: Self::Bytes) -> Self::Bytes;
+    unsafe fn xor(a: Self::Bytes, b: Self::Bytes) -> Self::Bytes;
+    /// `b` where `which` is 1, `a` where it is 0.
+    unsafe fn select(which: Self::Bytes, a: Self::Bytes, b: Self::Bytes) -> Self::Bytes;
+    /// 1 where `a >= b`, else 0.
+    unsafe fn at_least(a: Self::Bytes, b: Self::Bytes) -> Self::Bytes;
+    unsafe fn widen(bytes: Self::Bytes) -> Self::Halves;
+    /// `a * factor + b`.
+    unsafe fn scale_add(a: Self::Halves, factor: u16, b: Self::Halves) -> Self::Halves;
+    /// `sum + value` where the token is `token`, else `sum`.
+    unsafe fn add_where(
+        sum: Self::Halves,
+        bytes: Self::Bytes,
+        token: u8,
+        value: u16,
+    ) -> Self::Halves;
+    unsafe fn store_halves(halves: Self::Halves, to: &mut [u16; LANES]);
+    /// The lower (`upper = false`) or upper 16 bits of every word.
+    unsafe fn half(words: &[u32; LANES], upper: bool) -> Self::Halves;
+    /// `words * others = choice 2^32 + digits 2^16 + rest`, for `others` below 256.
+    unsafe fn propose(words: &[u32; LANES], others: u32) -> (Self::Bytes, Self::Halves);
+    /// 1 where `digits < table[index]`, and the set of lanes where the two are equal.
+    ///
+    /// `table.len()` is a multiple of 32 and every index is below `table.len() - 1`.
+    unsafe fn below(table: &[u16], index: Self::Halves, digits: Self::Halves)
+    -> (Self::Bytes, u64);
+}
 
-    /// `out[l] = words[l] < table[index[l]]`. Every index is below `table.len()`, which is a multiple of
-    /// 16.
-    unsafe fn below(
-        table: &[u32],
-        index: &[u16; LANES],
-        words: &[u32; LANES],
-        out: &mut [u8; LANES],
-    );
+/// Everything but Philox as loops over arrays.
+macro_rules! array_lanes {
+    () => {
+        type Bytes = [u8; LANES];
+        type Halves = [u16; LANES];
+
+        #[inline(always)]
+        unsafe fn load(from: &[u8; LANES]) -> [u8; LANES] {
+            *from
+        }
+
+        #[inline(always)]
+        unsafe fn store(bytes: [u8; LANES], to: &mut [u8; LANES]) {
+            *to = bytes;
+        }
+
+        #[inline(always)]
+        unsafe fn zero() -> [u8; LANES] {
+            [0; LANES]
+        }
+
+        #[inline(always)]
+        unsafe fn add(mut a: [u8; LANES], b: [u8; LANES]) -> [u8; LANES] {
+            for lane in 0..LANES {
+                a[lane] = a[lane].wrapping_add(b[lane]);
+            }
+            a
+        }
+
+        #[inline(always)]
+        unsafe fn xor(mut a: [u8; LANES], b: [u8; LANES]) -> [u8; LANES] {
+            for lane in 0..LANES {
+                a[lane] ^= b[lane];
+            }
+            a
+        }
+
+        #[inline(always)]
+        unsafe fn select(which: [u8; LANES], mut a: [u8; LANES], b: [u8; LANES]) -> [u8; LANES] {
+            for lane in 0..LANES {
+                a[lane] = if which[lane] == 1 { b[lane] } else { a[lane] };
+            }
+            a
+        }
+
+        #[inline(always)]
+        unsafe fn at_least(mut a: [u8; LANES], b: [u8; LANES]) -> [u8; LANES] {
+            for lane in 0..LANES {
+                a[lane] = u8::from(a[lane] >= b[lane]);
+            }
+            a
+        }
+
+        #[inline(always)]
+        unsafe fn widen(bytes: [u8; LANES]) -> [u16; LANES] {
+            let mut halves = [0; LANES];
+            for lane in 0..LANES {
+                halves[lane] = u16::from(bytes[lane]);
+            }
+            halves
+        }
+
+        #[inline(always)]
+        unsafe fn scale_add(mut a: [u16; LANES], factor: u16, b: [u16; LANES]) -> [u16; LANES] {
+            for lane in 0..LANES {
+                a[lane] = a[lane].wrapping_mul(factor).wrapping_add(b[lane]);
+            }
+            a
+        }
+
+        #[inline(always)]
+        unsafe fn add_where(
+            mut sum: [u16; LANES],
+            bytes: [u8; LANES],
+            token: u8,
+            value: u16,
+        ) -> [u16; LANES] {
+            for lane in 0..LANES {
+                sum[lane] += if bytes[lane] == token { value } else { 0 };
+            }
+            sum
+        }
+
+        #[inline(always)]
+        unsafe fn store_halves(halves: [u16; LANES], to: &mut [u16; LANES]) {
+            *to = halves;
+        }
+
+        #[inline(always)]
+        unsafe fn half(words: &[u32; LANES], upper: bool) -> [u16; LANES] {
+            let shift = if upper { 16 } else { 0 };
+            let mut halves = [0; LANES];
+            for lane in 0..LANES {
+                halves[lane] = (words[lane] >> shift) as u16;
+            }
+            halves
+        }
+
+        #[inline(always)]
+        unsafe fn propose(words: &[u32; LANES], others: u32) -> ([u8; LANES], [u16; LANES]) {
+            let (mut choice, mut digits) = ([0; LANES], [0; LANES]);
+            for lane in 0..LANES {
+                let upper =
+                    (words[lane] >> 16) * others + (((words[lane] & 0xFFFF) * others) >> 16);
+                choice[lane] = (upper >> 16) as u8;
+                digits[lane] = upper as u16;
+            }
+            (choice, digits)
+        }
+
+        #[inline(always)]
+        unsafe fn below(
+            table: &[u16],
+            index: [u16; LANES],
+            digits: [u16; LANES],
+        ) -> ([u8; LANES], u64) {
+            let (mut less, mut equal) = ([0; LANES], 0);
+            for lane in 0..LANES {
+                let threshold = table[index[lane] as usize];
+                less[lane] = u8::from(digits[lane] < threshold);
+                equal |= u64::from(digits[lane] == threshold) << lane;
+            }
+            (less, equal)
+        }
+    };
 }
 
 /// Plain code.
@@ -77,6 +228,8 @@ pub(crate) trait Lanes: Copy {
 pub(crate) struct Portable;
 
 impl Lanes for Portable {
+    array_lanes!();
+
     #[inline(always)]
     unsafe fn philox(address: [u32; 4], key: Key, out: &mut Words) {
         for lane in 0..LANES {
@@ -87,212 +240,25 @@ impl Lanes for Portable {
             }
         }
     }
-
-    #[inline(always)]
-    unsafe fn below(
-        table: &[u32],
-        index: &[u16; LANES],
-        words: &[u32; LANES],
-        out: &mut [u8; LANES],
-    ) {
-        for lane in 0..LANES {
-            out[lane] = u8::from(words[lane] < table[index[lane] as usize]);
-        }
-    }
 }
 
+#[cfg(target_arch = "x86_64")]
+#[path = "lanes_x86.rs"]
+mod x86;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use x86::{Avx2, Avx512};
 
-#[cfg(target_arch = "x86_64")]
-mod x86 {
-    use super::{Key, LANES, Lanes, Words, philox};
-    use std::arch::x86_64::*;
-
-    /// AVX-512.
-    #[derive(Clone, Copy)]
-    pub(crate) struct Avx512;
-
-    impl Lanes for Avx512 {
-        #[inline(always)]
-        unsafe fn philox(address: [u32; 4], key: Key, out: &mut Words) {
-            unsafe {
-                let iota = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-                let m0 = _mm512_set1_epi64(i64::from(philox::MULTIPLIER[0]));
-                let m1 = _mm512_set1_epi64(i64::from(philox::MULTIPLIER[1]));
-                let odd = 0xAAAA;
-                // Two independent groups of 16 lanes hide the latency of the multiplications.
-                for half in 0..2 {
-                    let first = address[2].wrapping_add(32 * half);
-                    let mut c = [[_mm512_setzero_si512(); 4]; 2];
-                    for (g, c) in c.iter_mut().enumerate() {
-                        let base = first.wrapping_add(16 * g as u32);
-                        *c = [
-                            _mm512_set1_epi32(address[0] as i32),
-                            _mm512_set1_epi32(address[1] as i32),
-                            _mm512_add_epi32(_mm512_set1_epi32(base as i32), iota),
-                            _mm512_set1_epi32(address[3] as i32),
-                        ];
-                    }
-                    let mut key = key;
-                    for _ in 0..philox::ROUNDS {
-                        let k0 = _mm512_set1_epi32(key[0] as i32);
-                        let k1 = _mm512_set1_epi32(key[1] as i32);
-                        for c in &mut c {
-                            // Products of the even and of the odd lanes; each is (high, low).
-                            let even0 = _mm512_mul_epu32(c[0], m0);
-                            let odd0 = _mm512_mul_epu32(_mm512_srli_epi64::<32>(c[0]), m0);
-                            let even1 = _mm512_mul_epu32(c[2], m1);
-                            let odd1 = _mm512_mul_epu32(_mm512_srli_epi64::<32>(c[2]), m1);
-                            let high0 =
-                                _mm512_mask_mov_epi32(_mm512_srli_epi64::<32>(even0), odd, odd0);
-                            let high1 =
-                                _mm512_mask_mov_epi32(_mm512_srli_epi64::<32>(even1), odd, odd1);
-                            let low0 =
-                                _mm512_mask_mov_epi32(even0, odd, _mm512_slli_epi64::<32>(odd0));
-                            let low1 =
-                                _mm512_mask_mov_epi32(even1, odd, _mm512_slli_epi64::<32>(odd1));
-                            *c = [
-                                _mm512_ternarylogic_epi32::<0x96>(high1, c[1], k0),
-                                low1,
-                                _mm512_ternarylogic_epi32::<0x96>(high0, c[3], k1),
-                                low0,
-                            ];
-                        }
-                        key = philox::bump(key);
-                    }
-                    for (g, c) in c.iter().enumerate() {
-                        for (words, c) in out.iter_mut().zip(c) {
-                            let at = words.as_mut_ptr().add(32 * half as usize + 16 * g);
-                            _mm512_storeu_si512(at.cast(), *c);
-                        }
-                    }
-                }
-            }
-        }
-
-        #[inline(always)]
-        unsafe fn below(
-            table: &[u32],
-            index: &[u16; LANES],
-            words: &[u32; LANES],
-            out: &mut [u8; LANES],
-        ) {
-            unsafe {
-                let entries = table.as_ptr();
-                let low = _mm512_loadu_si512(entries.cast());
-                let high =
-                    if table.len() > 16 { _mm512_loadu_si512(entries.add(16).cast()) } else { low };
-                for g in 0..LANES / 16 {
-                    let index = _mm512_cvtepu16_epi32(_mm256_loadu_si256(
-                        index.as_ptr().add(16 * g).cast(),
-                    ));
-                    let threshold = match table.len() {
-                        16 => _mm512_permutexvar_epi32(index, low),
-                        32 => _mm512_permutex2var_epi32(low, index, high),
-                        _ => _mm512_i32gather_epi32::<4>(index, entries.cast()),
-                    };
-                    let word = _mm512_loadu_si512(words.as_ptr().add(16 * g).cast());
-                    let mask = _mm512_cmplt_epu32_mask(word, threshold);
-                    _mm_storeu_si128(
-                        out.as_mut_ptr().add(16 * g).cast(),
-                        _mm_maskz_set1_epi8(mask, 1),
-                    );
-                }
-            }
-        }
-    }
-
-    /// AVX2.
-    #[derive(Clone, Copy)]
-    pub(crate) struct Avx2;
-
-    impl Lanes for Avx2 {
-        #[inline(always)]
-        unsafe fn philox(address: [u32; 4], key: Key, out: &mut Words) {
-            unsafe {
-                let iota = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-                let m0 = _mm256_set1_epi64x(i64::from(philox::MULTIPLIER[0]));
-                let m1 = _mm256_set1_epi64x(i64::from(philox::MULTIPLIER[1]));
-                for g in 0..LANES / 8 {
-                    let base = address[2].wrapping_add(8 * g as u32);
-                    let mut c = [
-                        _mm256_set1_epi32(address[0] as i32),
-                        _mm256_set1_epi32(address[1] as i32),
-                        _mm256_add_epi32(_mm256_set1_epi32(base as i32), iota),
-                        _mm256_set1_epi32(address[3] as i32),
-                    ];
-                    let mut key = key;
-                    for _ in 0..philox::ROUNDS {
-                        let k0 = _mm256_set1_epi32(key[0] as i32);
-                        let k1 = _mm256_set1_epi32(key[1] as i32);
-                        let even0 = _mm256_mul_epu32(c[0], m0);
-                        let odd0 = _mm256_mul_epu32(_mm256_srli_epi64::<32>(c[0]), m0);
-                        let even1 = _mm256_mul_epu32(c[2], m1);
-                        let odd1 = _mm256_mul_epu32(_mm256_srli_epi64::<32>(c[2]), m1);
-                        let high0 =
-                            _mm256_blend_epi32::<0xAA>(_mm256_srli_epi64::<32>(even0), odd0);
-                        let high1 =
-                            _mm256_blend_epi32::<0xAA>(_mm256_srli_epi64::<32>(even1), odd1);
-                        let low0 = _mm256_blend_epi32::<0xAA>(even0, _mm256_slli_epi64::<32>(odd0));
-                        let low1 = _mm256_blend_epi32::<0xAA>(even1, _mm256_slli_epi64::<32>(odd1));
-                        c = [
-                            _mm256_xor_si256(_mm256_xor_si256(high1, c[1]), k0),
-                            low1,
-                            _mm256_xor_si256(_mm256_xor_si256(high0, c[3]), k1),
-                            low0,
-                        ];
-                        key = philox::bump(key);
-                    }
-                    for (words, c) in out.iter_mut().zip(c) {
-                        _mm256_storeu_si256(words.as_mut_ptr().add(8 * g).cast(), c);
-                    }
-                }
-            }
-        }
-
-        #[inline(always)]
-        unsafe fn below(
-            table: &[u32],
-            index: &[u16; LANES],
-            words: &[u32; LANES],
-            out: &mut [u8; LANES],
-        ) {
-            unsafe {
-                let flip = _mm256_set1_epi32(i32::MIN); // unsigned comparison through signed
-                let one = _mm256_set1_epi32(1);
-                for g in 0..LANES / 8 {
-                    let index =
-                        _mm256_cvtepu16_epi32(_mm_loadu_si128(index.as_ptr().add(8 * g).cast()));
-                    let threshold = _mm256_i32gather_epi32::<4>(table.as_ptr().cast(), index);
-                    let word = _mm256_loadu_si256(words.as_ptr().add(8 * g).cast());
-                    let less = _mm256_cmpgt_epi32(
-                        _mm256_xor_si256(threshold, flip),
-                        _mm256_xor_si256(word, flip),
-                    );
-                    let bits = _mm256_and_si256(less, one);
-                    let packed = _mm256_packus_epi16(_mm256_packus_epi32(bits, bits), bits);
-                    let low = _mm256_extract_epi32::<0>(packed) as u32;
-                    let high = _mm256_extract_epi32::<4>(packed) as u32;
-                    let both = u64::from(low) | u64::from(high) << 32;
-                    out[8 * g..8 * g + 8].copy_from_slice(&both.to_le_bytes());
-                }
-            }
-        }
-    }
-}
-
 /// Call `$body::<L>($args)` with the [`Lanes`] of `$level`, compiled for its instructions.
 macro_rules! dispatch {
-    ($level:expr, $body:ident, ($($arg:ident : $ty:ty),* $(,)?)) => {{
+    ($level:expr, $body:ident, ($($arg:ident : $ty:ty),* $(,)?)$( -> $out:ty)?) => {{
         #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-        fn avx512($($arg: $ty),*) {
+        #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+        fn avx512($($arg: $ty),*)$( -> $out)? {
             unsafe { $body::<$crate::device::lanes::Avx512>($($arg),*) }
         }
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx2")]
-        fn avx2($($arg: $ty),*) {
+        fn avx2($($arg: $ty),*)$( -> $out)? {
             unsafe { $body::<$crate::device::lanes::Avx2>($($arg),*) }
         }
         match $level {
@@ -319,12 +285,25 @@ mod tests {
 
     #[inline(always)]
     unsafe fn look_up<L: Lanes>(
-        table: &[u32],
-        index: &[u16; LANES],
+        table: &[u16],
+        bytes: &[u8; LANES],
         words: &[u32; LANES],
-        out: &mut [u8; LANES],
-    ) {
-        unsafe { L::below(table, index, words, out) }
+        less: &mut [u8; LANES],
+        index: &mut [u16; LANES],
+    ) -> u64 {
+        unsafe {
+            let bytes = L::load(bytes);
+            let sum = L::scale_add(L::widen(bytes), 3, L::widen(L::add(bytes, bytes)));
+            let sum = L::add_where(sum, bytes, 2, 3);
+            let (choice, digits) = L::propose(words, 200);
+            let pick = L::at_least(choice, bytes);
+            let (below, equal) = L::below(table, sum, digits);
+            let (upper, ties) = L::below(table, sum, L::half(words, true));
+            let both = L::add(L::select(pick, below, choice), L::xor(upper, L::zero()));
+            L::store(both, less);
+            L::store_halves(sum, index);
+            equal ^ ties.rotate_left(7)
+        }
     }
 
     #[test]
@@ -338,19 +317,26 @@ mod tests {
             let out = &mut words;
             dispatch!(level, block, (address: [u32; 4], key: Key, out: &mut Words));
             assert_eq!(words, expected, "{level:?}");
-            for entries in [16usize, 32, 48, 1024] {
-                let table: Vec<u32> = (0..entries)
-                    .map(|i| (i as u32).wrapping_mul(0x9E37_79B9) ^ u32::from(i == 3))
-                    .collect();
-                let index: [u16; LANES] = std::array::from_fn(|l| (l * 37 % entries) as u16);
+            for entries in [32usize, 64, 96, 160, 256, 288, 4096] {
+                let table: Vec<u16> =
+                    (0..entries).map(|i| (i as u16).wrapping_mul(40_503)).collect();
+                let bytes = std::array::from_fn(|l| (l % ((entries - 1) / 5).min(50)) as u8);
                 let mut words = expected[0];
-                words[3] = table[index[3] as usize]; // equal is not below
-                words[4] = table[index[4] as usize].wrapping_sub(1);
-                let (mut want, mut got) = ([9; LANES], [9; LANES]);
-                unsafe { Portable::below(&table, &index, &words, &mut want) };
-                let (t, i, w, out) = (&table[..], &index, &words, &mut got);
-                dispatch!(level, look_up, (t: &[u32], i: &[u16; LANES], w: &[u32; LANES], out: &mut [u8; LANES]));
-                assert_eq!(got, want, "{level:?} {entries}");
+                words[3] = u32::from(table[bytes[3] as usize * 5]) << 16; // a tie
+                let (mut want, mut got) = (([9; LANES], [9; LANES]), ([8; LANES], [8; LANES]));
+                let t = &table[..];
+                let ties =
+                    unsafe { look_up::<Portable>(t, &bytes, &words, &mut want.0, &mut want.1) };
+                assert_ne!(ties, 0);
+                let (b, w, less, index) = (&bytes, &words, &mut got.0, &mut got.1);
+                let equal = dispatch!(level, look_up, (
+                    t: &[u16],
+                    b: &[u8; LANES],
+                    w: &[u32; LANES],
+                    less: &mut [u8; LANES],
+                    index: &mut [u16; LANES],
+                ) -> u64);
+                assert_eq!((got, equal), (want, ties), "{level:?} {entries}");
             }
         }
     }

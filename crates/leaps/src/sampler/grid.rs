@@ -33,12 +33,21 @@ impl Grid {
                 "for example [0, 0.3, 0.7, 1]",
             ));
         }
+        Ok(Self::unchecked(path, times))
+    }
+
+    /// The one interval from `from` to `to`.
+    pub(super) fn step(path: &Path, from: f64, to: f64) -> Self {
+        Self::unchecked(path, vec![from, to])
+    }
+
+    fn unchecked(path: &Path, times: Vec<f64>) -> Self {
         let terms = path.terms();
         let mut lambda = vec![0.0; times.len() * terms];
         for (row, &t) in lambda.chunks_exact_mut(terms).zip(&times) {
             path.lambda_into(t, row);
         }
-        Ok(Grid { times, lambda, terms })
+        Grid { times, lambda, terms }
     }
 
     /// Number of intervals.

@@ -21,6 +21,8 @@ pub struct KernelWalkers<'a, K> {
     walkers: Vec<Walker<K>>,
     steps: u64,
     seed: u64,
+    /// Steps made so far.
+    made: u64,
     calls: f64,
 }
 
@@ -44,7 +46,7 @@ impl<'a, K: Kernel + Sync> KernelWalkers<'a, K> {
                 Ok(Walker { x, energies, kernel: kernel.clone() })
             })
             .collect();
-        Ok(KernelWalkers { target, walkers: made?, steps, seed, calls: 1.0 })
+        Ok(KernelWalkers { target, walkers: made?, steps, seed, made: 0, calls: 1.0 })
     }
 }
 
@@ -64,12 +66,12 @@ impl<K: Kernel + Sync> Population for KernelWalkers<'_, K> {
     }
 
     fn mutate(&mut self, grid: &Grid, k: usize) -> Result<()> {
-        let (target, seed, steps) = (self.target, self.seed, self.steps);
+        let (target, seed, steps, made) = (self.target, self.seed, self.steps, self.made);
         let model = Model::new(target, grid.lambda(k));
         self.walkers.par_iter_mut().enumerate().with_min_len(8).try_for_each(
             |(number, walker)| {
                 for step in 0..steps {
-                    let at = (k as u64 - 1) * steps + step;
+                    let at = made + step;
                     let mut stream = Stream::new(seed, Purpose::Move, number as u32, at);
                     walker.kernel.step(&model, &mut walker.x, &mut stream);
                 }
@@ -79,6 +81,7 @@ impl<K: Kernel + Sync> Population for KernelWalkers<'_, K> {
                 check_energy(target, &walker.energies, || walker.x.clone(), seed, number, k as u64)
             },
         )?;
+        self.made += steps;
         if let Some(walker) = self.walkers.first() {
             self.calls += 1.0 + steps as f64 * walker.kernel.energy_calls(target.tokens());
         }

@@ -1,5 +1,7 @@
 //! Drive an ensemble of weighted walkers along a path: mutate, weigh, resample.
 
+mod adaptive;
+mod anneal;
 mod grid;
 mod kernel_walkers;
 mod lane_walkers;
@@ -7,6 +9,8 @@ mod population;
 mod resample;
 mod weights;
 
+pub use adaptive::choose_times;
+pub use anneal::{Ensemble, PathPoint, Resampling, anneal};
 pub use grid::Grid;
 pub use kernel_walkers::KernelWalkers;
 pub use lane_walkers::LaneWalkers;

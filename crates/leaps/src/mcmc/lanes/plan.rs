@@ -150,9 +150,11 @@ impl Plan {
         self.terms
     }
 
-    /// Random words per update.
-    pub(super) fn words(&self) -> usize {
-        if self.rule == Rule::Metropolis && self.tokens > 2 { 2 } else { 1 }
+    /// Updates that one Philox block of four words serves. A comparison needs 16 bits, and 16 more only
+    /// when those are equal to the threshold's; a proposal among several tokens needs a whole word, whose
+    /// lower digits then serve the comparison.
+    pub(super) fn updates_per_block(&self) -> usize {
+        if self.rule == Rule::Metropolis && self.tokens > 2 { 4 } else { 8 }
     }
 
     /// Bytes of one set of thresholds.
@@ -238,7 +240,8 @@ impl Class {
             Rule::Metropolis if q == 2 => self.entries * 2,
             Rule::Metropolis => self.entries * q * q,
         };
-        len.next_multiple_of(16)
+        // One entry more than is used: a gather of 16-bit entries reads the next one, too.
+        (len + 1).next_multiple_of(32)
     }
 
     fn thresholds(&self, q: usize, rule: Rule) -> usize {

@@ -5,14 +5,12 @@ use super::plan::{Class, Plan, Rule};
 /// The thresholds of a plan at one temperature: a token is taken when a 32-bit random word is below.
 #[derive(Clone, Debug, Default)]
 pub struct Tables {
-    pub(super) thresholds: Vec<u32>,
+    /// Upper 16 bits.
+    pub(super) high: Vec<u16>,
+    /// Lower 16 bits, looked at only when the upper ones tie.
+    pub(super) low: Vec<u16>,
     /// Scratch: energies of a site's tokens.
     energies: Vec<f64>,
-}
-
-/// `p` as a threshold for 32-bit words.
-fn threshold(p: f64) -> u32 {
-    (p * 4_294_967_296.0).round() as u32 // saturates
 }
 
 impl Tables {
@@ -25,7 +23,8 @@ impl Tables {
 
     /// Recompute in place, without allocating after the first time.
     pub fn set(&mut self, plan: &Plan, lambda: &[f64]) {
-        self.thresholds.resize(plan.thresholds, 0);
+        self.high.resize(plan.thresholds, 0);
+        self.low.resize(plan.thresholds, 0);
         self.energies.resize(plan.tokens, 0.0);
         for class in &plan.classes {
             for index in 0..class.entries {
@@ -37,7 +36,12 @@ impl Tables {
     fn set_entry(&mut self, plan: &Plan, class: &Class, lambda: &[f64], index: usize) {
         let q = plan.tokens;
         let len = class.table_len(q, plan.rule);
-        let table = &mut self.thresholds[class.offset..];
+        let (high, low) = (&mut self.high[class.offset..], &mut self.low[class.offset..]);
+        let mut put = |at: usize, p: f64| {
+            let threshold = (p * 4_294_967_296.0).round() as u32; // saturates
+            high[at] = (threshold >> 16) as u16;
+            low[at] = threshold as u16;
+        };
         let u = &mut self.energies[..];
         u.fill(0.0);
         for (k, weight) in lambda.iter().enumerate() {
@@ -54,19 +58,18 @@ impl Tables {
                 let mut above = 0.0;
                 for token in (1..q).rev() {
                     above += (least - u[token]).exp() / total;
-                    table[(token - 1) * len + index] = threshold(above);
+                    put((token - 1) * len + index, above);
                 }
             }
             Rule::Metropolis if q == 2 => {
                 for own in 0..2 {
-                    table[index * 2 + own] = threshold((u[own] - u[1 - own]).exp().min(1.0));
+                    put(index * 2 + own, (u[own] - u[1 - own]).exp().min(1.0));
                 }
             }
             Rule::Metropolis => {
                 for own in 0..q {
                     for new in 0..q {
-                        table[(index * q + own) * q + new] =
-                            threshold((u[own] - u[new]).exp().min(1.0));
+                        put((index * q + own) * q + new, (u[own] - u[new]).exp().min(1.0));
                     }
                 }
             }

@@ -3,7 +3,7 @@
 use super::plan::{Code, Plan, Rule};
 use super::tables::Tables;
 use crate::device::lanes::{LANES, Lanes, Words, dispatch};
-use crate::device::{Key, Level, Purpose, random};
+use crate::device::{Key, Level, Purpose, philox4x32, random};
 
 /// One site's tokens in every lane.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -97,53 +97,77 @@ impl Tile {
         dispatch!(level, measure, (tile: &Tile, plan: &Plan, energies: &mut [f64]));
     }
 
-    /// The index of the surroundings of `site` in every lane.
+    /// The address of the current block in lane 0.
     #[inline(always)]
-    fn surroundings(&self, code: &Code, tokens: usize, ends: &[u32]) -> [u16; LANES] {
-        match code {
-            Code::Sum => {
-                let mut sum = [0u8; LANES];
-                for &end in ends {
-                    let row = &self.rows[end as usize].0;
-                    for lane in 0..LANES {
-                        sum[lane] = sum[lane].wrapping_add(row[lane]);
-                    }
+    fn address(&self) -> [u32; 4] {
+        let mut address = random::address(Purpose::Move, self.first, self.at.0);
+        address[0] = self.at.1;
+        address
+    }
+
+    /// Sixteen more bits behind those of `slot`, for one lane: from a block of their own, whose number no
+    /// sweep reaches.
+    #[cold]
+    fn further(&self, lane: usize, slot: usize) -> u16 {
+        let mut address = self.address();
+        address[0] |= 1 << 31;
+        address[2] = address[2].wrapping_add(lane as u32);
+        (philox4x32(address, self.key)[slot / 2] >> (16 * (slot as u32 % 2))) as u16
+    }
+
+    /// The index of the surroundings of a site in every lane.
+    #[inline(always)]
+    unsafe fn surroundings<L: Lanes>(&self, code: &Code, tokens: usize, ends: &[u32]) -> L::Halves {
+        let row = |end: &u32| unsafe { L::load(&self.rows[*end as usize].0) };
+        unsafe {
+            match code {
+                Code::Sum => {
+                    L::widen(ends.iter().fold(L::zero(), |sum, end| L::add(sum, row(end))))
                 }
-                widen(&sum)
-            }
-            Code::Bits => {
-                let mut bits = [0u8; LANES];
-                for &end in ends.iter().rev() {
-                    let row = &self.rows[end as usize].0;
-                    for lane in 0..LANES {
-                        bits[lane] = (bits[lane] << 1) | row[lane];
-                    }
-                }
-                widen(&bits)
-            }
-            Code::General(contribution) => {
-                let mut index = [0u16; LANES];
-                for (&end, contribution) in ends.iter().zip(contribution.chunks_exact(tokens)) {
-                    let row = &self.rows[end as usize].0;
-                    for (token, &value) in contribution.iter().enumerate().skip(1) {
-                        for lane in 0..LANES {
-                            index[lane] += if row[lane] == token as u8 { value } else { 0 };
+                Code::Bits => L::widen(
+                    ends.iter()
+                        .rev()
+                        .fold(L::zero(), |bits, end| L::add(L::add(bits, bits), row(end))),
+                ),
+                Code::General(contribution) => {
+                    let mut index = L::widen(L::zero());
+                    for (end, contribution) in ends.iter().zip(contribution.chunks_exact(tokens)) {
+                        let row = row(end);
+                        for (token, &value) in contribution.iter().enumerate().skip(1) {
+                            index = L::add_where(index, row, token as u8, value);
                         }
                     }
+                    index
                 }
-                index
             }
         }
     }
 }
 
+/// `less[lane] = (digits, further digits) < threshold` in 32 bits, of which the lower 16 are asked of `low`
+/// only where the upper 16 tie: once in a thousand calls.
 #[inline(always)]
-fn widen(bytes: &[u8; LANES]) -> [u16; LANES] {
-    let mut words = [0; LANES];
-    for lane in 0..LANES {
-        words[lane] = u16::from(bytes[lane]);
+unsafe fn below<L: Lanes>(
+    (high, low): (&[u16], &[u16]),
+    index: L::Halves,
+    digits: L::Halves,
+    further: impl Fn(usize) -> u16,
+) -> L::Bytes {
+    unsafe {
+        let (less, mut ties) = L::below(high, index, digits);
+        if ties == 0 {
+            return less;
+        }
+        let (mut mended, mut at) = ([0; LANES], [0; LANES]);
+        L::store(less, &mut mended);
+        L::store_halves(index, &mut at);
+        while ties != 0 {
+            let lane = ties.trailing_zeros() as usize;
+            mended[lane] = u8::from(further(lane) < low[at[lane] as usize]);
+            ties &= ties - 1;
+        }
+        L::load(&mended)
     }
-    words
 }
 
 #[inline(always)]
@@ -155,68 +179,65 @@ unsafe fn run<L: Lanes>(
     count: u64,
     energies: &mut [f64],
 ) {
-    let (n, q, words) = (plan.sites as u64, plan.tokens, plan.words());
+    let (n, q, per_block) = (plan.sites as u64, plan.tokens, plan.updates_per_block());
     let (mut sweep, mut position) = (from / n, (from % n) as usize);
     for _ in 0..count {
-        let at = (sweep, (position * words / 4) as u32);
+        let at = (sweep, (position / per_block) as u32);
         if at != tile.at {
-            let mut address = random::address(Purpose::Move, tile.first, sweep);
-            address[0] = at.1;
-            unsafe { L::philox(address, tile.key, &mut tile.words) };
             tile.at = at;
+            unsafe { L::philox(tile.address(), tile.key, &mut tile.words) };
         }
         let site = plan.order[position] as usize;
         let class = &plan.classes[plan.class_of[site] as usize];
-        let index = tile.surroundings(&class.code, q, plan.ends(site));
+        let index = unsafe { tile.surroundings::<L>(&class.code, q, plan.ends(site)) };
         let len = class.table_len(q, plan.rule);
-        let table = &tables.thresholds[class.offset..];
-        let word = &tile.words[position * words % 4];
-        let old = tile.rows[site].0;
-        let mut new = [0u8; LANES];
-        match plan.rule {
-            Rule::HeatBath => {
-                for token in 1..q {
-                    let mut above = [0u8; LANES];
-                    let thresholds = &table[(token - 1) * len..token * len];
-                    unsafe { L::below(thresholds, &index, word, &mut above) };
-                    for lane in 0..LANES {
-                        new[lane] += above[lane];
+        let table = |t: usize| {
+            let range = class.offset + t * len..class.offset + (t + 1) * len;
+            (&tables.high[range.clone()], &tables.low[range])
+        };
+        let slot = position % per_block;
+        let further = |lane| tile.further(lane, slot);
+        let before = tile.rows[site].0;
+        let new = unsafe {
+            let old = L::load(&before);
+            match plan.rule {
+                Rule::HeatBath => {
+                    let digits = L::half(&tile.words[slot / 2], slot % 2 == 1);
+                    let mut new = L::zero();
+                    for token in 1..q {
+                        new = L::add(new, below::<L>(table(token - 1), index, digits, further));
                     }
+                    new
+                }
+                Rule::Metropolis if q == 2 => {
+                    let digits = L::half(&tile.words[slot / 2], slot % 2 == 1);
+                    let entry = L::scale_add(index, 2, L::widen(old));
+                    L::xor(old, below::<L>(table(0), entry, digits, further))
+                }
+                Rule::Metropolis => {
+                    // word (q - 1) = choice 2^32 + fraction, and the fraction is uniform again.
+                    let (words, others) = (&tile.words[slot], q as u32 - 1);
+                    let (choice, digits) = L::propose(words, others);
+                    let proposal = L::add(choice, L::at_least(choice, old));
+                    let entry = L::scale_add(index, q as u16, L::widen(old));
+                    let entry = L::scale_add(entry, q as u16, L::widen(proposal));
+                    let rest = |lane: usize| words[lane].wrapping_mul(others) as u16;
+                    L::select(below::<L>(table(0), entry, digits, rest), old, proposal)
                 }
             }
-            Rule::Metropolis if q == 2 => {
-                let mut entry = index;
+        };
+        let row = &mut tile.rows[site].0;
+        unsafe { L::store(new, row) };
+        if !energies.is_empty() {
+            let mut at = [0; LANES];
+            unsafe { L::store_halves(index, &mut at) };
+            for (k, energies) in energies.chunks_exact_mut(LANES).enumerate() {
+                let local = &class.local[k * class.entries * q..(k + 1) * class.entries * q];
                 for lane in 0..LANES {
-                    entry[lane] = 2 * entry[lane] + u16::from(old[lane]);
+                    let entry = at[lane] as usize * q;
+                    energies[lane] +=
+                        local[entry + row[lane] as usize] - local[entry + before[lane] as usize];
                 }
-                unsafe { L::below(&table[..len], &entry, word, &mut new) };
-                for lane in 0..LANES {
-                    new[lane] ^= old[lane];
-                }
-            }
-            Rule::Metropolis => {
-                let choice = &tile.words[position * words % 4 + 1];
-                let mut proposal = [0u8; LANES];
-                let mut entry = index;
-                for lane in 0..LANES {
-                    let other = ((u64::from(choice[lane]) * (q as u64 - 1)) >> 32) as u8;
-                    proposal[lane] = other + u8::from(other >= old[lane]);
-                    entry[lane] = (entry[lane] * q as u16 + u16::from(old[lane])) * q as u16
-                        + u16::from(proposal[lane]);
-                }
-                let mut accept = [0u8; LANES];
-                unsafe { L::below(&table[..len], &entry, word, &mut accept) };
-                for lane in 0..LANES {
-                    new[lane] = if accept[lane] == 1 { proposal[lane] } else { old[lane] };
-                }
-            }
-        }
-        tile.rows[site].0 = new;
-        for (k, energies) in energies.chunks_exact_mut(LANES).enumerate() {
-            let local = &class.local[k * class.entries * q..(k + 1) * class.entries * q];
-            for lane in 0..LANES {
-                let row = index[lane] as usize * q;
-                energies[lane] += local[row + new[lane] as usize] - local[row + old[lane] as usize];
             }
         }
         position += 1;
@@ -235,7 +256,11 @@ unsafe fn measure<L: Lanes>(tile: &Tile, plan: &Plan, energies: &mut [f64]) {
     }
     for site in 0..plan.sites {
         let class = &plan.classes[plan.class_of[site] as usize];
-        let index = tile.surroundings(&class.code, q, plan.ends(site));
+        let mut index = [0; LANES];
+        unsafe {
+            let halves = tile.surroundings::<L>(&class.code, q, plan.ends(site));
+            L::store_halves(halves, &mut index);
+        }
         let row = &tile.rows[site].0;
         for (k, energies) in energies.chunks_exact_mut(LANES).enumerate() {
             let share = &class.share[k * class.entries * q..(k + 1) * class.entries * q];

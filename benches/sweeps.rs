@@ -1,0 +1,163 @@
+//! Time sweeps over many walkers against a plain scalar loop, and the paper's AIS run.
+//!
+//! `cargo bench -p leaps --bench sweeps`. Every line alternates the contestants and reports medians, so
+//! the ratios survive a noisy machine. `--quick` does a tenth of the work.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use leaps::device::{Level, Unwatched};
+use leaps::mcmc::lanes::{Plan, Rule, Scan, Tables, Tile};
+use leaps::path::{Path, Schedule};
+use leaps::sampler::{Grid, LaneWalkers, Resampling, anneal};
+use leaps::target::{Boundary, Disorder, Lattice, Pairwise, Target};
+
+/// What anyone would write first: one walker, exp for every update, a fast generator.
+struct Plain {
+    tokens: Vec<u8>,
+    neighbours: Vec<[usize; 4]>,
+    q: u8,
+    beta: f64,
+    state: u64,
+}
+
+impl Plain {
+    fn new(side: usize, q: u8, beta: f64) -> Self {
+        let neighbours = (0..side * side)
+            .map(|i| {
+                let (r, c) = (i / side, i % side);
+                let at = |r: usize, c: usize| (r % side) * side + c % side;
+                [at(r, c + 1), at(r, c + side - 1), at(r + 1, c), at(r + side - 1, c)]
+            })
+            .collect();
+        let tokens = (0..side * side).map(|i| (i % q as usize) as u8).collect();
+        Plain { tokens, neighbours, q, beta, state: 0x9E37_79B9_7F4A_7C15 }
+    }
+
+    fn bits(&mut self) -> u64 {
+        self.state ^= self.state << 13;
+        self.state ^= self.state >> 7;
+        self.state ^= self.state << 17;
+        self.state
+    }
+
+    fn uniform(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    fn equal(&self, site: usize, token: u8) -> f64 {
+        self.neighbours[site].iter().filter(|&&j| self.tokens[j] == token).count() as f64
+    }
+
+    fn sweep(&mut self, rule: Rule) {
+        for site in 0..self.tokens.len() {
+            match rule {
+                Rule::Metropolis => {
+                    let own = self.tokens[site];
+                    let other = (self.bits() >> 33) % (u64::from(self.q) - 1);
+                    let new = (u64::from(own) + 1 + other) as u8 % self.q;
+                    let change = self.beta * (self.equal(site, own) - self.equal(site, new));
+                    if change <= 0.0 || self.uniform() < (-change).exp() {
+                        self.tokens[site] = new;
+                    }
+                }
+                Rule::HeatBath => {
+                    let mut weights = [0.0; 8];
+                    let mut total = 0.0;
+                    for token in 0..self.q {
+                        weights[token as usize] = (self.beta * self.equal(site, token)).exp();
+                        total += weights[token as usize];
+                    }
+                    let mut left = self.uniform() * total;
+                    let mut token = 0;
+                    while token + 1 < self.q && left >= weights[token as usize] {
+                        left -= weights[token as usize];
+                        token += 1;
+                    }
+                    self.tokens[site] = token;
+                }
+            }
+        }
+    }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// Million site updates a second.
+fn rate(updates: u64, work: impl FnOnce()) -> f64 {
+    let start = Instant::now();
+    work();
+    updates as f64 / start.elapsed().as_secs_f64() / 1e6
+}
+
+fn main() {
+    let quick = std::env::args().any(|a| a == "--quick");
+    let scale = if quick { 1 } else { 10 };
+    let level = Level::detect();
+    let square = |side| Lattice::new(&[side, side], Boundary::Periodic).unwrap();
+    println!("one core, million site updates/s, {level:?}, medians of 7");
+    println!("{:<34}{:>9}{:>9}{:>8}", "", "plain", "tile", "ratio");
+    for (name, q, model, beta) in [
+        ("Ising 15x15", 2, Pairwise::ising(square(15), 1.0, 0.0).unwrap(), 0.4407),
+        ("Potts q=3 15x15", 3, Pairwise::potts(square(15), 3, 1.0, 0.0).unwrap(), 1.001),
+        ("Potts q=5 15x15", 5, Pairwise::potts(square(15), 5, 1.0, 0.0).unwrap(), 1.0),
+        (
+            "Edwards-Anderson normal 15x15",
+            2,
+            Pairwise::edwards_anderson(square(15), Disorder::Gaussian, 1).unwrap(),
+            1.0,
+        ),
+    ] {
+        for rule in [Rule::HeatBath, Rule::Metropolis] {
+            // Ising's J s s' is 2J [x = x'].
+            let mut plain = Plain::new(15, q, if q == 2 { 2.0 * beta } else { beta });
+            let plan = Plan::new(&model, rule, Scan::Systematic).unwrap();
+            let tables = Tables::new(&plan, &vec![beta; plan.terms()]);
+            let mut tile = Tile::new(plan.sites(), 1, 0);
+            let n = plan.sites() as u64;
+            let (mut slow, mut fast, mut made) = (Vec::new(), Vec::new(), 0);
+            for _ in 0..7 {
+                let sweeps = 200 * scale;
+                slow.push(rate(sweeps * n, || (0..sweeps).for_each(|_| plain.sweep(rule))));
+                black_box(&plain.tokens);
+                fast.push(rate(sweeps * n * Tile::WALKERS as u64, || {
+                    tile.update(&plan, &tables, level, made, sweeps * n)
+                }));
+                made += sweeps * n;
+            }
+            let (slow, fast) = (median(slow), median(fast));
+            println!(
+                "{:<34}{slow:>9.0}{fast:>9.0}{:>8.1}",
+                format!("{name} {rule:?}"),
+                fast / slow
+            );
+        }
+    }
+    let (intervals, walkers) = (100_000 * scale as usize, 1000);
+    println!(
+        "\nAIS, 15x15, {intervals} single-site Metropolis steps, {walkers} walkers, all threads"
+    );
+    for (name, model, beta) in [
+        ("Ising", Pairwise::ising(square(15), 1.0, 0.0).unwrap(), 0.4407),
+        ("Potts q=3", Pairwise::potts(square(15), 3, 1.0, 0.0).unwrap(), 1.001),
+    ] {
+        let start = Instant::now();
+        let path = Path::new(&vec![beta; model.terms()], Schedule::Linear).unwrap();
+        let grid = Grid::uniform(&path, intervals).unwrap();
+        let plan = Plan::new(&model, Rule::Metropolis, Scan::Systematic).unwrap();
+        let population = LaneWalkers::new(plan, 1, walkers, 1);
+        let ensemble =
+            anneal(&model, population, &grid, &Resampling::NEVER, 20, 1, &Unwatched).unwrap();
+        let (log_z, ess) = (ensemble.log_z(), ensemble.ess());
+        println!(
+            "{name:<12}{:>7.2} s   log Z {:.3} +- {:.3}   ESS {:.3}",
+            start.elapsed().as_secs_f64(),
+            log_z.mean,
+            log_z.error,
+            ess.mean
+        );
+    }
+}

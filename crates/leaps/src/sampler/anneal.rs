@@ -1,0 +1,195 @@
+//! Run annealed importance sampling and sequential Monte Carlo: one driver, with or without resampling.
+//!
+//! Interval `k`: every walker's log-weight grows by `U_{t_{k-1}}(x) - U_{t_k}(x)`; if the effective sample
+//! size has fallen below the threshold, walkers are resampled and the segment's log mean weight is added to
+//! log Z; then walkers move at `rho_{t_k}`. Weighted walkers represent `rho_{t_k}` after every interval, so
+//! one run gives free energy, energy and heat capacity all along the path.
+
+use super::{Grid, LogWeights, Population, Scheme};
+use crate::device::{Purpose, Stream, Watch};
+use crate::observe::{Estimate, Families, Jackknife, Segments, ess, log_z};
+use crate::target::Target;
+use crate::{Error, Result};
+
+/// When and how to resample.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Resampling {
+    /// Resample when the effective sample size falls below this fraction, in [0, 1]; 0 is never.
+    pub threshold: f64,
+    /// How ancestors are drawn.
+    pub scheme: Scheme,
+}
+
+impl Resampling {
+    /// Never resample: annealed importance sampling.
+    pub const NEVER: Resampling = Resampling { threshold: 0.0, scheme: Scheme::Systematic };
+}
+
+/// What is known at one time of the path.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct PathPoint {
+    /// The time, from 0 to 1.
+    pub t: f64,
+    /// The weights of the energy terms there.
+    pub lambda: Vec<f64>,
+    /// log Z of `rho_t`.
+    pub log_z: Estimate,
+    /// Effective sample size as a fraction, before any resampling at this time.
+    pub ess: f64,
+    /// Whether walkers were resampled here.
+    pub resampled: bool,
+    /// `<sum_k E_k> / sites`.
+    pub energy_per_site: Estimate,
+    /// `Var(U_t) / sites`.
+    pub heat_capacity_per_site: Estimate,
+}
+
+/// Weighted walkers at the end of the path.
+#[derive(Clone, Debug)]
+pub struct Ensemble {
+    /// States, `[walker * sites + site]`.
+    pub states: Vec<u8>,
+    /// Log-weights since the last resampling.
+    pub weights: LogWeights,
+    /// log Z of the uniform start plus what resampling took out of the weights.
+    pub segments: Segments,
+    /// Which walkers descend from the same walker at the start.
+    pub families: Families,
+    /// Energy terms, `[walker * terms + term]`.
+    pub energies: Vec<f64>,
+    /// Estimates along the path.
+    pub trace: Vec<PathPoint>,
+    /// Energy evaluations per walker, counted in whole energies.
+    pub energy_calls: f64,
+}
+
+impl Ensemble {
+    /// log Z of the target, with its error.
+    pub fn log_z(&self) -> Estimate {
+        log_z(&self.weights, &self.families, &self.segments)
+    }
+
+    /// Effective sample size as a fraction, with its error.
+    pub fn ess(&self) -> Estimate {
+        ess(&self.weights, &self.families)
+    }
+
+    /// A lower bound of log Z: the mean log-weight.
+    pub fn elbo(&self) -> f64 {
+        self.segments.log_z() + self.weights.mean_log()
+    }
+}
+
+/// Carry `population` along `grid`, keeping about `points` estimates along the path.
+pub fn anneal(
+    target: &dyn Target,
+    mut population: impl Population,
+    grid: &Grid,
+    resampling: &Resampling,
+    points: usize,
+    seed: u64,
+    watch: &dyn Watch,
+) -> Result<Ensemble> {
+    let walkers = population.walkers();
+    if walkers < 1 {
+        return Err(Error::invalid("walkers", walkers, "at least 1", "errors need at least 2"));
+    }
+    if !(0.0..=1.0).contains(&resampling.threshold) {
+        return Err(Error::invalid(
+            "resample",
+            resampling.threshold,
+            "from 0 (never) to 1 (always)",
+            "0.5 is usual",
+        ));
+    }
+    watch.total(grid.intervals() as u64 * walkers as u64);
+    let mut log_weights = vec![0.0; walkers];
+    let mut segments = Segments::new(target.sites() as f64 * (target.tokens() as f64).ln());
+    let mut ancestry: Vec<u32> = (0..walkers as u32).collect();
+    let mut trace = Vec::new();
+    let keep = |k: usize| {
+        let n = grid.intervals();
+        k == n || k * points / n != (k - 1) * points / n
+    };
+    let mut k = 1;
+    while k <= grid.intervals() {
+        let weights;
+        let mut resampled = false;
+        if resampling.threshold == 0.0 {
+            // Nothing looks at the weights before the next point that is kept.
+            let last = (k..=grid.intervals()).find(|&k| keep(k)).unwrap_or(grid.intervals());
+            population.advance(grid, k..last + 1, &mut log_weights, watch)?;
+            k = last;
+            weights = LogWeights::new(log_weights.clone())?;
+        } else {
+            watch.check()?;
+            population.weigh(grid, k, &mut log_weights)?;
+            weights = LogWeights::new(log_weights.clone())?;
+            // Resampling after the last interval would only add noise.
+            if weights.ess() < resampling.threshold && k < grid.intervals() {
+                segments.close(&weights);
+                let mut stream = Stream::new(seed, Purpose::Resample, 0, k as u64);
+                let ancestors = resampling.scheme.ancestors(&weights, &mut stream);
+                population.resample(&ancestors);
+                ancestry = ancestors.iter().map(|&a| ancestry[a as usize]).collect();
+                log_weights.fill(0.0);
+                resampled = true;
+            }
+            population.mutate(grid, k)?;
+            watch.advance(walkers as u64);
+        }
+        if keep(k) {
+            let current = LogWeights::new(log_weights.clone())?;
+            let families = Families::new(&ancestry);
+            let mut point = point(target, &population, grid, k, &current, &families, &segments);
+            point.ess = weights.ess();
+            point.resampled = resampled;
+            trace.push(point);
+        }
+        k += 1;
+    }
+    Ok(Ensemble {
+        states: population.states(),
+        weights: LogWeights::new(log_weights)?,
+        segments,
+        families: Families::new(&ancestry),
+        energies: population.energies(),
+        trace,
+        energy_calls: population.energy_calls(),
+    })
+}
+
+fn point(
+    target: &dyn Target,
+    population: &impl Population,
+    grid: &Grid,
+    k: usize,
+    weights: &LogWeights,
+    families: &Families,
+    segments: &Segments,
+) -> PathPoint {
+    let lambda = grid.lambda(k);
+    let mut rows = Vec::with_capacity(3 * weights.len());
+    for energies in population.energies().chunks_exact(lambda.len()) {
+        let h: f64 = energies.iter().sum();
+        let u: f64 = energies.iter().zip(lambda).map(|(e, l)| e * l).sum();
+        rows.extend([h, u, u * u]);
+    }
+    // Squares about a typical value: the variance of a large energy would lose its digits.
+    let origin = rows[1];
+    for row in rows.chunks_exact_mut(3) {
+        row[1] -= origin;
+        row[2] = row[1] * row[1];
+    }
+    let jackknife = Jackknife::new(3, &rows, weights.relative(), families);
+    let sites = target.sites() as f64;
+    PathPoint {
+        t: grid.time(k),
+        lambda: lambda.to_vec(),
+        log_z: log_z(weights, families, segments),
+        ess: weights.ess(),
+        resampled: false,
+        energy_per_site: jackknife.estimate(|m| m[0] / sites),
+        heat_capacity_per_site: jackknife.estimate(|m| (m[2] - m[1] * m[1]) / sites),
+    }
+}
