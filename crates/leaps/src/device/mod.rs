@@ -5,5 +5,5 @@ mod random;
 mod watch;
 
 pub use philox::{Key, philox4x32};
-pub use random::{Draw, Purpose, Stream};
+pub use random::{Draw, Purpose, Stream, threshold};
 pub use watch::{Unwatched, Watch};
