@@ -7,5 +7,5 @@ mod watch;
 
 pub use lanes::Level;
 pub use philox::{Key, philox4x32};
-pub use random::{Draw, Purpose, Stream};
+pub use random::{Draw, Purpose, Stream, threshold};
 pub use watch::{Unwatched, Watch};

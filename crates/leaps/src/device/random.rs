@@ -32,9 +32,24 @@ pub trait Draw {
     /// True with probability `p`; values outside [0, 1] count as the nearer bound.
     fn chance(&mut self, p: f64) -> bool;
 
+    /// True with probability `threshold / 2^64`. A choice made millions of times with one
+    /// probability is cheapest this way; see [`threshold`].
+    #[inline]
+    fn chance_bits(&mut self, threshold: u64) -> bool {
+        self.chance(threshold as f64 / TWO_64)
+    }
+
     /// Index `i` with probability `weights[i] / sum(weights)`; the weights are finite, not
     /// negative, and not all zero.
     fn pick(&mut self, weights: &[f64]) -> usize;
+}
+
+const TWO_64: f64 = 18_446_744_073_709_551_616.0;
+
+/// The threshold for [`Draw::chance_bits`] of a probability: exact to 2^-53, as `p` itself.
+#[inline]
+pub fn threshold(p: f64) -> u64 {
+    (p * TWO_64) as u64 // saturates at both ends
 }
 
 /// A stream of random numbers at the address (seed, purpose, walker, step).
@@ -118,6 +133,13 @@ impl Draw for Stream {
         self.uniform() < p
     }
 
+    /// The second word is drawn only if the first leaves the answer open, once in 2^32 times.
+    #[inline]
+    fn chance_bits(&mut self, threshold: u64) -> bool {
+        let (word, high) = (self.word(), (threshold >> 32) as u32);
+        if word == high { self.word() < threshold as u32 } else { word < high }
+    }
+
     fn pick(&mut self, weights: &[f64]) -> usize {
         let total: f64 = weights.iter().sum();
         let mut left = self.uniform() * total;
@@ -169,6 +191,10 @@ mod tests {
         assert_eq!(pick[1], 0);
         assert!(z(pick[0], 1.0 / 6.0).abs() < 5.0 && z(pick[2], 0.5).abs() < 5.0);
         assert!(z(chance, 0.25).abs() < 5.0);
+        let bits = threshold(0.3);
+        let often = (0..n).filter(|_| stream.chance_bits(bits)).count();
+        assert!(z(often, 0.3).abs() < 5.0);
+        assert!((0..1000).all(|_| stream.chance_bits(threshold(1.0)) && !stream.chance_bits(0)));
     }
 
     #[test]

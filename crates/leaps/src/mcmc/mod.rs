@@ -1,7 +1,68 @@
 //! Move one state at a time, leaving the model's distribution invariant.
 //!
 //! A kernel owns its scratch space and step sizes, so a chain clones its own; it draws every random
-//! choice through [`Draw`], so that tests can enumerate its transitions exactly.
+//! choice through [`Draw`], so that tests can enumerate its transitions exactly. A kernel is made for
+//! one target and may be used with it at any weights `lambda`, which may change between steps.
+//!
+//! | kernel | one step | reference |
+//! |---|---|---|
+//! | [`Metropolis`] | a sweep of proposals | Metropolis et al. 1953 |
+//! | [`HeatBath`] | a sweep of conditional draws | Creutz 1980 |
+//! | [`Gibbs`] | one site | Geman and Geman 1984 |
+//! | [`BlockGibbs`] | a few sites jointly | |
+//! | [`HammingBall`] | the ball round an auxiliary state | Titsias and Yau 2017 |
+//! | [`RandomWalk`] | blind flips of a few sites | |
+//! | [`LocallyBalanced`] | one informed flip | Zanella 2020 |
+//! | [`GibbsWithGradients`] | one informed flip, square root | Grathwohl et al. 2021 |
+//! | [`PathAuxiliary`] | a path of informed flips | Sun et al. 2022 |
+//! | [`DiscreteMala`] | all sites at once | Zhang, Liu and Liu 2022 |
+//! | [`DiscreteLangevin`] | all sites for a time step | Sun et al. 2023 |
+//! | [`Wolff`] | one cluster | Wolff 1989 |
+//! | [`SwendsenWang`] | all clusters | Swendsen and Wang 1987 |
+//!
+//! [`Tempering`] exchanges several states between temperatures, [`Houdayer`] parts of two states at
+//! one temperature.
+
+mod adapt;
+mod any;
+mod block_gibbs;
+mod bonds;
+mod chains;
+mod dlmc;
+mod dmala;
+mod gibbs;
+mod hamming_ball;
+mod heat_bath;
+mod houdayer;
+mod locally_balanced;
+mod metropolis;
+mod moves;
+mod neighbours;
+mod path_auxiliary;
+mod random_walk;
+mod swendsen_wang;
+mod tempering;
+mod wolff;
+
+pub use any::{AnyKernel, KernelName};
+pub use block_gibbs::BlockGibbs;
+pub use chains::{
+    ChainOutcome, ChainSettings, TemperingOutcome, TemperingSettings, run_chains, run_tempering,
+};
+pub use dlmc::DiscreteLangevin;
+pub use dmala::DiscreteMala;
+pub use gibbs::Gibbs;
+pub use hamming_ball::HammingBall;
+pub use heat_bath::HeatBath;
+pub use houdayer::Houdayer;
+pub use locally_balanced::{GibbsWithGradients, LocallyBalanced};
+pub use metropolis::Metropolis;
+pub use neighbours::Balance;
+pub use path_auxiliary::PathAuxiliary;
+pub use random_walk::RandomWalk;
+pub use swendsen_wang::SwendsenWang;
+pub use tempering::Tempering;
+pub use wolff::Wolff;
 
 pub mod lanes;
 
@@ -31,4 +92,10 @@ pub trait Kernel: Clone + Send {
 
     /// Energy evaluations charged for a step with `tokens` tokens, counted as the DISCS benchmark does.
     fn energy_calls(&self, tokens: usize) -> f64;
+
+    /// Whether one step, from wherever the kernel stands, satisfies detailed balance:
+    /// `rho(x) P(x, y) = rho(y) P(y, x)`. Sweeps in a fixed order only leave `rho` invariant.
+    fn reversible(&self) -> bool {
+        true
+    }
 }

@@ -1,0 +1,47 @@
+//! Learn a step size from acceptance probabilities.
+//!
+//! Robbins and Monro: after burn-in step $n$ with acceptance $a_n$,
+//! $$\log s \leftarrow \log s + 2\,n^{-3/5}\,(a_n - a^*),$$
+//! which settles where the mean acceptance is $a^*$. A step size is a number of the kernel, not of
+//! the state, so that a fixed one never touches invariance.
+
+use crate::{Error, Result};
+
+/// A positive step size between two bounds, with the acceptance it aims for.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct StepSize {
+    log: f64,
+    bounds: (f64, f64),
+    aim: f64,
+    learned: u64,
+}
+
+impl StepSize {
+    /// The step size `value` inside `bounds`, aiming for the acceptance `aim`; `key` is for messages.
+    pub fn new(key: &str, value: f64, bounds: (f64, f64), aim: f64) -> Result<Self> {
+        if !(bounds.0..=bounds.1).contains(&value) {
+            return Err(Error::invalid(
+                key,
+                value,
+                format!("from {} to {}", bounds.0, bounds.1),
+                "burn-in finds a good value from any start",
+            ));
+        }
+        Ok(StepSize { log: value.ln(), bounds: (bounds.0.ln(), bounds.1.ln()), aim, learned: 0 })
+    }
+
+    /// The step size.
+    pub fn value(&self) -> f64 {
+        self.log.exp()
+    }
+
+    /// Learn from a step with this acceptance probability.
+    pub fn learn(&mut self, acceptance: f64) {
+        if acceptance.is_finite() {
+            self.learned += 1;
+            let gain = 2.0 * (self.learned as f64).powf(-0.6);
+            let log = self.log + gain * (acceptance - self.aim);
+            self.log = log.clamp(self.bounds.0, self.bounds.1);
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Choose a kernel by name.
+
+use std::str::FromStr;
+
+use super::*;
+use crate::target::Target;
+use crate::{Error, Result};
+
+/// The kernels by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum KernelName {
+    /// [`Metropolis`](super::Metropolis).
+    Metropolis,
+    /// [`HeatBath`](super::HeatBath).
+    HeatBath,
+    /// [`Gibbs`](super::Gibbs).
+    Gibbs,
+    /// [`BlockGibbs`](super::BlockGibbs) with two sites.
+    BlockGibbs,
+    /// [`HammingBall`](super::HammingBall) with ten sites and radius 1.
+    HammingBall,
+    /// [`RandomWalk`](super::RandomWalk).
+    RandomWalk,
+    /// [`LocallyBalanced`](super::LocallyBalanced) with Barker's function.
+    LocallyBalanced,
+    /// [`GibbsWithGradients`](super::GibbsWithGradients).
+    Gwg,
+    /// [`PathAuxiliary`](super::PathAuxiliary).
+    PathAuxiliary,
+    /// [`DiscreteMala`](super::DiscreteMala).
+    Dmala,
+    /// [`DiscreteLangevin`](super::DiscreteLangevin).
+    Dlmc,
+    /// [`Wolff`](super::Wolff).
+    Wolff,
+    /// [`SwendsenWang`](super::SwendsenWang).
+    SwendsenWang,
+}
+
+impl KernelName {
+    /// Every kernel.
+    pub const ALL: [KernelName; 13] = [
+        KernelName::Metropolis,
+        KernelName::HeatBath,
+        KernelName::Gibbs,
+        KernelName::BlockGibbs,
+        KernelName::HammingBall,
+        KernelName::RandomWalk,
+        KernelName::LocallyBalanced,
+        KernelName::Gwg,
+        KernelName::PathAuxiliary,
+        KernelName::Dmala,
+        KernelName::Dlmc,
+        KernelName::Wolff,
+        KernelName::SwendsenWang,
+    ];
+
+    /// The name in configurations and on the command line.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            KernelName::Metropolis => "metropolis",
+            KernelName::HeatBath => "heat-bath",
+            KernelName::Gibbs => "gibbs",
+            KernelName::BlockGibbs => "block-gibbs",
+            KernelName::HammingBall => "hamming-ball",
+            KernelName::RandomWalk => "random-walk",
+            KernelName::LocallyBalanced => "locally-balanced",
+            KernelName::Gwg => "gwg",
+            KernelName::PathAuxiliary => "path-auxiliary",
+            KernelName::Dmala => "dmala",
+            KernelName::Dlmc => "dlmc",
+            KernelName::Wolff => "wolff",
+            KernelName::SwendsenWang => "swendsen-wang",
+        }
+    }
+
+    /// What one step does, in a line.
+    pub const fn description(self) -> &'static str {
+        match self {
+            KernelName::Metropolis => "sweep of Metropolis proposals, site by site",
+            KernelName::HeatBath => "sweep of conditional draws, site by site",
+            KernelName::Gibbs => "conditional draw of one site, the sites in turn (DISCS)",
+            KernelName::BlockGibbs => "joint conditional draw of two sites (DISCS)",
+            KernelName::HammingBall => "draw from a ball of single changes in ten sites (DISCS)",
+            KernelName::RandomWalk => "blind flips of a few random sites, number adapted",
+            KernelName::LocallyBalanced => "one flip chosen by Barker-balanced weights",
+            KernelName::Gwg => "one flip chosen by square-root weights (Gibbs with gradients)",
+            KernelName::PathAuxiliary => "path of informed flips, length adapted",
+            KernelName::Dmala => "informed proposal at all sites (discrete MALA), step adapted",
+            KernelName::Dlmc => "jump process of all sites for a time step (DLMC), step adapted",
+            KernelName::Wolff => "one cluster of a pairwise model, any fields",
+            KernelName::SwendsenWang => "all clusters of a pairwise model, any fields",
+        }
+    }
+}
+
+impl std::fmt::Display for KernelName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for KernelName {
+    type Err = Error;
+
+    fn from_str(word: &str) -> Result<Self> {
+        Self::ALL.into_iter().find(|name| name.as_str() == word).ok_or_else(|| {
+            let names: Vec<&str> = Self::ALL.iter().map(|name| name.as_str()).collect();
+            Error::invalid(
+                "kernel",
+                word,
+                format!("one of {}", names.join(", ")),
+                "check the spelling",
+            )
+        })
+    }
+}
+
+macro_rules! any_kernel {
+    ($($name:ident($kernel:ty)),* $(,)?) => {
+        /// Any one of the kernels.
+        #[derive(Clone, Debug)]
+        pub enum AnyKernel {
+            $(
+                #[doc = concat!("[`", stringify!($kernel), "`].")]
+                $name($kernel),
+            )*
+        }
+
+        impl Kernel for AnyKernel {
+            fn step<D: Draw>(&mut self, model: &Model<'_>, x: &mut [u8], draw: &mut D) -> Info {
+                match self { $(AnyKernel::$name(kernel) => kernel.step(model, x, draw),)* }
+            }
+
+            fn adapt(&mut self, info: &Info) {
+                match self { $(AnyKernel::$name(kernel) => kernel.adapt(info),)* }
+            }
+
+            fn energy_calls(&self, tokens: usize) -> f64 {
+                match self { $(AnyKernel::$name(kernel) => kernel.energy_calls(tokens),)* }
+            }
+
+            fn reversible(&self) -> bool {
+                match self { $(AnyKernel::$name(kernel) => kernel.reversible(),)* }
+            }
+        }
+
+        $(
+            impl From<$kernel> for AnyKernel {
+                fn from(kernel: $kernel) -> Self {
+                    AnyKernel::$name(kernel)
+                }
+            }
+        )*
+    };
+}
+
+any_kernel! {
+    Metropolis(Metropolis),
+    HeatBath(HeatBath),
+    Gibbs(Gibbs),
+    BlockGibbs(BlockGibbs),
+    HammingBall(HammingBall),
+    RandomWalk(RandomWalk),
+    LocallyBalanced(LocallyBalanced),
+    Gwg(GibbsWithGradients),
+    PathAuxiliary(PathAuxiliary),
+    Dmala(DiscreteMala),
+    Dlmc(DiscreteLangevin),
+    Wolff(Wolff),
+    SwendsenWang(SwendsenWang),
+}
+
+impl AnyKernel {
+    /// The kernel called `name` for a target with its usual settings. `lambda` are the final weights:
+    /// cluster kernels refuse a target whose couplings there have the wrong sign.
+    pub fn new(name: KernelName, target: &dyn Target, lambda: &[f64]) -> Result<Self> {
+        let radius = 2f64.min(target.sites() as f64);
+        Ok(match name {
+            KernelName::Metropolis => Metropolis::new(target)?.into(),
+            KernelName::HeatBath => HeatBath::new(target)?.into(),
+            KernelName::Gibbs => Gibbs::new(target)?.into(),
+            KernelName::BlockGibbs => BlockGibbs::new(target, 2)?.into(),
+            KernelName::HammingBall => HammingBall::new(target, 10, 1)?.into(),
+            KernelName::RandomWalk => RandomWalk::new(target, 1.0)?.into(),
+            KernelName::LocallyBalanced => LocallyBalanced::new(target, Balance::Barker)?.into(),
+            KernelName::Gwg => GibbsWithGradients::new(target)?.into(),
+            KernelName::PathAuxiliary => PathAuxiliary::new(target, radius)?.into(),
+            KernelName::Dmala => DiscreteMala::new(target, None)?.into(),
+            KernelName::Dlmc => DiscreteLangevin::new(target, None)?.into(),
+            KernelName::Wolff => Wolff::new(target, lambda)?.into(),
+            KernelName::SwendsenWang => SwendsenWang::new(target, lambda)?.into(),
+        })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> KernelName {
+        match self {
+            AnyKernel::Metropolis(_) => KernelName::Metropolis,
+            AnyKernel::HeatBath(_) => KernelName::HeatBath,
+            AnyKernel::Gibbs(_) => KernelName::Gibbs,
+            AnyKernel::BlockGibbs(_) => KernelName::BlockGibbs,
+            AnyKernel::HammingBall(_) => KernelName::HammingBall,
+            AnyKernel::RandomWalk(_) => KernelName::RandomWalk,
+            AnyKernel::LocallyBalanced(_) => KernelName::LocallyBalanced,
+            AnyKernel::Gwg(_) => KernelName::Gwg,
+            AnyKernel::PathAuxiliary(_) => KernelName::PathAuxiliary,
+            AnyKernel::Dmala(_) => KernelName::Dmala,
+            AnyKernel::Dlmc(_) => KernelName::Dlmc,
+            AnyKernel::Wolff(_) => KernelName::Wolff,
+            AnyKernel::SwendsenWang(_) => KernelName::SwendsenWang,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_read_as_they_are_written() {
+        for name in KernelName::ALL {
+            assert_eq!(name.as_str().parse::<KernelName>().unwrap(), name);
+            assert_eq!(serde_json::to_string(&name).unwrap(), format!("\"{name}\""));
+        }
+        assert!("glauber".parse::<KernelName>().unwrap_err().to_string().contains("heat-bath"));
+    }
+}

@@ -1,0 +1,270 @@
+//! Run independent chains, on any number of threads with the same result.
+//!
+//! Chain `c` starts from a uniform state and draws step `s` from the stream (seed, move, c, s), so that no
+//! result depends on how chains are spread over threads. Burn-in adapts step sizes; then they are fixed.
+
+use rayon::prelude::*;
+
+use super::{Kernel, Tempering};
+use crate::device::{Draw, Purpose, Stream, Watch};
+use crate::observe::Recorder;
+use crate::target::{Model, Target, show_state};
+use crate::{Error, Result};
+
+/// How long to run how many chains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChainSettings {
+    /// Number of chains.
+    pub chains: usize,
+    /// Steps dropped at the start of each, during which step sizes adapt.
+    pub burn_in: u64,
+    /// Steps after burn-in.
+    pub steps: u64,
+    /// Keep every n-th state.
+    pub every: u64,
+    /// Seed of all chains.
+    pub seed: u64,
+}
+
+impl ChainSettings {
+    fn check(&self) -> Result<()> {
+        if self.chains == 0 || self.chains > u32::MAX as usize {
+            return Err(Error::invalid(
+                "chains",
+                self.chains,
+                "from 1 to 2^32 - 1",
+                "100 is usual for comparisons",
+            ));
+        }
+        if self.every == 0 {
+            return Err(Error::invalid("every", 0, "at least 1", "1 keeps every state"));
+        }
+        let total = self.burn_in.checked_add(self.steps);
+        if total.is_none_or(|total| total >= 1 << 56) {
+            return Err(Error::invalid("steps", self.steps, "below 2^56", "ask for fewer steps"));
+        }
+        Ok(())
+    }
+}
+
+/// What a chain has to say.
+#[derive(Clone, Debug)]
+pub struct ChainOutcome<R> {
+    /// Its recorder, having seen every kept state.
+    pub recorder: R,
+    /// Mean acceptance probability after burn-in.
+    pub acceptance: f64,
+    /// Energy evaluations charged for the steps after burn-in, as DISCS counts.
+    pub energy_calls: f64,
+    /// The last state.
+    pub last: Vec<u8>,
+}
+
+/// Site updates between two looks at the watch and at the potential.
+const GLANCE: u64 = 1 << 18;
+
+fn glance(sites: usize) -> u64 {
+    (GLANCE / sites as u64).clamp(1, 4096)
+}
+
+fn initial_state(target: &dyn Target, seed: u64, walker: u32) -> Vec<u8> {
+    let mut stream = Stream::new(seed, Purpose::Initial, walker, 0);
+    (0..target.sites()).map(|_| stream.below(target.tokens()) as u8).collect()
+}
+
+/// Stop a chain whose potential or acceptance is no number.
+fn check_finite(
+    model: &Model<'_>,
+    x: &[u8],
+    acceptance: f64,
+    (seed, walker, step): (u64, usize, u64),
+) -> Result<()> {
+    let potential = model.potential(x);
+    for (what, value) in [("potential", potential), ("acceptance", acceptance)] {
+        if !value.is_finite() {
+            let (what, state) = (what.into(), show_state(x));
+            return Err(Error::NonFinite { what, value, seed, walker, step, state });
+        }
+    }
+    Ok(())
+}
+
+/// Run `settings.chains` copies of `kernel` on `model`, each with its own recorder `make(chain)`.
+///
+/// Outcomes are in the order of the chains, and the same for any number of threads. The watch is told
+/// the total of `chains * (burn_in + steps)` and every advance.
+pub fn run_chains<K: Kernel + Sync, R: Recorder>(
+    model: &Model<'_>,
+    kernel: &K,
+    settings: &ChainSettings,
+    make: impl Fn(usize) -> R + Sync,
+    watch: &dyn Watch,
+) -> Result<Vec<ChainOutcome<R>>> {
+    settings.check()?;
+    let total = settings.burn_in + settings.steps;
+    watch.total(total.saturating_mul(settings.chains as u64));
+    (0..settings.chains)
+        .into_par_iter()
+        .map(|chain| {
+            let mut kernel = kernel.clone();
+            let mut recorder = make(chain);
+            let mut x = initial_state(model.target, settings.seed, chain as u32);
+            let stride = glance(x.len());
+            let (mut acceptance, mut since) = (0.0, 0);
+            check_finite(model, &x, 0.0, (settings.seed, chain, 0))?;
+            for step in 0..total {
+                let mut stream = Stream::new(settings.seed, Purpose::Move, chain as u32, step);
+                let info = kernel.step(model, &mut x, &mut stream);
+                if step < settings.burn_in {
+                    kernel.adapt(&info);
+                } else {
+                    acceptance += info.acceptance;
+                    if (step - settings.burn_in + 1).is_multiple_of(settings.every) {
+                        recorder.record(&x);
+                    }
+                }
+                since += 1;
+                if since == stride || step + 1 == total || !info.acceptance.is_finite() {
+                    watch.check()?;
+                    let place = (settings.seed, chain, step);
+                    check_finite(model, &x, info.acceptance, place)?;
+                    watch.advance(since);
+                    since = 0;
+                }
+            }
+            Ok(ChainOutcome {
+                recorder,
+                acceptance: acceptance / settings.steps.max(1) as f64,
+                energy_calls: kernel.energy_calls(model.tokens()) * settings.steps as f64,
+                last: x,
+            })
+        })
+        .collect()
+}
+
+/// The ladder of a tempering run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TemperingSettings {
+    /// Weights of every rung, from hot to cold; the last one is the distribution that is recorded.
+    pub ladder: Vec<Vec<f64>>,
+    /// Run two copies of the ladder with Houdayer moves between them.
+    pub houdayer: bool,
+}
+
+/// What a tempering run has to say.
+#[derive(Clone, Debug)]
+pub struct TemperingOutcome<R> {
+    /// One recorder for each copy of the ladder, having seen the kept states of its last rung.
+    pub recorders: Vec<R>,
+    /// Mean acceptance probability of the kernel on each rung after burn-in.
+    pub acceptance: Vec<f64>,
+    /// Fraction of accepted exchanges of each rung with the next after burn-in.
+    pub swap_rates: Vec<f64>,
+    /// Walks from the first rung to the last and back after burn-in.
+    pub round_trips: u64,
+    /// Energy evaluations charged for the steps after burn-in, of all rungs.
+    pub energy_calls: f64,
+    /// The last states, `copy * rungs + rung`.
+    pub last: Vec<Vec<u8>>,
+}
+
+/// Run `settings.chains` independent tempering ladders of `kernel`; recorders are `make(ladder, copy)`.
+///
+/// State `w` of ladder `c` moves by the streams of walker `c * states + w`, exchanges by those of ladder
+/// `c`. Outcomes are the same for any number of threads.
+pub fn run_tempering<K: Kernel + Sync, R: Recorder>(
+    target: &dyn Target,
+    kernel: &K,
+    tempering: &TemperingSettings,
+    settings: &ChainSettings,
+    make: impl Fn(usize, usize) -> R + Sync,
+    watch: &dyn Watch,
+) -> Result<Vec<TemperingOutcome<R>>> {
+    settings.check()?;
+    let fresh = Tempering::new(target, tempering.ladder.clone(), kernel, tempering.houdayer)?;
+    let (states, rungs, total) = (fresh.states(), fresh.rungs(), settings.burn_in + settings.steps);
+    if settings.chains.saturating_mul(states) > u32::MAX as usize {
+        return Err(Error::invalid(
+            "chains",
+            settings.chains,
+            "such that chains times states is below 2^32",
+            "use fewer chains or rungs",
+        ));
+    }
+    watch.total(total.saturating_mul(settings.chains as u64));
+    let coldest = &tempering.ladder[rungs - 1];
+    (0..settings.chains)
+        .into_par_iter()
+        .map(|chain| {
+            let mut tempering = fresh.clone();
+            let walker = |state: usize| (chain * states + state) as u32;
+            let mut recorders: Vec<R> =
+                (0..tempering.copies()).map(|copy| make(chain, copy)).collect();
+            let mut x: Vec<Vec<u8>> = (0..states)
+                .map(|state| initial_state(target, settings.seed, walker(state)))
+                .collect();
+            let stride = glance(target.sites() * states);
+            // Short sweeps are not worth a thread each.
+            let together = (4096 / target.sites()).max(1);
+            let mut acceptance = vec![0.0; states];
+            let mut since = 0;
+            for step in 0..total {
+                if step == settings.burn_in {
+                    tempering.reset_counts();
+                }
+                let (ladder, kernels) = tempering.parts();
+                x.par_iter_mut()
+                    .zip(kernels)
+                    .zip(&mut acceptance)
+                    .enumerate()
+                    .with_min_len(together)
+                    .for_each(|(state, ((x, kernel), acceptance))| {
+                        let model = Model::new(target, &ladder[state % rungs]);
+                        let address = (settings.seed, Purpose::Move, walker(state), step);
+                        let mut stream = Stream::new(address.0, address.1, address.2, address.3);
+                        let info = kernel.step(&model, x, &mut stream);
+                        if step < settings.burn_in {
+                            kernel.adapt(&info);
+                        } else {
+                            *acceptance += info.acceptance;
+                        }
+                    });
+                let mut stream = Stream::new(settings.seed, Purpose::Exchange, chain as u32, step);
+                tempering.exchange_clusters(&mut x, &mut stream);
+                tempering.exchange(target, &mut x, &mut stream);
+                if step >= settings.burn_in
+                    && (step - settings.burn_in + 1).is_multiple_of(settings.every)
+                {
+                    for (copy, recorder) in recorders.iter_mut().enumerate() {
+                        recorder.record(&x[copy * rungs + rungs - 1]);
+                    }
+                }
+                since += 1;
+                if since == stride || step + 1 == total {
+                    watch.check()?;
+                    let model = Model::new(target, coldest);
+                    for (x, acceptance) in x.iter().zip(&acceptance) {
+                        check_finite(&model, x, *acceptance, (settings.seed, chain, step))?;
+                    }
+                    watch.advance(since);
+                    since = 0;
+                }
+            }
+            let steps = settings.steps.max(1) as f64;
+            let copies = tempering.copies();
+            Ok(TemperingOutcome {
+                recorders,
+                acceptance: (0..rungs)
+                    .map(|rung| {
+                        let sum: f64 = acceptance.iter().skip(rung).step_by(rungs).sum();
+                        sum / (steps * copies as f64)
+                    })
+                    .collect(),
+                swap_rates: tempering.swap_rates(),
+                round_trips: tempering.round_trips(),
+                energy_calls: tempering.energy_calls(target.tokens()) * settings.steps as f64,
+                last: x,
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,79 @@
+//! Flip a few random sites blindly.
+//!
+//! Choose $n$ different sites uniformly and another token uniformly at each; the proposal is symmetric, so it
+//! is accepted with probability $\min(1, e^{-\Delta U})$. With a real radius $R \ge 1$, $n$ is $\lfloor R \rfloor$ or one
+//! more, so that its mean is $R$: the choice does not look at the state, hence the step is reversible.
+//! Burn-in moves $R$ towards the acceptance 0.237.
+
+use super::adapt::StepSize;
+use super::moves::{accept, check_target, move_to, other_token};
+use super::{Info, Kernel};
+use crate::Result;
+use crate::device::Draw;
+use crate::target::{Model, Target};
+
+/// Draw an integer of mean `real`: one of its two neighbours.
+pub(super) fn round_randomly<D: Draw>(real: f64, draw: &mut D) -> usize {
+    let whole = real.floor();
+    let rest = real - whole;
+    whole as usize + usize::from(rest > 1e-9 && draw.chance(rest))
+}
+
+/// Blind flips of a few sites. See the definition above.
+#[derive(Clone, Debug)]
+pub struct RandomWalk {
+    radius: StepSize,
+    /// A permutation of the sites: the first entries of a shuffle are a uniform choice whatever
+    /// permutation it starts from.
+    order: Vec<u32>,
+    proposal: Vec<u8>,
+    old: Vec<u8>,
+}
+
+impl RandomWalk {
+    /// Flip `radius` sites on average, from 1 to all of them; 1 is usual before burn-in.
+    pub fn new(target: &dyn Target, radius: f64) -> Result<Self> {
+        check_target(target)?;
+        let sites = target.sites();
+        Ok(RandomWalk {
+            radius: StepSize::new("radius", radius, (1.0, sites as f64), 0.237)?,
+            order: (0..sites as u32).collect(),
+            proposal: vec![0; sites],
+            old: vec![0; sites],
+        })
+    }
+
+    /// The mean number of sites in a proposal.
+    pub fn radius(&self) -> f64 {
+        self.radius.value()
+    }
+}
+
+impl Kernel for RandomWalk {
+    fn step<D: Draw>(&mut self, model: &Model<'_>, x: &mut [u8], draw: &mut D) -> Info {
+        let sites = x.len();
+        let flips = round_randomly(self.radius.value(), draw).clamp(1, sites);
+        self.old.copy_from_slice(x);
+        self.proposal.copy_from_slice(x);
+        for k in 0..flips {
+            let other = k + draw.below(sites - k);
+            self.order.swap(k, other);
+            let site = self.order[k] as usize;
+            self.proposal[site] = other_token(x[site], model.tokens(), draw);
+        }
+        let change = move_to(model, x, &self.proposal);
+        let (accepted, acceptance) = accept(-change, draw);
+        if !accepted {
+            x.copy_from_slice(&self.old);
+        }
+        Info { acceptance, changed: if accepted { flips } else { 0 } }
+    }
+
+    fn adapt(&mut self, info: &Info) {
+        self.radius.learn(info.acceptance);
+    }
+
+    fn energy_calls(&self, _tokens: usize) -> f64 {
+        2.0
+    }
+}

@@ -1,0 +1,166 @@
+//! Cut the whole system into clusters and redraw every cluster.
+//!
+//! Swendsen and Wang, *Nonuniversal critical dynamics in Monte Carlo simulations*, PRL 58, 86 (1987). Every satisfied
+//! bond becomes active with probability $1 - e^{-|A|}$; active bonds tie sites to clusters. Given the active
+//! bonds the only energy left is that of the fields, so that each cluster $C$ takes token $s$ with
+//! probability in proportion to $\exp(-\sum_{i \in C} f_i(s))$ (two tokens: stays or flips as a whole, with
+//! $\exp(-\sum_{i \in C} f_i(x_i))$ against the flipped one). Both halves are conditional draws of one joint law
+//! (Edwards and Sokal 1988), so that the step is invariant and reversible, with fields exact and no ghost spin.
+
+use super::bonds::Bonds;
+use super::{Info, Kernel};
+use crate::Result;
+use crate::device::Draw;
+use crate::target::{Model, Target};
+
+/// Moves of all clusters. See the definition above.
+#[derive(Clone, Debug)]
+pub struct SwendsenWang {
+    bonds: Bonds,
+    /// Every bond once: its ends and its place among the directed bonds.
+    pairs: Vec<[u32; 2]>,
+    places: Vec<u32>,
+    /// Numbers of the active bonds, and one place more.
+    active: Vec<u32>,
+    /// A forest: the parent of a site is never a later site; roots are their own parents.
+    parents: Vec<u32>,
+    /// New token of a cluster (two tokens: 1 if it flips), at its root.
+    choices: Vec<u8>,
+    /// Field energies of a cluster for every choice, at its root.
+    energies: Vec<f64>,
+}
+
+impl SwendsenWang {
+    /// The kernel for a pairwise target at weights `lambda`: couplings of any sign for two tokens,
+    /// none below 0 for more.
+    pub fn new(target: &dyn Target, lambda: &[f64]) -> Result<Self> {
+        let bonds = Bonds::new("swendsen-wang", target, lambda)?;
+        let sites = target.sites();
+        let (mut pairs, mut places) = (Vec::new(), Vec::new());
+        for site in 0..sites as u32 {
+            for k in bonds.starts[site as usize]..bonds.starts[site as usize + 1] {
+                if site < bonds.ends[k as usize] {
+                    pairs.push([site, bonds.ends[k as usize]]);
+                    places.push(k);
+                }
+            }
+        }
+        Ok(SwendsenWang {
+            active: vec![0; pairs.len() + 1],
+            parents: vec![0; sites],
+            choices: vec![0; sites],
+            energies: vec![0.0; sites * bonds.tokens],
+            bonds,
+            pairs,
+            places,
+        })
+    }
+
+    /// List the active bonds; returns how many.
+    #[inline(always)]
+    fn activate<D: Draw>(
+        &mut self,
+        x: &[u8],
+        satisfied: impl Fn(&Bonds, usize, bool) -> bool,
+        bits: impl Fn(&Bonds, usize) -> u64,
+        draw: &mut D,
+    ) -> usize {
+        let mut count = 0;
+        for (pair, (&[i, j], &place)) in self.pairs.iter().zip(&self.places).enumerate() {
+            if satisfied(&self.bonds, place as usize, x[i as usize] == x[j as usize]) {
+                // Whether the bond is active is a coin's toss: no branch on it.
+                let active = draw.chance_bits(bits(&self.bonds, place as usize));
+                self.active[count] = pair as u32;
+                count += usize::from(active);
+            }
+        }
+        count
+    }
+
+    /// Join the ends of the active bonds, then point every site straight at its root.
+    fn join(&mut self, count: usize) {
+        let parents = &mut self.parents[..];
+        for (site, parent) in parents.iter_mut().enumerate() {
+            *parent = site as u32;
+        }
+        for &pair in &self.active[..count] {
+            let [i, j] = self.pairs[pair as usize];
+            let (a, b) = (root(parents, i), root(parents, j));
+            parents[a.max(b) as usize] = a.min(b);
+        }
+        for site in 0..parents.len() {
+            // Parents come earlier, so theirs is a root already.
+            parents[site] = parents[parents[site] as usize];
+        }
+    }
+}
+
+#[inline]
+fn root(parents: &mut [u32], mut site: u32) -> u32 {
+    loop {
+        let parent = parents[site as usize];
+        if parent == site {
+            return site;
+        }
+        let grandparent = parents[parent as usize];
+        parents[site as usize] = grandparent;
+        site = grandparent;
+    }
+}
+
+impl Kernel for SwendsenWang {
+    fn step<D: Draw>(&mut self, model: &Model<'_>, x: &mut [u8], draw: &mut D) -> Info {
+        if !self.bonds.update(model) {
+            return Info::default();
+        }
+        let count = match (self.bonds.any_opposed, self.bonds.uniform) {
+            (false, Some(bits)) => self.activate(x, |_, _, equal| equal, |_, _| bits, draw),
+            (false, None) => {
+                self.activate(x, |_, _, equal| equal, |bonds, k| bonds.thresholds[k], draw)
+            }
+            (true, _) => self.activate(
+                x,
+                |bonds, k, equal| equal != bonds.opposed[k],
+                |bonds, k| bonds.thresholds[k],
+                draw,
+            ),
+        };
+        self.join(count);
+        let tokens = self.bonds.tokens;
+        if self.bonds.any_field {
+            self.energies.fill(0.0);
+            for site in 0..x.len() {
+                let root = self.parents[site] as usize;
+                for choice in 0..tokens {
+                    let token = if tokens == 2 { choice ^ x[site] as usize } else { choice };
+                    self.energies[root * tokens + choice] +=
+                        self.bonds.fields[site * tokens + token];
+                }
+            }
+        }
+        let mut changed = 0;
+        for site in 0..x.len() {
+            let root = self.parents[site] as usize;
+            if root == site {
+                self.choices[site] = if self.bonds.any_field {
+                    let energies = &mut self.energies[site * tokens..][..tokens];
+                    super::moves::pick_energy(energies, draw) as u8
+                } else if tokens == 2 {
+                    u8::from(draw.chance_bits(1 << 63))
+                } else {
+                    draw.below(tokens) as u8
+                };
+            }
+            let choice = self.choices[root];
+            let token = if tokens == 2 { x[site] ^ choice } else { choice };
+            changed += usize::from(token != x[site]);
+            x[site] = token;
+        }
+        Info { acceptance: 1.0, changed }
+    }
+
+    /// None is needed; one is charged, so that ratios exist.
+    fn energy_calls(&self, _tokens: usize) -> f64 {
+        1.0
+    }
+}

@@ -1,0 +1,204 @@
+//! Exchange states between neighbouring temperatures: parallel tempering.
+//!
+//! Swendsen and Wang 1986; Hukushima and Nemoto 1996. Rung $a$ of a ladder carries its own state $x_a$ at weights
+//! $\lambda_a$, moved by its own kernel. Neighbouring rungs exchange their states with probability
+//! $$\min\bigl(1, \exp\bigl[(\lambda_a - \lambda_b) \cdot (E(x_a) - E(x_b))\bigr]\bigr),$$
+//! the pairs (0,1), (2,3), ... and (1,2), (3,4), ... in turn. Each exchange satisfies detailed balance for the
+//! product $\prod_a \rho_a(x_a)$, so that the whole leaves it invariant. With two copies of every rung,
+//! [`Houdayer`] moves between the copies can be added.
+
+use super::{Houdayer, Info, Kernel};
+use crate::device::Draw;
+use crate::target::{Model, Target};
+use crate::{Error, Result};
+
+/// Parallel tempering with kernel `K` on every rung. States are numbered `copy * rungs + rung`.
+#[derive(Clone, Debug)]
+pub struct Tempering<K> {
+    ladder: Vec<Vec<f64>>,
+    copies: usize,
+    kernels: Vec<K>,
+    houdayer: Option<Houdayer>,
+    /// Energy terms of every state, for the exchanges.
+    energies: Vec<f64>,
+    odd: bool,
+    attempts: Vec<u64>,
+    swaps: Vec<u64>,
+    /// The walker in each state, and for each walker whether it last saw the first rung, the last,
+    /// or neither.
+    walkers: Vec<u32>,
+    came_from: Vec<End>,
+    round_trips: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Neither,
+    First,
+    Last,
+}
+
+impl<K: Kernel> Tempering<K> {
+    /// A ladder of weights, by custom from hot to cold, the last rung being the distribution that is
+    /// wanted; `copies` independent ladders (1, or 2 with Houdayer moves between them).
+    pub fn new(
+        target: &dyn Target,
+        ladder: Vec<Vec<f64>>,
+        kernel: &K,
+        houdayer: bool,
+    ) -> Result<Self> {
+        let rungs = ladder.len();
+        let fits = ladder
+            .iter()
+            .all(|lambda| lambda.len() == target.terms() && lambda.iter().all(|l| l.is_finite()));
+        if rungs == 0 || !fits {
+            return Err(Error::invalid(
+                "ladder",
+                format!("{ladder:?}"),
+                format!("at least one rung of {} finite weights", target.terms()),
+                "give one weight per energy term, for example beta",
+            ));
+        }
+        let copies = if houdayer { 2 } else { 1 };
+        let states = copies * rungs;
+        Ok(Tempering {
+            copies,
+            kernels: vec![kernel.clone(); states],
+            houdayer: if houdayer { Some(Houdayer::new(target)?) } else { None },
+            energies: vec![0.0; states * target.terms()],
+            odd: false,
+            attempts: vec![0; rungs - 1],
+            swaps: vec![0; rungs - 1],
+            walkers: (0..states as u32).collect(),
+            came_from: vec![End::Neither; states],
+            round_trips: 0,
+            ladder,
+        })
+    }
+
+    /// Number of rungs.
+    pub fn rungs(&self) -> usize {
+        self.ladder.len()
+    }
+
+    /// Number of copies of the ladder.
+    pub fn copies(&self) -> usize {
+        self.copies
+    }
+
+    /// Number of states, `copies * rungs`.
+    pub fn states(&self) -> usize {
+        self.kernels.len()
+    }
+
+    /// The weights of each rung.
+    pub fn ladder(&self) -> &[Vec<f64>] {
+        &self.ladder
+    }
+
+    /// The kernels of the states and the ladder, for moving the states in parallel.
+    pub(super) fn parts(&mut self) -> (&[Vec<f64>], &mut [K]) {
+        (&self.ladder, &mut self.kernels)
+    }
+
+    /// Fraction of accepted exchanges of each rung with the next.
+    pub fn swap_rates(&self) -> Vec<f64> {
+        let pairs = self.swaps.iter().zip(&self.attempts);
+        pairs.map(|(&swaps, &attempts)| swaps as f64 / attempts.max(1) as f64).collect()
+    }
+
+    /// How often a walker went from the first rung to the last and back.
+    pub fn round_trips(&self) -> u64 {
+        self.round_trips
+    }
+
+    /// Forget the counts of exchanges and round trips, as after burn-in.
+    pub fn reset_counts(&mut self) {
+        self.attempts.fill(0);
+        self.swaps.fill(0);
+        self.round_trips = 0;
+    }
+
+    /// Whether the next exchanges are those of the odd pairs (1,2), (3,4), ...
+    pub fn at_odd_pairs(&self) -> bool {
+        self.odd
+    }
+
+    /// Move state number `state` with its own kernel.
+    pub fn step_state<D: Draw>(
+        &mut self,
+        target: &dyn Target,
+        state: usize,
+        x: &mut [u8],
+        draw: &mut D,
+    ) -> Info {
+        let lambda = &self.ladder[state % self.ladder.len()];
+        self.kernels[state].step(&Model::new(target, lambda), x, draw)
+    }
+
+    /// Houdayer moves between the copies at every rung, if there are any.
+    pub fn exchange_clusters<D: Draw>(&mut self, states: &mut [Vec<u8>], draw: &mut D) {
+        let rungs = self.ladder.len();
+        if let Some(houdayer) = &mut self.houdayer {
+            let (first, second) = states.split_at_mut(rungs);
+            for (x, y) in first.iter_mut().zip(second) {
+                houdayer.step(x, y, draw);
+            }
+        }
+    }
+
+    /// Exchange states between neighbouring rungs of every copy: even and odd pairs in turn.
+    pub fn exchange<D: Draw>(&mut self, target: &dyn Target, states: &mut [Vec<u8>], draw: &mut D) {
+        let (rungs, terms) = (self.ladder.len(), target.terms());
+        let first = usize::from(self.odd);
+        self.odd = !self.odd;
+        for (x, energies) in states.iter().zip(self.energies.chunks_exact_mut(terms)) {
+            for (term, energy) in energies.iter_mut().enumerate() {
+                *energy = target.energy(term, x);
+            }
+        }
+        for copy in 0..self.copies {
+            for rung in (first..rungs - 1).step_by(2) {
+                let a = copy * rungs + rung;
+                let b = a + 1;
+                let mut log_ratio = 0.0;
+                for term in 0..terms {
+                    let weight = self.ladder[rung][term] - self.ladder[rung + 1][term];
+                    let energy = self.energies[a * terms + term] - self.energies[b * terms + term];
+                    log_ratio += weight * energy;
+                }
+                self.attempts[rung] += 1;
+                if super::moves::accept(log_ratio, draw).0 {
+                    self.swaps[rung] += 1;
+                    states.swap(a, b);
+                    self.walkers.swap(a, b);
+                }
+            }
+            self.count_round_trips(copy * rungs, rungs);
+        }
+    }
+
+    fn count_round_trips(&mut self, start: usize, rungs: usize) {
+        let first = &mut self.came_from[self.walkers[start] as usize];
+        self.round_trips += u64::from(*first == End::Last);
+        *first = End::First;
+        let last = &mut self.came_from[self.walkers[start + rungs - 1] as usize];
+        if rungs > 1 && *last == End::First {
+            *last = End::Last;
+        }
+    }
+
+    /// One full step: every state by its kernel, then clusters, then exchanges.
+    pub fn step<D: Draw>(&mut self, target: &dyn Target, states: &mut [Vec<u8>], draw: &mut D) {
+        for (state, x) in states.iter_mut().enumerate() {
+            self.step_state(target, state, x, draw);
+        }
+        self.exchange_clusters(states, draw);
+        self.exchange(target, states, draw);
+    }
+
+    /// Energy evaluations charged for a step: those of the kernels, and one per state for the exchange.
+    pub fn energy_calls(&self, tokens: usize) -> f64 {
+        self.kernels.iter().map(|kernel| kernel.energy_calls(tokens) + 1.0).sum()
+    }
+}

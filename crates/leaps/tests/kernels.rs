@@ -1,0 +1,264 @@
+//! Every kernel: its exact transition matrix leaves the distribution invariant, and more.
+
+mod support;
+
+use leaps::device::Draw;
+use leaps::mcmc::*;
+use leaps::target::{Boundary, Disorder, Interaction, Lattice, Model, Pairwise, Target, Term};
+use support::*;
+
+/// A target of the user's own, with three-site terms: no pairwise form, only the required methods.
+struct Triples;
+
+impl Target for Triples {
+    fn sites(&self) -> usize {
+        4
+    }
+    fn tokens(&self) -> usize {
+        3
+    }
+    fn energy(&self, _term: usize, x: &[u8]) -> f64 {
+        let triples = x.windows(3).map(|w| f64::from((w[0] * w[1] + w[2]) % 3)).sum::<f64>();
+        triples - 0.4 * f64::from(x[0]) + 0.7 * f64::from(x[3] == 1)
+    }
+}
+
+fn lattice(shape: &[usize], boundary: Boundary) -> Lattice {
+    Lattice::new(shape, boundary).unwrap()
+}
+
+fn ising(shape: &[usize]) -> Pairwise {
+    Pairwise::ising(lattice(shape, Boundary::Periodic), 1.0, 0.3).unwrap()
+}
+
+fn potts(shape: &[usize], boundary: Boundary) -> Pairwise {
+    Pairwise::potts(lattice(shape, boundary), 3, 1.0, 0.4).unwrap()
+}
+
+/// A glass with a different field on every site.
+fn glass(shape: &[usize], boundary: Boundary) -> Pairwise {
+    let glass =
+        Pairwise::edwards_anderson(lattice(shape, boundary), Disorder::Gaussian, 3).unwrap();
+    let fields: Vec<f64> = (0..glass.sites()).map(|i| 0.7 - 0.3 * i as f64).collect();
+    glass.with_fields(&fields).unwrap()
+}
+
+/// Five tokens on a ring of three sites with unequal bonds; every token has its own energy.
+fn five() -> Pairwise {
+    let edges = [(0, 1, 0.9), (1, 2, 0.3), (2, 0, 1.4)];
+    let model = Pairwise::from_edges(Interaction::Potts, 3, 5, &edges).unwrap();
+    let fields = (0..15).map(|k| 0.1 * ((k * 7) % 11) as f64).collect();
+    let name = "field".into();
+    model.with_term(Term { name, couplings: Vec::new(), fields, constant: 0.2 })
+}
+
+fn check<K: Kernel>(what: &str, model: &Model<'_>, kernel: &K) -> Vec<f64> {
+    let rho = law(model);
+    let p = matrix(model, kernel);
+    assert!(row_error(&p, rho.len()) < 1e-12, "{what}: {:e}", row_error(&p, rho.len()));
+    let error = invariance_error(&rho, &p);
+    assert!(error < 1e-13, "{what} is not invariant: {error:e}");
+    if kernel.reversible() {
+        let error = balance_error(&rho, &p);
+        assert!(error < 1e-13, "{what} is not reversible: {error:e}");
+    }
+    p
+}
+
+/// The kernel after `steps` steps: systematic kernels stand elsewhere then.
+fn moved<K: Kernel>(model: &Model<'_>, kernel: &K, steps: usize) -> K {
+    struct First;
+    impl Draw for First {
+        fn below(&mut self, _n: usize) -> usize {
+            0
+        }
+        fn chance(&mut self, _p: f64) -> bool {
+            false
+        }
+        fn pick(&mut self, weights: &[f64]) -> usize {
+            weights.iter().position(|&w| w > 0.0).unwrap()
+        }
+    }
+    let mut kernel = kernel.clone();
+    let mut x = vec![0; model.sites()];
+    for _ in 0..steps {
+        kernel.step(model, &mut x, &mut First);
+    }
+    kernel
+}
+
+/// The targets on which kernels with sweeps or proposals at all sites are affordable.
+fn small() -> Vec<(&'static str, Box<dyn Target>)> {
+    vec![
+        ("potts 2x2", Box::new(potts(&[2, 2], Boundary::Periodic))),
+        ("glass 2x3", Box::new(glass(&[2, 3], Boundary::Periodic))),
+        ("five", Box::new(five())),
+        ("triples", Box::new(Triples)),
+    ]
+}
+
+/// Check `make(target)` on the 512 states of the 3x3 torus with a field and on the small targets.
+fn everywhere<K: Kernel>(what: &str, make: impl Fn(&dyn Target) -> K, positions: usize) {
+    let torus = ising(&[3, 3]);
+    let model = Model::new(&torus, &[0.6, 0.6]);
+    let kernel = make(&torus);
+    for position in 0..positions {
+        check(
+            &format!("{what} on ising 3x3 at {position}"),
+            &model,
+            &moved(&model, &kernel, position),
+        );
+    }
+    on_small(what, make, positions);
+}
+
+fn on_small<K: Kernel>(what: &str, make: impl Fn(&dyn Target) -> K, positions: usize) {
+    for (name, target) in small() {
+        let lambda = vec![0.8; target.terms()];
+        let model = Model::new(&*target, &lambda);
+        let kernel = make(&*target);
+        for position in 0..positions {
+            let what = format!("{what} on {name} at {position}");
+            check(&what, &model, &moved(&model, &kernel, position));
+        }
+    }
+}
+
+#[test]
+fn sweeps_are_invariant() {
+    everywhere("metropolis", |target| Metropolis::new(target).unwrap(), 1);
+    everywhere("heat-bath", |target| HeatBath::new(target).unwrap(), 1);
+}
+
+#[test]
+fn conditional_draws_are_invariant_at_every_position() {
+    everywhere("gibbs", |target| Gibbs::new(target).unwrap(), 9);
+    for block in [1, 2, 3] {
+        everywhere("block-gibbs", |target| BlockGibbs::new(target, block).unwrap(), 5);
+    }
+}
+
+#[test]
+fn hamming_balls_are_invariant_at_every_position() {
+    everywhere("hamming-ball", |target| HammingBall::new(target, 10, 1).unwrap(), 2);
+    on_small("hamming-ball 2 of 3", |target| HammingBall::new(target, 3, 2).unwrap(), 3);
+    on_small("hamming-ball 5 of 2", |target| HammingBall::new(target, 2, 5).unwrap(), 3);
+    let potts = potts(&[2, 3], Boundary::Free);
+    let model = Model::new(&potts, &[0.6, 0.6]);
+    check("hamming-ball on potts 2x3", &model, &HammingBall::new(&potts, 4, 1).unwrap());
+}
+
+#[test]
+fn random_walks_are_invariant() {
+    for radius in [1.0, 2.0, 2.3] {
+        everywhere("random-walk", |target| RandomWalk::new(target, radius).unwrap(), 1);
+    }
+}
+
+#[test]
+fn informed_flips_are_invariant() {
+    for balance in [Balance::Sqrt, Balance::Barker, Balance::Metropolis, Balance::Max] {
+        everywhere("locally-balanced", |target| LocallyBalanced::new(target, balance).unwrap(), 1);
+    }
+    everywhere("gwg", |target| GibbsWithGradients::new(target).unwrap(), 1);
+    let potts = potts(&[2, 3], Boundary::Free);
+    let model = Model::new(&potts, &[0.6, 0.6]);
+    check("gwg on potts 2x3", &model, &GibbsWithGradients::new(&potts).unwrap());
+}
+
+#[test]
+fn paths_are_invariant() {
+    everywhere("path-auxiliary", |target| PathAuxiliary::new(target, 2.0).unwrap(), 1);
+    on_small("path-auxiliary 1", |target| PathAuxiliary::new(target, 1.0).unwrap(), 1);
+    let ring = five();
+    let model = Model::new(&ring, &[1.0, 1.5]);
+    check("path-auxiliary 2.6", &model, &PathAuxiliary::new(&ring, 2.6).unwrap());
+}
+
+#[test]
+fn langevin_steps_are_invariant() {
+    everywhere("dmala", |target| DiscreteMala::new(target, None).unwrap(), 1);
+    everywhere("dlmc", |target| DiscreteLangevin::new(target, None).unwrap(), 1);
+    for step in [0.1, 0.77, 40.0] {
+        on_small("dmala", |target| DiscreteMala::new(target, Some(step)).unwrap(), 1);
+        on_small("dlmc", |target| DiscreteLangevin::new(target, Some(step)).unwrap(), 1);
+    }
+}
+
+/// Pairwise targets for the cluster kernels: signs and fields of every kind.
+fn clustered() -> Vec<(&'static str, Pairwise)> {
+    vec![
+        ("ising 2x2", ising(&[2, 2])),
+        (
+            "ising 2x3 without field",
+            Pairwise::ising(lattice(&[2, 3], Boundary::Free), 1.0, 0.0).unwrap(),
+        ),
+        ("antiferromagnet", Pairwise::ising(lattice(&[5], Boundary::Periodic), -1.0, 0.2).unwrap()),
+        ("glass", glass(&[2, 3], Boundary::Free)),
+        ("frustrated glass", {
+            let edges = [(0, 1, 1.0), (1, 2, 1.0), (2, 0, -1.0), (2, 3, 0.5), (3, 0, -0.2)];
+            Pairwise::from_edges(Interaction::Ising, 4, 2, &edges).unwrap()
+        }),
+        ("boltzmann machine", Pairwise::random_boltzmann_machine(3, 2, 1.0, 3).unwrap()),
+        ("potts 2x2", potts(&[2, 2], Boundary::Free)),
+        ("potts without field", {
+            Pairwise::potts(lattice(&[2, 2], Boundary::Periodic), 3, 1.0, 0.0).unwrap()
+        }),
+        ("five", five()),
+        ("potts of two tokens", {
+            Pairwise::potts(lattice(&[2, 2], Boundary::Free), 2, -1.0, 0.3).unwrap()
+        }),
+    ]
+}
+
+#[test]
+fn clusters_are_invariant() {
+    for (name, target) in clustered() {
+        let lambda = vec![0.8; target.terms()];
+        let model = Model::new(&target, &lambda);
+        check(&format!("wolff on {name}"), &model, &Wolff::new(&target, &lambda).unwrap());
+        let kernel = SwendsenWang::new(&target, &lambda).unwrap();
+        check(&format!("swendsen-wang on {name}"), &model, &kernel);
+    }
+}
+
+#[test]
+fn wolff_is_invariant_on_512_states() {
+    for field in [0.3, 0.0] {
+        let torus = Pairwise::ising(lattice(&[3, 3], Boundary::Periodic), 1.0, field).unwrap();
+        let lambda = vec![0.6; torus.terms()];
+        let model = Model::new(&torus, &lambda);
+        check("wolff on ising 3x3", &model, &Wolff::new(&torus, &lambda).unwrap());
+    }
+}
+
+#[test]
+fn clusters_of_repelling_potts_tokens_are_refused() {
+    let target = Pairwise::potts(lattice(&[2, 2], Boundary::Free), 3, -1.0, 0.0).unwrap();
+    assert!(Wolff::new(&target, &[1.0]).is_err() && SwendsenWang::new(&target, &[1.0]).is_err());
+    assert!(Wolff::new(&Triples, &[1.0]).is_err() && Houdayer::new(&Triples).is_err());
+    // Made at a weight where clusters exist and used where they do not, the state stays: invariant.
+    let kernel = Wolff::new(&target, &[-1.0]).unwrap();
+    check("wolff", &Model::new(&target, &[1.0]), &kernel);
+    let kernel = SwendsenWang::new(&target, &[-1.0]).unwrap();
+    check("swendsen-wang", &Model::new(&target, &[1.0]), &kernel);
+}
+
+#[test]
+fn cluster_kernels_follow_the_weights() {
+    let target = glass(&[2, 2], Boundary::Free);
+    let (first, second) = ([0.2, 0.9], [1.1, -0.4]);
+    let wolff = Wolff::new(&target, &first).unwrap();
+    let model = Model::new(&target, &second);
+    check("wolff at new weights", &model, &moved(&model, &wolff, 1));
+    let swendsen_wang = SwendsenWang::new(&target, &first).unwrap();
+    check("swendsen-wang at new weights", &model, &moved(&model, &swendsen_wang, 1));
+}
+
+#[test]
+fn swendsen_wang_is_invariant_on_512_states() {
+    let square = Pairwise::ising(lattice(&[3, 3], Boundary::Free), 1.0, 0.3).unwrap();
+    let model = Model::new(&square, &[0.6, 0.6]);
+    let kernel = SwendsenWang::new(&square, &[0.6, 0.6]).unwrap();
+    check("swendsen-wang on ising 3x3", &model, &kernel);
+}
