@@ -1,7 +1,6 @@
 //! Say which walkers are independent of each other: those of different families.
 
-/// More families than this are left out in groups: the error of the error is then 0.3 %.
-const MAX_BLOCKS: usize = 1 << 16;
+use std::borrow::Cow;
 
 /// The family of every walker, numbered from 0.
 ///
@@ -48,15 +47,13 @@ impl Families {
         self.index[i] as usize
     }
 
-    /// Number of groups of families that are left out together; the number of families unless it is huge.
-    pub(crate) fn blocks(&self) -> usize {
-        self.count.min(MAX_BLOCKS)
-    }
-
-    /// The group of walker `i`'s family.
-    pub(crate) fn block(&self, i: usize) -> usize {
-        let family = self.of(i);
-        if self.count <= MAX_BLOCKS { family } else { family * MAX_BLOCKS / self.count }
+    /// The same with neighbouring families joined, so that there are at most `most` of them.
+    pub(crate) fn joined(&self, most: usize) -> Cow<'_, Self> {
+        if self.count <= most {
+            return Cow::Borrowed(self);
+        }
+        let join = |&family: &u32| (u64::from(family) * most as u64 / self.count as u64) as u32;
+        Cow::Owned(Families { index: self.index.iter().map(join).collect(), count: most })
     }
 }
 
@@ -74,10 +71,13 @@ mod tests {
     }
 
     #[test]
-    fn huge_numbers_of_families_are_grouped_evenly() {
-        let families = Families::separate(3 * MAX_BLOCKS);
-        let mut sizes = vec![0; families.blocks()];
-        (0..families.len()).for_each(|i| sizes[families.block(i)] += 1);
-        assert!(sizes.iter().all(|&size| size == 3));
+    fn joining_is_even_and_keeps_families_together() {
+        let families = Families::new(&(0..3000).map(|i| i / 10).collect::<Vec<_>>());
+        assert_eq!(*families.joined(300), families);
+        let joined = families.joined(100);
+        let mut sizes = vec![0; joined.count()];
+        (0..joined.len()).for_each(|i| sizes[joined.of(i)] += 1);
+        assert!(sizes.iter().all(|&size| size == 30));
+        assert!((1..3000).all(|i| i % 10 == 0 || joined.of(i) == joined.of(i - 1)));
     }
 }

@@ -2,6 +2,8 @@
 
 mod estimate;
 mod evidence;
+mod measure;
+mod samples;
 
 use leaps::device::{Purpose, Stream};
 

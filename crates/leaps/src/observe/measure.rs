@@ -1,0 +1,212 @@
+//! Reduce a state to a row of basic observables, of which all others are functions of the averages.
+
+use super::Order;
+use crate::target::{Boundary, Target};
+
+/// Lattices with more sites than this have their correlations measured up to [`FAR`] only.
+const LARGE: usize = 1 << 16;
+/// The largest distance on large lattices.
+const FAR: usize = 64;
+
+/// Which basic observable is in which column of a row.
+///
+/// | column | observable |
+/// |---|---|
+/// | [`ENERGY`](Self::ENERGY), [`ENERGY_SQUARED`](Self::ENERGY_SQUARED) | $H = \sum_k E_k$ and $H^2$ |
+/// | [`POTENTIAL`](Self::POTENTIAL), [`POTENTIAL_SQUARED`](Self::POTENTIAL_SQUARED) | $U = \sum_k \lambda_k E_k$ and $U^2$ |
+/// | [`M`](Self::M), [`ABS_M`](Self::ABS_M), [`M_SQUARED`](Self::M_SQUARED), [`M_FOURTH`](Self::M_FOURTH) | [`Order`] |
+/// | [`correlation(r)`](Self::correlation) | $G(r) = \frac{q \langle [x_i = x_{i+r}] \rangle - 1}{q - 1}$, averaged over sites and axes (two tokens: $\langle s_i s_{i+r} \rangle$) |
+/// | [`structure(a)`](Self::structure) | $S(k_a) = \frac{q}{(q-1)N} \sum_s \lvert\sum_i [x_i = s]\, e^{2\pi i\, c_a(i)/L_a}\rvert^2$, the smallest momentum along axis $a$ (two tokens: $\lvert\sum_i s_i e^{ikx}\rvert^2/N$) |
+///
+/// At momentum 0 the structure factor is $N m^2$. Correlations need a lattice: distances go to half the
+/// shortest side (periodic) or to one less than it (free), and stop at 64 on lattices of more than
+/// 65,536 sites. Structure factors need a periodic one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Layout {
+    /// Number of sites, $N$.
+    pub sites: usize,
+    /// $\beta$ of the susceptibility: the weight of the first energy term, the bonds.
+    pub beta: f64,
+    /// Number of distances at which correlations are measured; 0 without a lattice.
+    pub distances: usize,
+    /// Sides of the lattice if it is periodic, else empty.
+    pub sides: Vec<usize>,
+}
+
+impl Layout {
+    /// Column of $H$.
+    pub const ENERGY: usize = 0;
+    /// Column of $H^2$.
+    pub const ENERGY_SQUARED: usize = 1;
+    /// Column of $U$.
+    pub const POTENTIAL: usize = 2;
+    /// Column of $U^2$.
+    pub const POTENTIAL_SQUARED: usize = 3;
+    /// Column of $m$.
+    pub const M: usize = 4;
+    /// Column of $|m|$.
+    pub const ABS_M: usize = 5;
+    /// Column of $m^2$.
+    pub const M_SQUARED: usize = 6;
+    /// Column of $m^4$.
+    pub const M_FOURTH: usize = 7;
+    const FIXED: usize = 8;
+
+    /// Column of $G(r)$, `r < distances`.
+    pub fn correlation(&self, r: usize) -> usize {
+        Self::FIXED + r
+    }
+
+    /// Column of $S(k)$ along `axis < sides.len()`.
+    pub fn structure(&self, axis: usize) -> usize {
+        Self::FIXED + self.distances + axis
+    }
+
+    /// Number of columns.
+    pub fn width(&self) -> usize {
+        Self::FIXED + self.distances + self.sides.len()
+    }
+}
+
+/// Measures states of one target at one set of weights.
+#[derive(Clone)]
+pub struct Measure<'a> {
+    target: &'a dyn Target,
+    lambda: Vec<f64>,
+    layout: Layout,
+    axes: Vec<Axis>,
+    periodic: bool,
+}
+
+/// One axis of a lattice.
+#[derive(Clone)]
+struct Axis {
+    side: usize,
+    stride: usize,
+    /// `e^{2 pi i c / side}` for every coordinate `c`.
+    wave: Vec<(f64, f64)>,
+}
+
+impl<'a> Measure<'a> {
+    /// Measure states of `rho(x) ~ exp(-sum_k lambda_k E_k(x))`. Panics unless there is one weight per
+    /// energy term.
+    pub fn new(target: &'a dyn Target, lambda: &[f64]) -> Self {
+        assert_eq!(lambda.len(), target.terms(), "one weight per energy term");
+        // A target of the user's may claim a lattice that does not fit.
+        let lattice = target.lattice().filter(|lattice| lattice.sites() == target.sites());
+        let periodic = lattice.is_some_and(|l| l.boundary() == Boundary::Periodic);
+        let (mut axes, mut distances, mut sides) = (Vec::new(), 0, Vec::new());
+        if let Some(lattice) = lattice {
+            let wave = |side: usize| {
+                let angle = move |c: usize| std::f64::consts::TAU * c as f64 / side as f64;
+                (0..side).map(|c| (angle(c).cos(), angle(c).sin())).collect()
+            };
+            axes = lattice
+                .shape()
+                .iter()
+                .enumerate()
+                .map(|(axis, &side)| Axis { side, stride: lattice.stride(axis), wave: wave(side) })
+                .collect();
+            let shortest = lattice.shape().iter().copied().min().unwrap_or(1);
+            distances = if periodic { shortest / 2 + 1 } else { shortest };
+            if lattice.sites() > LARGE {
+                distances = distances.min(FAR + 1);
+            }
+            if periodic {
+                sides = lattice.shape().to_vec();
+            }
+        }
+        let beta = lambda.first().copied().unwrap_or(0.0);
+        let layout = Layout { sites: target.sites(), beta, distances, sides };
+        Measure { target, lambda: lambda.to_vec(), layout, axes, periodic }
+    }
+
+    /// What the columns of a row are.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The target.
+    pub fn target(&self) -> &'a dyn Target {
+        self.target
+    }
+
+    /// Write the row of `x`; `row.len() == layout().width()` and `x.len() == layout().sites`.
+    pub fn row(&self, x: &[u8], row: &mut [f64]) {
+        assert_eq!(x.len(), self.layout.sites, "one token per site");
+        assert_eq!(row.len(), self.layout.width(), "one number per column");
+        let (mut energy, mut potential) = (0.0, 0.0);
+        for (term, &weight) in self.lambda.iter().enumerate() {
+            let value = self.target.energy(term, x);
+            energy += value;
+            if weight != 0.0 {
+                potential += weight * value;
+            }
+        }
+        let order = Order::of(x, self.target.tokens());
+        let (fixed, rest) = row.split_at_mut(Layout::FIXED);
+        fixed[Layout::ENERGY] = energy;
+        fixed[Layout::ENERGY_SQUARED] = energy * energy;
+        fixed[Layout::POTENTIAL] = potential;
+        fixed[Layout::POTENTIAL_SQUARED] = potential * potential;
+        fixed[Layout::M] = order.m;
+        fixed[Layout::ABS_M] = order.abs;
+        fixed[Layout::M_SQUARED] = order.squared;
+        fixed[Layout::M_FOURTH] = order.fourth;
+        let (correlation, structure) = rest.split_at_mut(self.layout.distances);
+        let q = self.target.tokens() as f64;
+        for (r, value) in correlation.iter_mut().enumerate() {
+            let (equal, pairs) = self.pairs(x, r);
+            *value = (q * equal as f64 / pairs as f64 - 1.0) / (q - 1.0);
+        }
+        for (axis, value) in self.axes.iter().zip(structure) {
+            *value = axis.structure(x, self.target.tokens());
+        }
+    }
+
+    /// Equal pairs at distance `r` along the axes, and all pairs.
+    fn pairs(&self, x: &[u8], r: usize) -> (usize, usize) {
+        let (mut equal, mut pairs) = (0, 0);
+        for axis in &self.axes {
+            let shift = r * axis.stride;
+            for plane in x.chunks_exact(axis.side * axis.stride) {
+                let cut = plane.len() - shift;
+                equal += matches(&plane[..cut], &plane[shift..]);
+                pairs += cut;
+                if self.periodic {
+                    equal += matches(&plane[cut..], &plane[..shift]);
+                    pairs += shift;
+                }
+            }
+        }
+        (equal, pairs)
+    }
+}
+
+fn matches(a: &[u8], b: &[u8]) -> usize {
+    // Counting in bytes lets sixteen or more sites be compared at once.
+    let count = |(a, b): (&[u8], &[u8])| {
+        let equal = a.iter().zip(b).map(|(a, b)| u8::from(a == b));
+        equal.fold(0u8, u8::wrapping_add) as usize
+    };
+    a.chunks(255).zip(b.chunks(255)).map(count).sum()
+}
+
+impl Axis {
+    /// `S(k)` at the smallest momentum along the axis.
+    fn structure(&self, x: &[u8], tokens: usize) -> f64 {
+        let mut sums = [(0.0, 0.0); 256];
+        for plane in x.chunks_exact(self.side * self.stride) {
+            for (line, &(cos, sin)) in plane.chunks_exact(self.stride).zip(&self.wave) {
+                for &token in line {
+                    let sum = &mut sums[token as usize];
+                    sum.0 += cos;
+                    sum.1 += sin;
+                }
+            }
+        }
+        let square: f64 = sums[..tokens].iter().map(|(re, im)| re * re + im * im).sum();
+        let q = tokens as f64;
+        q / (q - 1.0) * square / x.len() as f64
+    }
+}
