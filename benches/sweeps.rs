@@ -148,9 +148,9 @@ fn main() {
         let path = Path::new(&vec![beta; model.terms()], Schedule::Linear).unwrap();
         let grid = Grid::uniform(&path, intervals).unwrap();
         let plan = Plan::new(&model, Rule::Metropolis, Scan::Systematic).unwrap();
-        let population = LaneWalkers::new(plan, 1, walkers, 1);
+        let mut population = LaneWalkers::new(&model, plan, 1, walkers, 1);
         let ensemble =
-            anneal(&model, population, &grid, &Resampling::NEVER, 20, 1, &Unwatched).unwrap();
+            anneal(&model, &mut population, &grid, &Resampling::NEVER, 20, 1, &Unwatched).unwrap();
         let (log_z, ess) = (ensemble.log_z(), ensemble.ess());
         println!(
             "{name:<12}{:>7.2} s   log Z {:.3} +- {:.3}   ESS {:.3}",

@@ -6,9 +6,9 @@
 use rayon::prelude::*;
 
 use super::{Kernel, Tempering};
-use crate::device::{Draw, Purpose, Stream, Watch};
+use crate::device::{Purpose, Stream, Watch};
 use crate::observe::Recorder;
-use crate::target::{Model, Target, show_state};
+use crate::target::{Model, Target, initial_state, show_state};
 use crate::{Error, Result};
 
 /// How long to run how many chains.
@@ -27,7 +27,7 @@ pub struct ChainSettings {
 }
 
 impl ChainSettings {
-    fn check(&self) -> Result<()> {
+    pub(super) fn check(&self) -> Result<()> {
         if self.chains == 0 || self.chains > u32::MAX as usize {
             return Err(Error::invalid(
                 "chains",
@@ -63,17 +63,12 @@ pub struct ChainOutcome<R> {
 /// Site updates between two looks at the watch and at the potential.
 const GLANCE: u64 = 1 << 18;
 
-fn glance(sites: usize) -> u64 {
+pub(super) fn glance(sites: usize) -> u64 {
     (GLANCE / sites as u64).clamp(1, 4096)
 }
 
-fn initial_state(target: &dyn Target, seed: u64, walker: u32) -> Vec<u8> {
-    let mut stream = Stream::new(seed, Purpose::Initial, walker, 0);
-    (0..target.sites()).map(|_| stream.below(target.tokens()) as u8).collect()
-}
-
 /// Stop a chain whose potential or acceptance is no number.
-fn check_finite(
+pub(super) fn check_finite(
     model: &Model<'_>,
     x: &[u8],
     acceptance: f64,

@@ -15,7 +15,7 @@ const MAX_INTERVALS: usize = 1_000_000;
 /// Times from 0 to 1 whose steps have the conditional effective sample size `level`, in (0, 1), judged by
 /// the pilot walkers in `population`.
 pub fn choose_times(
-    mut population: impl Population,
+    population: &mut dyn Population,
     path: &Path,
     level: f64,
     seed: u64,

@@ -83,7 +83,7 @@ impl Ensemble {
 /// Carry `population` along `grid`, keeping about `points` estimates along the path.
 pub fn anneal(
     target: &dyn Target,
-    mut population: impl Population,
+    population: &mut dyn Population,
     grid: &Grid,
     resampling: &Resampling,
     points: usize,
@@ -141,7 +141,7 @@ pub fn anneal(
         if keep(k) {
             let current = LogWeights::new(log_weights.clone())?;
             let families = Families::new(&ancestry);
-            let mut point = point(target, &population, grid, k, &current, &families, &segments);
+            let mut point = point(target, population, grid, k, &current, &families, &segments);
             point.ess = weights.ess();
             point.resampled = resampled;
             trace.push(point);
@@ -161,7 +161,7 @@ pub fn anneal(
 
 fn point(
     target: &dyn Target,
-    population: &impl Population,
+    population: &dyn Population,
     grid: &Grid,
     k: usize,
     weights: &LogWeights,

@@ -3,11 +3,11 @@
 use rayon::prelude::*;
 
 use super::Grid;
-use super::population::{Population, check_energy, initial_state};
+use super::population::{Population, check_energy};
 use crate::Result;
 use crate::device::{Purpose, Stream};
 use crate::mcmc::Kernel;
-use crate::target::{Model, Target};
+use crate::target::{Model, Target, initial_state};
 
 struct Walker<K> {
     x: Vec<u8>,
@@ -38,8 +38,7 @@ impl<'a, K: Kernel + Sync> KernelWalkers<'a, K> {
         let made: Result<Vec<_>> = (0..walkers)
             .into_par_iter()
             .map(|walker| {
-                let mut x = vec![0; target.sites()];
-                initial_state(seed, walker as u32, target.tokens(), &mut x);
+                let x = initial_state(target, seed, walker as u32);
                 let energies: Vec<f64> =
                     (0..target.terms()).map(|term| target.energy(term, &x)).collect();
                 check_energy(target, &energies, || x.clone(), seed, walker, 0)?;

@@ -3,11 +3,12 @@
 use rayon::prelude::*;
 
 use super::Grid;
-use super::population::{Population, initial_state};
+use super::population::Population;
 use crate::Result;
 use crate::device::lanes::LANES;
 use crate::device::{Level, Watch};
 use crate::mcmc::lanes::{Plan, Tables, Tile};
+use crate::target::{Target, initial_state};
 
 /// A tile and the energies of its walkers, `[term * 64 + lane]`.
 struct Group {
@@ -25,7 +26,6 @@ pub struct LaneWalkers {
     level: Level,
     /// Updates made so far.
     made: u64,
-    seed: u64,
 }
 
 /// Bytes of threshold tables kept at once: they should stay in the second-level cache.
@@ -34,25 +34,23 @@ const TABLE_BYTES: usize = 1 << 18;
 const UPDATES_PER_CHECK: u64 = 1 << 22;
 
 impl LaneWalkers {
-    /// `walkers` walkers in uniformly random states.
-    pub fn new(plan: Plan, updates: u64, walkers: usize, seed: u64) -> Self {
+    /// `walkers` walkers in uniformly random states of `target`, which `plan` was made for.
+    pub fn new(target: &dyn Target, plan: Plan, updates: u64, walkers: usize, seed: u64) -> Self {
         let level = Level::detect();
         let groups = (0..walkers.div_ceil(LANES))
             .into_par_iter()
             .map(|g| {
                 let first = g * LANES;
                 let mut tile = Tile::new(plan.sites(), seed, first as u32);
-                let mut x = vec![0; plan.sites()];
                 for lane in 0..LANES {
-                    initial_state(seed, (first + lane) as u32, plan.tokens(), &mut x);
-                    tile.set(lane, &x);
+                    tile.set(lane, &initial_state(target, seed, (first + lane) as u32));
                 }
                 let mut energies = vec![0.0; plan.terms() * LANES];
                 tile.energies(&plan, level, &mut energies);
                 Group { tile, energies }
             })
             .collect();
-        LaneWalkers { plan, groups, walkers, updates, level, made: 0, seed }
+        LaneWalkers { plan, groups, walkers, updates, level, made: 0 }
     }
 }
 
@@ -186,11 +184,5 @@ impl Population for LaneWalkers {
     fn energy_calls(&self) -> f64 {
         // An update looks at one site's bonds: a whole energy is `sites` of them.
         1.0 + self.made as f64 / self.plan.sites() as f64
-    }
-}
-
-impl std::fmt::Debug for LaneWalkers {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "LaneWalkers({} walkers, seed {})", self.walkers, self.seed)
     }
 }

@@ -1,7 +1,7 @@
 //! Hold an ensemble of walkers in whatever form suits the moves they make.
 
 use super::Grid;
-use crate::device::{Draw, Purpose, Stream, Watch};
+use crate::device::Watch;
 use crate::target::{Target, show_state};
 use crate::{Error, Result};
 
@@ -48,14 +48,6 @@ pub trait Population {
 
     /// Energy evaluations made per walker so far, counted in whole energies.
     fn energy_calls(&self) -> f64;
-}
-
-/// Walker `walker`'s initial state: uniform over all states.
-pub(crate) fn initial_state(seed: u64, walker: u32, tokens: usize, x: &mut [u8]) {
-    let mut stream = Stream::new(seed, Purpose::Initial, walker, 0);
-    for token in x {
-        *token = stream.below(tokens) as u8;
-    }
 }
 
 /// Refuse an energy that is not finite.

@@ -17,6 +17,8 @@ pub use glass::Disorder;
 pub use lattice::{Boundary, Lattice};
 pub use pairwise::{Interaction, Pairwise, Term};
 
+use crate::device::{Draw, Purpose, Stream};
+
 /// A distribution over `sites` tokens, known up to a constant through its energy terms:
 /// `rho(x) ~ exp(-sum_k lambda_k E_k(x))`.
 ///
@@ -155,7 +157,13 @@ impl<'a> Model<'a> {
     }
 }
 
-/// A state with `tokens` tokens, shortened for messages.
+/// Walker `walker`'s initial state: uniform over all states.
+pub(crate) fn initial_state(target: &dyn Target, seed: u64, walker: u32) -> Vec<u8> {
+    let mut stream = Stream::new(seed, Purpose::Initial, walker, 0);
+    (0..target.sites()).map(|_| stream.below(target.tokens()) as u8).collect()
+}
+
+/// A state, shortened for messages.
 pub fn show_state(x: &[u8]) -> String {
     let shown: Vec<String> = x.iter().take(64).map(u8::to_string).collect();
     format!("[{}{}]", shown.join(","), if x.len() > 64 { ",..." } else { "" })

@@ -140,11 +140,6 @@ impl Plan {
         self.sites
     }
 
-    /// Number of tokens per site.
-    pub fn tokens(&self) -> usize {
-        self.tokens
-    }
-
     /// Number of energy terms.
     pub fn terms(&self) -> usize {
         self.terms
