@@ -1,0 +1,283 @@
+//! Sum site by site along a strip: transfer matrices for any couplings and fields.
+//!
+//! The sum over a site is carried out as soon as all its neighbours are known, so that only the
+//! configurations of one cross-section are held at a time: $d\,q^{W+1}$ operations for a strip of width `W`.
+//! Along a periodic direction the first cross-section is fixed to each of its configurations in turn
+//! (the trace), $q^W$ times the work.
+
+use rayon::prelude::*;
+
+use super::band::{Domain, Entry, Linear, Log, Shift, Site, step};
+use super::plan::Plan;
+use super::{Exact, Method, check_weights};
+use crate::device::Watch;
+use crate::target::{Pairwise, Target};
+use crate::{Error, Result};
+
+/// The most elementary operations that are started on.
+pub const MAX_WORK: f64 = 2e11;
+
+/// The most memory, in bytes.
+pub const MAX_BYTES: f64 = 4.3e9;
+
+/// Groups of boundary configurations, whatever the number of threads.
+const GROUPS: u64 = 256;
+
+/// Where the couplings across a cut add up to less than this, plain numbers can hold the weights.
+const LINEAR_RANGE: f64 = 300.0;
+
+/// What a transfer-matrix calculation would cost.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// Elementary operations, a few nanoseconds each.
+    pub work: f64,
+    /// Memory in bytes, per boundary configuration worked on.
+    pub bytes: f64,
+}
+
+/// Estimate the cost for `target` without starting.
+///
+/// # Errors
+/// [`Error::NotApplicable`] if the target is not pairwise or too wide to count.
+pub fn estimate(target: &dyn Target) -> Result<Estimate> {
+    plan(target).map(|(_, plan)| cost(&plan))
+}
+
+/// Solve a pairwise model on a lattice of any dimension, or on a graph whose bonds join sites numbered
+/// close to each other.
+///
+/// # Errors
+/// [`Error::NotApplicable`] naming the estimated cost if it is more than 2e11 operations or 4 GiB, or if the
+/// target is not pairwise; [`Error::Invalid`] for wrong weights, [`Error::NonFinite`] if energies
+/// overflow, [`Error::Interrupted`] through `watch`.
+pub fn solve(target: &dyn Target, lambda: &[f64], watch: &dyn Watch) -> Result<Exact> {
+    check_weights(target, lambda)?;
+    let (model, plan) = plan(target)?;
+    let cost = cost(&plan);
+    if cost.work > MAX_WORK || cost.bytes > MAX_BYTES {
+        return Err(refuse(format!(
+            "it would take {:.1e} operations and {:.1e} bytes, more than {MAX_WORK:.0e} or {MAX_BYTES:.1e}",
+            cost.work, cost.bytes
+        )));
+    }
+    let couplings = model.total_couplings(lambda);
+    let sum = if crossing(model, &plan, &couplings) < LINEAR_RANGE {
+        Strip::<Linear>::new(model, &plan, lambda, &couplings).sum(cost.bytes, watch)?
+    } else {
+        Strip::<Log>::new(model, &plan, lambda, &couplings).sum(cost.bytes, watch)?
+    };
+    let terms = model.energy_terms();
+    let potential: f64 =
+        terms.iter().zip(lambda).map(|(term, weight)| weight * term.constant).sum();
+    let symmetry = if plan.symmetric { (plan.tokens as f64).ln() } else { 0.0 };
+    let exact = Exact {
+        method: Method::TransferMatrix,
+        log_z: sum.weight + symmetry - potential,
+        energy: sum.h + terms.iter().map(|term| term.constant).sum::<f64>(),
+        potential_variance: sum.variance,
+        order: None,
+    };
+    for value in [exact.log_z, exact.energy, exact.potential_variance] {
+        if !value.is_finite() {
+            let state = "summed over".into();
+            let what = "log Z or a moment".into();
+            return Err(Error::NonFinite { what, value, seed: 0, walker: 0, step: 0, state });
+        }
+    }
+    Ok(exact)
+}
+
+fn plan(target: &dyn Target) -> Result<(&Pairwise, Plan)> {
+    let model = target.pairwise().ok_or_else(|| refuse("it needs a pairwise model".into()))?;
+    let plan = Plan::new(model)
+        .ok_or_else(|| refuse("a cross-section has more than 2^60 configurations".into()))?;
+    Ok((model, plan))
+}
+
+fn cost(plan: &Plan) -> Estimate {
+    Estimate { work: plan.work(), bytes: 2.0 * std::mem::size_of::<Entry>() as f64 * plan.states() }
+}
+
+fn refuse(reason: String) -> Error {
+    Error::not_applicable("the transfer matrix", reason)
+}
+
+/// The largest sum of `|coupling|` across a cut between past and future: what the future can still
+/// change in the ratio of two weights.
+fn crossing(model: &Pairwise, plan: &Plan, couplings: &[f64]) -> f64 {
+    let mut rank = vec![usize::MAX; model.sites()];
+    for (i, &site) in plan.order.iter().enumerate() {
+        rank[site] = i;
+    }
+    let mut change = vec![0.0; plan.order.len() + 1];
+    for (i, &site) in plan.order.iter().enumerate() {
+        for (&end, entry) in model.neighbours(site).iter().zip(model.directed(site)) {
+            let end = rank[end as usize];
+            if end < i {
+                change[end] += couplings[entry].abs();
+                change[i] -= couplings[entry].abs();
+            }
+        }
+    }
+    let mut sum = 0.0;
+    change
+        .iter()
+        .map(|by| {
+            sum += by;
+            sum
+        })
+        .fold(0.0, f64::max)
+}
+
+/// An energy of equal tokens: `(partner, u, h)`.
+type Bond = (usize, f64, f64);
+
+/// A strip ready to be summed over.
+struct Strip<'a, D> {
+    plan: &'a Plan,
+    /// Per ordered site: bonds to ordered sites before it, by period of the digit in the index.
+    near: Vec<Vec<(usize, Shift)>>,
+    /// Per ordered site: the bond at distance `width`.
+    oldest: Vec<Shift>,
+    /// Per ordered site: bonds to fixed sites, by position in the list of these.
+    to_fixed: Vec<Vec<Bond>>,
+    /// Per fixed site: bonds to fixed sites before it.
+    inside: Vec<Vec<Bond>>,
+    fields_u: Vec<f64>,
+    fields_h: Vec<f64>,
+    domain: std::marker::PhantomData<D>,
+}
+
+impl<'a, D: Domain> Strip<'a, D> {
+    fn new(model: &Pairwise, plan: &'a Plan, lambda: &[f64], couplings: &[f64]) -> Self {
+        let ones = vec![1.0; lambda.len()];
+        let plain = model.total_couplings(&ones);
+        let all = [&plan.fixed[..], &plan.order[..]].concat();
+        let mut rank = vec![0; model.sites()];
+        for (i, &site) in all.iter().enumerate() {
+            rank[site] = i;
+        }
+        let cut = plan.fixed.len();
+        let none = Shift::new::<D>(0.0, 0.0);
+        let mut strip = Strip {
+            plan,
+            near: vec![Vec::new(); plan.order.len()],
+            oldest: vec![none; plan.order.len()],
+            to_fixed: vec![Vec::new(); plan.order.len()],
+            inside: vec![Vec::new(); cut],
+            fields_u: model.total_fields(lambda),
+            fields_h: model.total_fields(&ones),
+            domain: std::marker::PhantomData,
+        };
+        for (i, &site) in all.iter().enumerate() {
+            // Parallel bonds add up.
+            let mut earlier: std::collections::BTreeMap<usize, (f64, f64)> = Default::default();
+            for (&end, entry) in model.neighbours(site).iter().zip(model.directed(site)) {
+                let end = rank[end as usize];
+                if end < i {
+                    let sum = earlier.entry(end).or_default();
+                    sum.0 -= couplings[entry];
+                    sum.1 -= plain[entry];
+                }
+            }
+            for (end, (u, h)) in earlier {
+                if i < cut {
+                    strip.inside[i].push((end, u, h));
+                } else if end < cut {
+                    strip.to_fixed[i - cut].push((end, u, h));
+                } else if i - end == plan.width {
+                    strip.oldest[i - cut] = Shift::new::<D>(u, h);
+                } else {
+                    let period = plan.tokens.pow((i - end - 1) as u32);
+                    strip.near[i - cut].push((period, Shift::new::<D>(u, h)));
+                }
+            }
+        }
+        strip
+    }
+
+    /// Sum over everything; the weight of the result is a logarithm.
+    fn sum(&self, bytes: f64, watch: &dyn Watch) -> Result<Entry> {
+        let conditions = self.plan.conditions() as u64;
+        watch.total(conditions.saturating_mul(self.plan.order.len() as u64));
+        let groups = conditions.min(GROUPS);
+        let group = |group: u64| -> Result<Entry> {
+            let mut bands = [Vec::new(), Vec::new()];
+            let mut total = Entry::nothing::<Log>();
+            for code in group * conditions / groups..(group + 1) * conditions / groups {
+                total = total.mix::<Log>(self.sum_given(code, &mut bands, watch)?);
+            }
+            Ok(total)
+        };
+        let at_once = groups.min(rayon::current_num_threads() as u64) as f64;
+        let sums: Vec<Result<Entry>> = if at_once * bytes <= MAX_BYTES {
+            (0..groups).into_par_iter().map(group).collect()
+        } else {
+            (0..groups).map(group).collect()
+        };
+        sums.into_iter().try_fold(Entry::nothing::<Log>(), |sum, part| Ok(sum.mix::<Log>(part?)))
+    }
+
+    /// Sum over the ordered sites with the fixed ones in configuration `code`.
+    fn sum_given(
+        &self,
+        code: u64,
+        bands: &mut [Vec<Entry>; 2],
+        watch: &dyn Watch,
+    ) -> Result<Entry> {
+        let (plan, q) = (self.plan, self.plan.tokens);
+        let mut rest = if plan.symmetric { code * q as u64 } else { code };
+        let mut tokens = Vec::with_capacity(plan.fixed.len());
+        // The energy of the fixed sites, with every logarithm of a scale taken out of the weights.
+        let (mut u, mut h, mut log_scale) = (0.0, 0.0, 0.0);
+        for (i, &site) in plan.fixed.iter().enumerate() {
+            let token = (rest % q as u64) as usize;
+            rest /= q as u64;
+            u += self.fields_u[site * q + token];
+            h += self.fields_h[site * q + token];
+            for &(end, bond_u, bond_h) in &self.inside[i] {
+                if tokens[end] == token {
+                    u += bond_u;
+                    h += bond_h;
+                }
+            }
+            tokens.push(token);
+        }
+        let [old, new] = bands;
+        old.clear();
+        old.push(Entry { weight: D::ONE, ..Entry::default() });
+        let mut local = vec![Shift::new::<D>(0.0, 0.0); q];
+        let mut top = 0.0;
+        for (i, &site) in plan.order.iter().enumerate() {
+            watch.check()?;
+            for (token, shift) in local.iter_mut().enumerate() {
+                (shift.u, shift.h) =
+                    (self.fields_u[site * q + token], self.fields_h[site * q + token]);
+            }
+            for &(end, bond_u, bond_h) in &self.to_fixed[i] {
+                local[tokens[end]].u += bond_u;
+                local[tokens[end]].h += bond_h;
+            }
+            // Weights relative to the likeliest token, and to the largest weight before.
+            let lowest = local.iter().map(|shift| shift.u).fold(f64::INFINITY, f64::min);
+            log_scale += top - lowest;
+            for shift in &mut local {
+                shift.factor = D::from_log(lowest - shift.u - top);
+            }
+            let full = i >= plan.width;
+            let length = if full { old.len() } else { old.len() * q };
+            new.resize(length, Entry::default());
+            let site = Site { local: &local, near: &self.near[i], oldest: self.oldest[i], full };
+            top = D::to_log(step::<D>(q, old, new, &site));
+            std::mem::swap(old, new);
+            watch.advance(1);
+        }
+        let sum = old.iter().skip(1).fold(old[0], |sum, &entry| sum.mix::<D>(entry));
+        Ok(Entry {
+            weight: D::to_log(sum.weight) + log_scale - u,
+            u: sum.u + u,
+            variance: sum.variance,
+            h: sum.h + h,
+        })
+    }
+}
