@@ -143,7 +143,6 @@ impl Jackknife {
         }
     }
 
-    #[expect(dead_code, reason = "chains follow")]
     /// The same with every error multiplied by `factor`.
     pub(crate) fn inflated(self, factor: f64) -> Self {
         Jackknife { inflation: self.inflation * factor, ..self }

@@ -1,17 +1,23 @@
 //! Measure states and attach errors to the averages.
 //!
 //! [`Measure`] reduces a state to a row of basic observables. [`WeightedSamples`] collects such rows from
-//! weighted walkers. Either way [`Observables`] are functions of the averages, with errors from one [`Jackknife`].
+//! weighted walkers, [`ChainRecorder`] and [`ChainSummary`] from Markov chains. Either way [`Observables`] are functions of the averages, with errors from one [`Jackknife`].
 
+mod autocorrelation;
+mod chain;
 mod estimate;
 mod evidence;
 mod families;
+mod fft;
 mod histogram;
 mod measure;
 mod observables;
 mod order;
 mod samples;
+mod summary;
 
+pub use autocorrelation::{Autocorrelation, discs_ess, split_r_hat};
+pub use chain::ChainRecorder;
 pub use estimate::{Estimate, Jackknife};
 pub use evidence::{Segments, ess, lee_whiteley, log_z};
 pub use families::Families;
@@ -20,6 +26,7 @@ pub use measure::{Layout, Measure};
 pub use observables::{Correlation, Observables};
 pub use order::Order;
 pub use samples::WeightedSamples;
+pub use summary::{Autocorrelations, ChainSummary, ChainWarning};
 
 /// Takes in the kept states of one chain, in order.
 pub trait Recorder: Send {

@@ -1,5 +1,6 @@
 //! Errors that are claimed against errors that are made: estimates, chains, observables.
 
+mod chain;
 mod estimate;
 mod evidence;
 mod measure;

@@ -1,0 +1,134 @@
+//! Tell how many samples a correlated time series is worth.
+
+use serde::Serialize;
+
+use super::Estimate;
+use super::fft::lagged_products;
+
+/// The window is the first lag that is this many autocorrelation times.
+const WINDOW: f64 = 6.0;
+/// A chain shorter than this many autocorrelation times is not to be trusted.
+const LONG: f64 = 50.0;
+
+/// The memory of one observable along chains of the same kind.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Autocorrelation {
+    /// The integrated autocorrelation time $\tau = \frac12 + \sum_{t=1}^{W} \rho(t)$ in kept states, with the autocovariances
+    /// averaged over chains about the common mean and Sokal's window, the first $W \ge 6\tau$. At least ½:
+    /// anticorrelation is not credited. The error is Madras and Sokal's, $\tau\sqrt{2(2W+1)/T}$.
+    ///
+    /// A series that never changes has $\tau$ equal to half its length.
+    pub time: Estimate,
+    /// $T / (2\tau)$: how many independent states would know the mean equally well, over all chains.
+    pub effective_samples: f64,
+    /// Split R-hat, see [`split_r_hat`]; NaN (`null` in JSON) for chains of fewer than 4 states.
+    pub r_hat: f64,
+    /// Whether a chain is shorter than 50 autocorrelation times, so that $\tau$ itself, and every error that uses
+    /// it, may be too small.
+    pub short: bool,
+    /// Whether the series never changes.
+    pub constant: bool,
+    /// `rho(t)` for `t` up to the window.
+    #[serde(skip)]
+    rho: Vec<f64>,
+}
+
+impl Autocorrelation {
+    /// Analyse one observable of several chains, each a series in time.
+    pub fn new(chains: &[&[f32]]) -> Self {
+        let total: usize = chains.iter().map(|c| c.len()).sum();
+        let shortest = chains.iter().map(|c| c.len()).min().unwrap_or(0);
+        let all = || chains.iter().flat_map(|c| c.iter()).map(|&v| f64::from(v));
+        let first = all().next().unwrap_or(0.0);
+        let r_hat = split_r_hat(chains);
+        if all().all(|v| v == first) {
+            return Autocorrelation {
+                time: Estimate::new(0.5 * shortest as f64, f64::INFINITY),
+                effective_samples: chains.len() as f64,
+                r_hat,
+                short: true,
+                constant: true,
+                rho: vec![1.0],
+            };
+        }
+        let mean = all().sum::<f64>() / total as f64;
+        let products = lagged_products(chains, mean);
+        let covariance = |lag: usize| {
+            let pairs: usize = chains.iter().map(|c| c.len().saturating_sub(lag)).sum();
+            products[lag] / pairs as f64
+        };
+        let variance = covariance(0);
+        let mut rho = vec![1.0];
+        let mut time: f64 = 0.5;
+        for lag in 1..products.len() {
+            rho.push(covariance(lag) / variance);
+            time += rho[lag];
+            if lag as f64 >= WINDOW * time {
+                break;
+            }
+        }
+        let time = time.max(0.5);
+        let error = time * (2.0 * (2 * rho.len() - 1) as f64 / total as f64).sqrt();
+        Autocorrelation {
+            time: Estimate::new(time, error),
+            effective_samples: total as f64 / (2.0 * time),
+            r_hat,
+            short: (shortest as f64) < LONG * time,
+            constant: false,
+            rho,
+        }
+    }
+
+    /// How much larger the error of the mean is than blocks of `length` states show, because
+    /// correlations across their ends are lost to them: $\sqrt{\tau/\tau_b}$ with
+    /// $\tau_b = \frac12 + \sum_{t<b} (1 - t/b) \rho(t)$.
+    pub(super) fn block_inflation(&self, length: usize) -> f64 {
+        let within: f64 = (1..self.rho.len().min(length))
+            .map(|t| (1.0 - t as f64 / length as f64) * self.rho[t])
+            .sum();
+        (self.time.mean / (0.5 + within).max(0.25 * self.time.mean)).sqrt().max(1.0)
+    }
+}
+
+/// The effective sample size of one chain as the DISCS benchmark takes it from a series:
+/// $T / (-1 + 2\sum_{t=0} (1 - t/T) \rho(t))$, the chain's own mean subtracted, the sum ending before the first
+/// negative $\rho(t)$. A series that never changes counts as 1.
+pub fn discs_ess(series: &[f32]) -> f64 {
+    let n = series.len() as f64;
+    if series.windows(2).all(|pair| pair[0] == pair[1]) {
+        return 1.0;
+    }
+    let mean = series.iter().map(|&v| f64::from(v)).sum::<f64>() / n;
+    let products = lagged_products(&[series], mean);
+    // products[t] / (n - t) is the covariance; times (1 - t/n) that is products[t] / n.
+    let sum: f64 = products.iter().take_while(|&&p| p >= 0.0).map(|p| p / products[0]).sum();
+    n / (2.0 * sum - 1.0)
+}
+
+/// Split R-hat (Gelman et al., *Bayesian Data Analysis*, 3rd ed., 11.4): every chain is cut in two, and
+/// with the variance $B/n$ of the $n$-state halves' means and the mean variance $W$ within a half,
+/// $\hat R = \sqrt{\frac{n-1}{n} + \frac{B}{n W}}$.
+///
+/// About 1 when all halves agree; infinite if they differ and none moves; NaN for fewer than 4 states.
+pub fn split_r_hat(chains: &[&[f32]]) -> f64 {
+    let n = chains.iter().map(|c| c.len()).min().unwrap_or(0) / 2;
+    if n < 2 {
+        return f64::NAN;
+    }
+    let halves = || chains.iter().flat_map(|c| [&c[..n], &c[c.len() - n..]]);
+    let moments = |half: &[f32]| {
+        let mean = half.iter().map(|&v| f64::from(v)).sum::<f64>() / n as f64;
+        let square: f64 = half.iter().map(|&v| (f64::from(v) - mean).powi(2)).sum();
+        (mean, square / (n - 1) as f64)
+    };
+    let moments: Vec<(f64, f64)> = halves().map(moments).collect();
+    let m = moments.len() as f64;
+    let within = moments.iter().map(|h| h.1).sum::<f64>() / m;
+    let mean = moments.iter().map(|h| h.0).sum::<f64>() / m;
+    let between = moments.iter().map(|h| (h.0 - mean).powi(2)).sum::<f64>() / (m - 1.0);
+    if between == 0.0 {
+        return 1.0;
+    }
+    let n = n as f64;
+    ((n - 1.0) / n + between / within).sqrt()
+}
