@@ -1,3 +1,14 @@
-//! The program `leaps`.
+//! The program `leaps`: samplers for discrete distributions on the command line.
 
-fn main() {}
+mod app;
+mod cli;
+mod config;
+mod error;
+mod output;
+mod progress;
+mod results;
+mod verbs;
+
+fn main() -> std::process::ExitCode {
+    app::run(std::env::args_os())
+}

@@ -1,0 +1,108 @@
+//! Run one command line from its words to its exit code.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use anyhow::{Context as _, Result};
+use clap::error::ErrorKind;
+use clap::{ArgMatches, FromArgMatches};
+
+use crate::cli::{self, Cli, Engine, Globals, Verb};
+use crate::error::{self, usage};
+use crate::output;
+use crate::progress::Progress;
+use crate::verbs;
+
+/// What every verb needs besides its own flags.
+pub struct Context {
+    pub globals: Globals,
+    /// The words of the command line, for the record.
+    pub command: Vec<String>,
+    /// Which flags were given and which have their defaults.
+    pub matches: ArgMatches,
+    interrupted: Arc<AtomicBool>,
+}
+
+impl Context {
+    /// Say something to the person at the terminal.
+    pub fn say(&self, text: impl AsRef<str>) {
+        if !self.globals.quiet {
+            output::talk(text.as_ref());
+        }
+    }
+
+    /// Say something to the person who asked for more with `-v`.
+    pub fn detail(&self, text: impl AsRef<str>) {
+        if self.globals.verbose {
+            output::talk(text.as_ref());
+        }
+    }
+
+    /// A watcher for long work, called `label` in its reports.
+    pub fn watch(&self, label: &str) -> Progress {
+        Progress::new(label, self.globals.quiet, Arc::clone(&self.interrupted))
+    }
+}
+
+/// Run the program on the words of a command line.
+pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let words: Vec<OsString> = words.into_iter().collect();
+    let parsed = cli::command()
+        .try_get_matches_from(&words)
+        .and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
+    let result = match parsed {
+        Ok((cli, matches)) => execute(cli, &matches, &words),
+        Err(refused) => refuse(&refused),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            if !error::is_closed_pipe(&failure) {
+                output::talk(&format!("error: {}", error::one_line(&failure)));
+            }
+            ExitCode::from(error::exit_code(&failure))
+        }
+    }
+}
+
+/// Print help and versions; turn everything else the parser refuses into one line.
+fn refuse(refused: &clap::Error) -> Result<()> {
+    match refused.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Ok(refused.print()?),
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            Err(usage("no verb; try 'leaps --help' or 'leaps exact ising --size 15'"))
+        }
+        _ => Err(usage(error::from_clap(refused))),
+    }
+}
+
+fn execute(cli: Cli, matches: &ArgMatches, words: &[OsString]) -> Result<()> {
+    if cli.globals.engine == Engine::Cuda {
+        return Err(usage("--engine = cuda: is not in this build yet; use --engine cpu"));
+    }
+    if let Some(threads) = cli.globals.threads {
+        if !(1..=4096).contains(&threads) {
+            return Err(usage(format!("--threads = {threads}: must be from 1 to 4096")));
+        }
+        rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build_global()
+            .with_context(|| format!("--threads {threads}"))?;
+    }
+    let matches = matches.subcommand().map(|(_, matches)| matches.clone()).unwrap_or_default();
+    let context = Context {
+        globals: cli.globals,
+        command: words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        matches,
+        interrupted: crate::progress::catch_interrupts()?,
+    };
+    match &cli.verb {
+        Verb::Exact(args) => verbs::exact::run(args, &context),
+        Verb::Init(args) => verbs::init::run(args, &context),
+        Verb::Check(args) => verbs::check::run(args, &context),
+        Verb::Completions(args) => verbs::completions::run(args),
+        Verb::Man(args) => verbs::man::run(args),
+    }
+}

@@ -1,0 +1,79 @@
+//! Define every verb and flag once: parser, help, man pages and completions all come from here.
+
+use clap::{Args, Command, CommandFactory, Parser, Subcommand, ValueEnum};
+
+use crate::config::{self, SEED};
+use crate::verbs;
+
+/// Sample discrete distributions: Ising, Potts, spin glasses, any energy
+#[derive(Parser, Debug)]
+#[command(name = "leaps", version, max_term_width = 100, propagate_version = true)]
+#[command(
+    after_help = "Exit codes: 0 done, 1 a requested check failed, 2 usage or configuration, \
+    3 numerical failure, 4 files, 130 interrupted."
+)]
+pub struct Cli {
+    #[command(flatten)]
+    pub globals: Globals,
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+/// The whole command line. Negative numbers are values everywhere, so that errors name their flag.
+pub fn command() -> Command {
+    Cli::command().mut_subcommands(|verb| verb.allow_negative_numbers(true))
+}
+
+/// What to do.
+#[derive(Subcommand, Debug)]
+pub enum Verb {
+    /// Exact log Z, energy and heat capacity of a target
+    Exact(verbs::exact::ExactArgs),
+    /// Print a commented configuration with every default visible
+    Init(verbs::init::InitArgs),
+    /// Validate a configuration and explain it; nothing is run
+    Check(verbs::check::CheckArgs),
+    /// Print a completion script for a shell
+    Completions(verbs::completions::CompletionsArgs),
+    /// Print a manual page
+    Man(verbs::man::ManArgs),
+}
+
+/// Where the arithmetic is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Engine {
+    Cpu,
+    Cuda,
+    Auto,
+}
+
+/// Flags that every verb has.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Common")]
+pub struct Globals {
+    /// Seed of all random numbers
+    #[arg(long, global = true, value_name = "N", default_value_t = SEED, value_parser = config::seed)]
+    pub seed: u64,
+    /// Where to compute: cpu, cuda or auto
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        value_name = "WHERE",
+        default_value = "auto",
+        hide_possible_values = true
+    )]
+    pub engine: Engine,
+    /// Threads; results do not depend on it [default: all cores]
+    #[arg(long, global = true, value_name = "N", value_parser = config::count)]
+    pub threads: Option<usize>,
+    /// Print one JSON object instead of a table
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Print nothing but results and errors
+    #[arg(long, short, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Say more about what is done
+    #[arg(long, short, global = true)]
+    pub verbose: bool,
+}

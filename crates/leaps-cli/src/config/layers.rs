@@ -1,0 +1,259 @@
+//! Lay defaults, file, `--set` and flags over each other, and remember where each value came from.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::Path;
+
+use anyhow::Result;
+use clap::ArgMatches;
+use clap::parser::ValueSource;
+use leaps::Error;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use toml::de::DeTable;
+use toml::{Table, Value};
+
+use super::schema;
+use crate::error::usage;
+
+/// Where a value came from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Source {
+    /// A line of a configuration file.
+    File(String, usize),
+    /// `--set key=value`.
+    Set,
+    /// A flag of its own.
+    Flag,
+}
+
+/// The values given so far, by key path, and their sources. What is not given has its default.
+#[derive(Clone, Debug, Default)]
+pub struct Layers {
+    table: Table,
+    sources: BTreeMap<String, Source>,
+}
+
+impl Layers {
+    /// Read a configuration file; `-` is standard input.
+    pub fn read_file(&mut self, path: &Path) -> Result<()> {
+        let io = |source| Error::Io { path: path.into(), source };
+        let mut bytes = Vec::new();
+        if path == Path::new("-") {
+            std::io::stdin().lock().read_to_end(&mut bytes).map_err(io)?;
+        } else {
+            bytes = std::fs::read(path).map_err(io)?;
+        }
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let (line, column) = position(error.as_bytes(), error.utf8_error().valid_up_to());
+            let reason = "not UTF-8 text; is this a configuration?".to_owned();
+            Error::Parse { path: path.into(), line, column, reason }
+        })?;
+        self.parse_file(&text, path)
+    }
+
+    /// Take over the text of a configuration file; `path` is for messages.
+    pub fn parse_file(&mut self, text: &str, path: &Path) -> Result<()> {
+        let fail = |error: toml::de::Error| {
+            let start = error.span().map_or(0, |span| span.start);
+            let (line, column) = position(text.as_bytes(), start);
+            Error::Parse { path: path.into(), line, column, reason: error.message().to_owned() }
+        };
+        let spans = DeTable::parse(text).map_err(fail)?;
+        let table: Table = toml::from_str(text).map_err(fail)?;
+        let mut lines = BTreeMap::new();
+        collect_lines(spans.get_ref(), "", text, &mut lines);
+        for (key, value) in leaves(&table) {
+            let line = lines.get(&key).copied().unwrap_or(1);
+            let name = path.display().to_string();
+            self.insert(&key, value, Source::File(name, line))?;
+        }
+        Ok(())
+    }
+
+    /// Take over `key.path=value` words; a value that is not TOML is a string.
+    pub fn set(&mut self, words: &[String]) -> Result<()> {
+        for word in words {
+            let Some((key, text)) = word.split_once('=') else {
+                let way_out = "write --set sample.walkers=2000";
+                return Err(usage(format!("--set {word}: must be KEY=VALUE; {way_out}")));
+            };
+            let parsed: Option<Table> = toml::from_str(&format!("value = {text}")).ok();
+            let value = match parsed.as_ref().and_then(|t| (t.len() == 1).then(|| t.get("value"))) {
+                Some(Some(value)) => value.clone(),
+                _ => Value::String(text.trim().to_owned()),
+            };
+            match value {
+                Value::Table(table) => {
+                    for (rest, value) in leaves(&table) {
+                        self.insert(&format!("{}.{rest}", key.trim()), value, Source::Set)?;
+                    }
+                }
+                value => self.insert(key.trim(), value, Source::Set)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Take over those fields of a group of flags that were on the command line.
+    pub fn flags<T: Serialize>(
+        &mut self,
+        section: &str,
+        group: &T,
+        matches: &ArgMatches,
+    ) -> Result<()> {
+        let values = Table::try_from(group).map_err(|error| usage(error.to_string()))?;
+        for (key, value) in values {
+            let known = matches.try_contains_id(&key).is_ok();
+            if known && matches.value_source(&key) == Some(ValueSource::CommandLine) {
+                let path = if section.is_empty() { key } else { format!("{section}.{key}") };
+                self.insert(&path, value, Source::Flag)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn insert(&mut self, key: &str, value: Value, source: Source) -> Result<()> {
+        self.sources.insert(key.to_owned(), source);
+        if ["target", "path", "path.terms", "sample"].contains(&key) {
+            let name = self.name(key);
+            return Err(usage(format!("{name} = {value}: must be a section; write [{key}]")));
+        }
+        if !schema::is_known(key) {
+            let advice = match schema::nearest(key) {
+                Some(near) => format!("did you mean {near}?"),
+                None => "'leaps init TARGET' prints every key".to_owned(),
+            };
+            return Err(usage(format!("{}: unknown key; {advice}", self.name(key))));
+        }
+        let mut table = &mut self.table;
+        let mut parts = key.split('.').peekable();
+        while let Some(part) = parts.next() {
+            if parts.peek().is_none() {
+                table.insert(part.to_owned(), value);
+                return Ok(());
+            }
+            let next = table.entry(part.to_owned()).or_insert_with(|| Value::Table(Table::new()));
+            table = match next {
+                Value::Table(table) => table,
+                _ => return Err(usage(format!("{}: {part} is not a section", self.name(key)))),
+            };
+        }
+        Ok(())
+    }
+
+    /// Where the value of a key came from; `None` is its default.
+    pub fn source(&self, key: &str) -> Option<&Source> {
+        self.sources.get(key)
+    }
+
+    /// A key as the user wrote it: the flag, `--set key`, or file, line and key.
+    pub fn name(&self, key: &str) -> String {
+        match self.sources.get(key) {
+            Some(Source::File(file, line)) => format!("{file}:{line}: {key}"),
+            Some(Source::Set) => format!("--set {key}"),
+            Some(Source::Flag) => match key {
+                "target.kind" => "TARGET".to_owned(),
+                "target.path" => "PATH".to_owned(),
+                _ => format!("--{}", key.rsplit('.').next().unwrap_or(key).replace('_', "-")),
+            },
+            None => key.to_owned(),
+        }
+    }
+
+    /// Name the key of a library error as the user wrote it.
+    pub fn explain(&self, error: Error) -> Error {
+        let Error::Invalid { key, value, condition, advice } = error else { return error };
+        let bare = key.replace('-', "_");
+        let full = ["", "target.", "path.", "sample."]
+            .iter()
+            .map(|section| format!("{section}{bare}"))
+            .find(|path| schema::is_known(path));
+        let key = full.map_or(key, |path| self.name(&path));
+        Error::Invalid { key, value, condition, advice }
+    }
+
+    /// The values of a section that belong to the group `T`.
+    pub fn group<T: DeserializeOwned>(&self, section: &str, keys: &[String]) -> Result<T> {
+        let table = self.table.get(section).and_then(Value::as_table);
+        let own: Table = table
+            .into_iter()
+            .flatten()
+            .filter(|(key, _)| keys.contains(key))
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect();
+        let Err(error) = T::deserialize(own.clone()) else {
+            return Ok(T::deserialize(own)?);
+        };
+        // Every field has a default, so that the culprit fails alone as well.
+        for (key, value) in own {
+            let alone = Table::from_iter([(key.clone(), value.clone())]);
+            if let Err(error) = T::deserialize(alone) {
+                return Err(self.bad_type(&format!("{section}.{key}"), &value, error.message()));
+            }
+        }
+        Err(usage(format!("[{section}]: {}", error.message())))
+    }
+
+    /// A value outside every section.
+    pub fn top<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>> {
+        let Some(value) = self.table.get(key) else { return Ok(None) };
+        match T::deserialize(value.clone()) {
+            Ok(value) => Ok(Some(value)),
+            Err(error) => Err(self.bad_type(key, value, error.message())),
+        }
+    }
+
+    fn bad_type(&self, key: &str, value: &Value, message: &str) -> anyhow::Error {
+        let mut key = key.to_owned();
+        let mut shown = value.to_string();
+        if let Value::Table(table) = value {
+            // path.terms: the culprit is one level further down.
+            if let Some((term, value)) = table.iter().find(|(_, v)| message.contains(plain(v))) {
+                (key, shown) = (format!("{key}.{term}"), value.to_string());
+            }
+        }
+        let condition = schema::condition(message);
+        usage(format!("{} = {shown}: must be {condition}", self.name(&key)))
+    }
+}
+
+fn plain(value: &Value) -> &str {
+    value.as_str().unwrap_or("\0")
+}
+
+/// Every value that is not a table, with its key path.
+fn leaves(table: &Table) -> Vec<(String, Value)> {
+    let mut all = Vec::new();
+    for (key, value) in table {
+        match value {
+            Value::Table(inner) => {
+                all.extend(leaves(inner).into_iter().map(|(rest, v)| (format!("{key}.{rest}"), v)))
+            }
+            value => all.push((key.clone(), value.clone())),
+        }
+    }
+    all
+}
+
+fn collect_lines(
+    table: &DeTable<'_>,
+    prefix: &str,
+    text: &str,
+    lines: &mut BTreeMap<String, usize>,
+) {
+    for (key, value) in table.iter() {
+        let path = format!("{prefix}{}", key.get_ref());
+        if let Some(inner) = value.get_ref().as_table() {
+            collect_lines(inner, &format!("{path}."), text, lines);
+        }
+        lines.insert(path, position(text.as_bytes(), key.span().start).0);
+    }
+}
+
+/// Line and column, from 1, of a byte.
+fn position(bytes: &[u8], at: usize) -> (usize, usize) {
+    let before = &bytes[..at.min(bytes.len())];
+    let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
+    (line, before.iter().rev().take_while(|&&byte| byte != b'\n').count() + 1)
+}

@@ -1,0 +1,149 @@
+//! Make one checked configuration of defaults, a file, `--set` and flags.
+
+mod layers;
+mod path;
+mod render;
+mod sample;
+mod schema;
+mod target;
+mod value;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{ArgMatches, Args};
+use leaps::Error;
+use leaps::path::Path;
+use leaps::target::{Pairwise, Target};
+
+pub use layers::Layers;
+pub use path::{PathSpec, ScheduleName};
+pub use render::to_toml;
+pub use sample::{ChainSpec, KernelSpec, ResampleSpec, ResamplingName, WalkerSpec};
+pub use target::{Kind, TargetSpec};
+pub use value::{count, number, seed};
+
+use layers::Source;
+use schema::{defaults, keys};
+
+use crate::error::usage;
+
+/// The seed of every run that does not ask for another.
+pub const SEED: u64 = 1;
+
+/// The target, and the configuration that the other flags override.
+#[derive(Args, Clone, Debug)]
+pub struct ProblemArgs {
+    #[command(flatten)]
+    pub target: TargetSpec,
+    /// Configuration file in place of a target (- reads standard input); flags override it
+    #[arg(long, value_name = "FILE", conflicts_with = "kind", help_heading = "Configuration")]
+    pub config: Option<PathBuf>,
+    /// Override a key of the configuration, such as sample.walkers=2000; repeatable
+    #[arg(long = "set", value_name = "KEY=VALUE", help_heading = "Configuration")]
+    pub set: Vec<String>,
+}
+
+impl ProblemArgs {
+    /// Lay the file, `--set`, the seed and the target's flags over each other.
+    pub fn layers(&self, seed: u64, matches: &ArgMatches) -> Result<Layers> {
+        let mut layers = Layers::default();
+        match (&self.config, self.target.kind) {
+            (Some(path), _) => layers.read_file(path)?,
+            (None, Some(_)) => {}
+            (None, None) => {
+                let kinds = "ising, potts, spin-glass, rbm or file PATH";
+                return Err(usage(format!("no TARGET: name {kinds}, or give --config run.toml")));
+            }
+        }
+        layers.set(&self.set)?;
+        let seed = toml::Table::from_iter([("seed".to_owned(), (seed as i64).into())]);
+        layers.flags("", &seed, matches)?;
+        layers.flags("target", &self.target, matches)?;
+        Ok(layers)
+    }
+}
+
+/// A complete configuration: every value checked, every default written out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    pub seed: u64,
+    pub target: TargetSpec,
+    pub path: PathSpec,
+    pub kernel: KernelSpec,
+    pub walkers: WalkerSpec,
+    pub resample: ResampleSpec,
+    pub chains: ChainSpec,
+}
+
+/// A configuration's target, ready to be sampled.
+#[derive(Clone, Debug)]
+pub struct Problem {
+    pub target: Pairwise,
+    /// From the uniform distribution to `beta` times the energy.
+    pub path: Path,
+    pub beta: f64,
+    /// The target in a few words.
+    pub description: String,
+}
+
+impl Config {
+    /// Check everything that can be checked before the target is built.
+    pub fn resolve(layers: &Layers) -> Result<Self> {
+        let config = Config {
+            seed: layers.top("seed")?.unwrap_or(SEED),
+            target: layers.group("target", &keys::<TargetSpec>())?,
+            path: layers.group("path", &keys::<PathSpec>())?,
+            kernel: layers.group("sample", &keys::<KernelSpec>())?,
+            walkers: layers.group("sample", &keys::<WalkerSpec>())?,
+            resample: layers.group("sample", &keys::<ResampleSpec>())?,
+            chains: layers.group("sample", &keys::<ChainSpec>())?,
+        };
+        config.checked(layers).map_err(|error| layers.explain(error).into())
+    }
+
+    fn checked(self, layers: &Layers) -> leaps::Result<Self> {
+        let target = self.target.filled()?;
+        self.path.check()?;
+        self.walkers.check()?;
+        self.resample.check()?;
+        self.chains.check(target.beta.unwrap_or(1.0))?;
+        for (key, schedule, word) in [
+            ("path.ratio", ScheduleName::Geometric, "geometric"),
+            ("path.table", ScheduleName::Piecewise, "piecewise"),
+            ("path.conditional_ess", ScheduleName::Adaptive, "adaptive"),
+        ] {
+            // In a file all keys may stand side by side; a flag without effect is a mistake.
+            if layers.source(key) == Some(&Source::Flag) && !self.path.uses(schedule) {
+                let given = format!("{:?}", self.path.schedule).to_lowercase();
+                return Err(Error::invalid(
+                    key,
+                    "(given)",
+                    format!("left out for the schedule {given}"),
+                    format!("add --schedule {word}"),
+                ));
+            }
+        }
+        Ok(Config { target, ..self })
+    }
+
+    /// Build the target and its path, naming keys of `layers` in errors.
+    pub fn problem(&self, layers: &Layers) -> Result<Problem> {
+        let build = || -> leaps::Result<Problem> {
+            let target = self.target.build()?;
+            let beta = self.target.beta.unwrap_or(1.0);
+            let path = self.path.build(&target, beta)?;
+            let description = render::describe(&self.target, target.sites());
+            Ok(Problem { target, path, beta, description })
+        };
+        build().map_err(|error| layers.explain(error).into())
+    }
+
+    /// The energy as a formula with its numbers.
+    pub fn formula(&self) -> String {
+        render::formula(&self.target)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,163 @@
+//! Describe how to sample, once for the command line and for the configuration file.
+//!
+//! The `[sample]` section of a file is the union of the groups below; a verb offers as flags only the
+//! groups it uses.
+
+use clap::{Args, ValueEnum};
+use leaps::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+use super::value::{count, number};
+
+/// How walkers are duplicated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ResamplingName {
+    Multinomial,
+    Stratified,
+    Systematic,
+    Residual,
+}
+
+/// The moves that mix the walkers or make the chains.
+#[derive(Clone, Debug, PartialEq, Args, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[command(next_help_heading = "Sampling")]
+pub struct KernelSpec {
+    /// Markov chain kernel
+    #[arg(long, default_value = "heat-bath", value_name = "NAME")]
+    pub kernel: String,
+}
+
+/// An ensemble of weighted walkers.
+#[derive(Clone, Debug, PartialEq, Args, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[command(next_help_heading = "Sampling")]
+pub struct WalkerSpec {
+    /// Number of weighted walkers
+    #[arg(long, default_value = "1000", value_name = "N", value_parser = count)]
+    pub walkers: usize,
+    /// Steps along the path, each a reweighting and some moves
+    #[arg(long, default_value = "100", value_name = "N", value_parser = count)]
+    pub intervals: usize,
+    /// Sweeps of the kernel over all sites in each interval
+    #[arg(long, default_value = "1", value_name = "N", value_parser = count)]
+    pub sweeps: usize,
+    /// Single-site updates in each interval in place of sweeps, if not 0
+    #[arg(long, default_value = "0", value_name = "N", value_parser = count)]
+    pub updates: usize,
+}
+
+/// When and how walkers are resampled.
+#[derive(Clone, Debug, PartialEq, Args, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[command(next_help_heading = "Sampling")]
+pub struct ResampleSpec {
+    /// Resample when the effective sample size falls below this, 0 (never) to 1 (always)
+    #[arg(long, default_value = "0.5", value_name = "X", value_parser = number)]
+    pub resample: f64,
+    /// Resampling scheme: multinomial, stratified, systematic or residual
+    #[arg(
+        long,
+        value_enum,
+        default_value = "systematic",
+        hide_possible_values = true,
+        value_name = "SCHEME"
+    )]
+    pub resampling: ResamplingName,
+}
+
+/// Independent Markov chains.
+#[derive(Clone, Debug, PartialEq, Args, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[command(next_help_heading = "Sampling")]
+pub struct ChainSpec {
+    /// Number of independent chains
+    #[arg(long, default_value = "8", value_name = "N", value_parser = count)]
+    pub chains: usize,
+    /// Steps of each chain after burn-in
+    #[arg(long, default_value = "10000", value_name = "N", value_parser = count)]
+    pub steps: usize,
+    /// Steps dropped at the start of each chain
+    #[arg(long, default_value = "1000", value_name = "N", value_parser = count)]
+    pub burn_in: usize,
+    /// Measure every N steps
+    #[arg(long, default_value = "1", value_name = "N", value_parser = count)]
+    pub every: usize,
+    /// Kernel within each temperature of parallel-tempering and houdayer
+    #[arg(long, default_value = "heat-bath", value_name = "NAME")]
+    pub local: String,
+    /// Temperatures of the ladder, where --betas does not list them
+    #[arg(long, default_value = "8", value_name = "N", value_parser = count)]
+    pub temperatures: usize,
+    /// Inverse temperatures of the ladder, rising to the target's
+    #[arg(long, value_name = "B,...", value_delimiter = ',', value_parser = number)]
+    pub betas: Vec<f64>,
+}
+
+macro_rules! default_from_flags {
+    ($($spec:ty),*) => { $(
+        impl Default for $spec {
+            fn default() -> Self {
+                super::defaults()
+            }
+        }
+    )* };
+}
+default_from_flags!(KernelSpec, WalkerSpec, ResampleSpec, ChainSpec);
+
+fn at_least(key: &str, value: usize, least: usize, most: usize, advice: &str) -> Result<()> {
+    if (least..=most).contains(&value) {
+        return Ok(());
+    }
+    Err(Error::invalid(format!("sample.{key}"), value, format!("from {least} to {most}"), advice))
+}
+
+impl WalkerSpec {
+    /// Refuse values outside their ranges.
+    pub fn check(&self) -> Result<()> {
+        at_least("walkers", self.walkers, 2, 1 << 31, "errors need at least two walkers")?;
+        at_least("intervals", self.intervals, 1, 1 << 40, "a path has at least one step")?;
+        at_least("sweeps", self.sweeps, 0, 1 << 40, "1 is usual")?;
+        at_least("updates", self.updates, 0, 1 << 40, "0 runs sweeps instead")
+    }
+}
+
+impl ResampleSpec {
+    /// Refuse values outside their ranges.
+    pub fn check(&self) -> Result<()> {
+        if (0.0..=1.0).contains(&self.resample) {
+            return Ok(());
+        }
+        Err(Error::invalid("sample.resample", self.resample, "from 0 to 1", "0.5 is usual"))
+    }
+}
+
+impl ChainSpec {
+    /// Refuse values outside their ranges.
+    pub fn check(&self, beta: f64) -> Result<()> {
+        at_least("chains", self.chains, 1, 1 << 31, "8 gives a first idea of the errors")?;
+        at_least(
+            "steps",
+            self.steps,
+            2,
+            1 << 40,
+            "a few hundred autocorrelation times are wanted",
+        )?;
+        at_least("burn_in", self.burn_in, 0, 1 << 40, "a tenth of the steps is usual")?;
+        at_least("every", self.every, 1, self.steps, "1 measures every step")?;
+        at_least("temperatures", self.temperatures, 2, 10_000, "a ladder has two ends")?;
+        let rising = self.betas.windows(2).all(|pair| pair[0] < pair[1]);
+        let ends = self.betas.last().is_none_or(|last| *last == beta && self.betas.len() >= 2);
+        if !rising || !ends || self.betas.iter().any(|b| !b.is_finite()) {
+            let list: Vec<String> = self.betas.iter().map(f64::to_string).collect();
+            return Err(Error::invalid(
+                "sample.betas",
+                list.join(","),
+                format!("two or more rising numbers that end at the target's beta {beta}"),
+                "leave it out to spread --temperatures evenly",
+            ));
+        }
+        Ok(())
+    }
+}

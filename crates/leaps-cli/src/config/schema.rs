@@ -1,0 +1,110 @@
+//! Know every key of a configuration, from the definitions of the flags.
+
+use clap::{Args, Command, FromArgMatches};
+
+use super::path::PathSpec;
+use super::sample::{ChainSpec, KernelSpec, ResampleSpec, WalkerSpec};
+use super::target::TargetSpec;
+use crate::cli::Globals;
+
+/// One key of a configuration.
+#[derive(Clone, Debug)]
+pub struct Key {
+    /// Section and name, such as `sample.walkers`.
+    pub path: String,
+    /// What it means, in one line.
+    pub help: String,
+}
+
+fn command<T: Args>() -> Command {
+    T::augment_args(Command::new("group").no_binary_name(true).disable_help_flag(true))
+}
+
+/// A group of flags as an empty command line would leave it.
+pub fn defaults<T: Args + FromArgMatches>() -> T {
+    let matches = command::<T>().get_matches_from::<[&str; 0], &str>([]);
+    T::from_arg_matches(&matches).unwrap_or_else(|error| unreachable!("defaults parse: {error}"))
+}
+
+/// The names of a group's flags, as keys.
+pub fn keys<T: Args>() -> Vec<String> {
+    let mut names: Vec<String> =
+        command::<T>().get_arguments().map(|arg| arg.get_id().to_string()).collect();
+    if std::any::type_name::<T>() == std::any::type_name::<PathSpec>() {
+        names.push("terms".to_owned()); // a table, for which there is no flag
+    }
+    names
+}
+
+fn section<T: Args>(name: &str) -> Vec<Key> {
+    command::<T>()
+        .get_arguments()
+        .map(|arg| {
+            let help = arg.get_help().map(|text| text.to_string()).unwrap_or_default();
+            let dot = if name.is_empty() { "" } else { "." };
+            Key { path: format!("{name}{dot}{}", arg.get_id()), help }
+        })
+        .collect()
+}
+
+/// Every key, in the order in which a configuration is printed.
+pub fn all() -> Vec<Key> {
+    let mut all = section::<Globals>("");
+    all.retain(|key| key.path == "seed");
+    all.extend(section::<TargetSpec>("target"));
+    all.extend(section::<PathSpec>("path"));
+    all.extend(section::<KernelSpec>("sample"));
+    all.extend(section::<WalkerSpec>("sample"));
+    all.extend(section::<ResampleSpec>("sample"));
+    all.extend(section::<ChainSpec>("sample"));
+    all
+}
+
+/// Whether a key exists. `path.terms` has a key for each energy term of whatever target.
+pub fn is_known(key: &str) -> bool {
+    let term = key.strip_prefix("path.terms.").is_some_and(|term| !term.contains('.'));
+    term || all().iter().any(|known| known.path == key)
+}
+
+/// The key that was probably meant.
+pub fn nearest(key: &str) -> Option<String> {
+    let wanted = key.replace('-', "_");
+    let last = |path: &str| path.rsplit('.').next().unwrap_or(path).to_owned();
+    let all = all();
+    if let Some(same) = all.iter().find(|k| last(&k.path) == last(&wanted)) {
+        return Some(same.path.clone());
+    }
+    let close = |known: &str| distance(known, &wanted).min(distance(&last(known), &last(&wanted)));
+    let best = all.into_iter().min_by_key(|known| close(&known.path))?;
+    (close(&best.path) <= 1 + last(&wanted).len() / 4).then_some(best.path)
+}
+
+/// Letters to insert, remove or replace to turn one word into another (Levenshtein).
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, letter) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for j in 0..b.len() {
+            let replace = diagonal + usize::from(letter != b[j]);
+            diagonal = row[j + 1];
+            row[j + 1] = replace.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+/// What a value must be, from serde's complaint about it.
+pub fn condition(message: &str) -> String {
+    let Some((_, expected)) = message.split_once("expected ") else {
+        return message.trim().to_owned();
+    };
+    match expected.trim() {
+        "usize" | "u64" => "a whole number from 0".to_owned(),
+        "f64" => "a number".to_owned(),
+        "a string" => "a word in quotes".to_owned(),
+        "a sequence" => "a list in square brackets".to_owned(),
+        other => other.replace('`', ""),
+    }
+}

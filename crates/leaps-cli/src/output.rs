@@ -1,0 +1,138 @@
+//! Print data on standard output and talk on standard error.
+
+use std::io::{self, Write};
+
+use anyhow::Result;
+use serde::Serialize;
+
+/// One line to the person at the terminal; a closed standard error is no reason to fail.
+pub fn talk(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "leaps: {text}");
+}
+
+/// Write data to standard output and make sure that it is gone.
+pub fn data(text: &str) -> Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    if !text.ends_with('\n') {
+        out.write_all(b"\n")?;
+    }
+    Ok(out.flush()?)
+}
+
+/// Write one JSON object to standard output; numbers that are not finite become null.
+pub fn json(value: &impl Serialize) -> Result<()> {
+    data(&serde_json::to_string_pretty(value)?)
+}
+
+/// Names and values for people, aligned in two columns.
+pub fn pairs(rows: &[(&str, String)]) -> String {
+    let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let line = |(name, value): &(&str, String)| format!("{name:width$}  {value}\n");
+    rows.iter().map(line).collect()
+}
+
+/// A table for people: columns aligned, the first to the left and the others to the right.
+#[derive(Debug, Default)]
+pub struct Table {
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// Add a row.
+    pub fn row(&mut self, cells: impl IntoIterator<Item = impl Into<String>>) {
+        self.rows.push(cells.into_iter().map(Into::into).collect());
+    }
+
+    /// The table as lines without trailing blanks.
+    pub fn text(&self) -> String {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let width = |column: usize| {
+            let cells = self.rows.iter().filter_map(|row| row.get(column));
+            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..columns).map(width).collect();
+        let mut text = String::new();
+        for row in &self.rows {
+            let mut line = String::new();
+            for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
+                match column {
+                    0 => line += &format!("{cell:<width$}"),
+                    _ => line += &format!("  {cell:>width$}"),
+                }
+            }
+            text += line.trim_end();
+            text.push('\n');
+        }
+        text
+    }
+}
+
+/// A value with its standard error in the last digits, as physicists write it: 209.829(4).
+///
+/// The error has one digit, or two if the first is 1.
+pub fn with_error(mean: f64, error: f64) -> String {
+    if !mean.is_finite() || !error.is_finite() || error < 0.0 {
+        return format!("{mean}(?)");
+    }
+    if error == 0.0 {
+        return format!("{mean}(0)");
+    }
+    let mut digits = -(error.log10().floor() as i32);
+    if error * 10f64.powi(digits) < 1.95 {
+        digits += 1; // two digits
+    } else if error * 10f64.powi(digits) >= 9.5 {
+        digits -= 1; // rounds up to 10: written as two digits of the next power
+        digits += 1;
+    }
+    let scaled = (error * 10f64.powi(digits)).round();
+    if digits > 0 {
+        return format!("{mean:.places$}({scaled})", places = digits.min(300) as usize);
+    }
+    let unit = 10f64.powi(-digits);
+    format!("{}({})", (mean / unit).round() * unit, scaled * unit)
+}
+
+/// How many standard errors an estimate is from the truth.
+pub fn sigmas(mean: f64, error: f64, exact: f64) -> String {
+    let z = (mean - exact) / error;
+    if z.is_finite() { format!("{z:+.1}") } else { "-".to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_in_the_last_digits() {
+        for (mean, error, text) in [
+            (209.8293, 0.0041, "209.829(4)"),
+            (209.8293, 0.0014, "209.8293(14)"),
+            (-1.45574, 0.00031, "-1.4557(3)"),
+            (-1.45574, 0.00096, "-1.4557(10)"),
+            (0.5, 0.2, "0.5(2)"),
+            (12.34, 3.0, "12(3)"),
+            (1234.0, 56.0, "1230(60)"),
+            (1234.0, 12.0, "1234(12)"),
+            (1.0, 0.0, "1(0)"),
+            (f64::NAN, 0.1, "NaN(?)"),
+            (1.0, f64::INFINITY, "1(?)"),
+        ] {
+            assert_eq!(with_error(mean, error), text, "{mean} +- {error}");
+        }
+    }
+
+    #[test]
+    fn columns_line_up() {
+        let mut table = Table::default();
+        table.row(["log_z", "209.8"]);
+        table.row(["energy_per_site", "-1.4557"]);
+        assert_eq!(table.text(), "log_z              209.8\nenergy_per_site  -1.4557\n");
+    }
+
+    #[test]
+    fn deviations_count_errors() {
+        assert_eq!(sigmas(1.1, 0.05, 1.0), "+2.0");
+        assert_eq!(sigmas(1.0, 0.0, 1.0), "-");
+    }
+}

@@ -1,0 +1,148 @@
+//! Show how far long work is, and stop it on Ctrl-C.
+
+use std::io::IsTerminal;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use leaps::device::Watch;
+
+use crate::output;
+
+/// Seconds between two lines where there is no terminal.
+const LINE_EVERY: u64 = 5;
+
+/// A flag that the first Ctrl-C sets; the second ends the program at once with 130.
+pub fn catch_interrupts() -> Result<Arc<AtomicBool>> {
+    let flag = Arc::new(AtomicBool::new(false));
+    let interrupt = signal_hook::consts::SIGINT;
+    signal_hook::flag::register_conditional_shutdown(interrupt, 130, Arc::clone(&flag))?;
+    signal_hook::flag::register(interrupt, Arc::clone(&flag))?;
+    Ok(flag)
+}
+
+/// A bar on a terminal, a plain line every few seconds elsewhere, nothing if quiet.
+pub struct Progress {
+    label: String,
+    interrupted: Arc<AtomicBool>,
+    start: Instant,
+    total: AtomicU64,
+    done: AtomicU64,
+    /// Milliseconds after the start at which the next plain line is due.
+    due: AtomicU64,
+    lines: bool,
+    bar: Mutex<Option<ProgressBar>>,
+    bars: bool,
+}
+
+impl Progress {
+    /// Watch work called `label`.
+    pub fn new(label: &str, quiet: bool, interrupted: Arc<AtomicBool>) -> Self {
+        let terminal = std::io::stderr().is_terminal();
+        Progress {
+            label: label.to_owned(),
+            interrupted,
+            start: Instant::now(),
+            total: AtomicU64::new(0),
+            done: AtomicU64::new(0),
+            due: AtomicU64::new(1000 * LINE_EVERY),
+            lines: !quiet && !terminal,
+            bar: Mutex::new(None),
+            bars: !quiet && terminal,
+        }
+    }
+
+    /// Seconds since the work began.
+    pub fn seconds(&self) -> f64 {
+        self.start.elapsed().as_secs_f64()
+    }
+
+    fn line(&self, done: u64) {
+        let elapsed = self.start.elapsed();
+        let due = self.due.load(Ordering::Relaxed);
+        let now = elapsed.as_millis() as u64;
+        let next = now + 1000 * LINE_EVERY;
+        let relaxed = Ordering::Relaxed;
+        if now < due || self.due.compare_exchange(due, next, relaxed, relaxed).is_err() {
+            return;
+        }
+        let total = self.total.load(Ordering::Relaxed);
+        output::talk(&format!("{}: {}", self.label, report(done, total, elapsed)));
+    }
+}
+
+/// Progress in words: how much, how fast, how long still.
+fn report(done: u64, total: u64, elapsed: Duration) -> String {
+    let rate = done as f64 / elapsed.as_secs_f64();
+    if total == 0 || done == 0 {
+        return format!("{done} done, {rate:.0}/s");
+    }
+    let left = total.saturating_sub(done) as f64 / rate;
+    let percent = 100.0 * done as f64 / total as f64;
+    format!("{percent:.0} % ({done}/{total}), {rate:.3e}/s, {left:.0} s left")
+}
+
+impl Watch for Progress {
+    fn total(&self, units: u64) {
+        self.total.store(units, Ordering::Relaxed);
+        if !self.bars {
+            return;
+        }
+        let style = ProgressStyle::with_template(
+            "{prefix} {bar:32} {percent:>3} %  {per_sec:>12}  {eta} left",
+        )
+        .unwrap_or_else(|_| ProgressStyle::default_bar());
+        let bar = ProgressBar::with_draw_target(Some(units), ProgressDrawTarget::stderr())
+            .with_style(style)
+            .with_prefix(self.label.clone());
+        if let Ok(mut slot) = self.bar.lock() {
+            *slot = Some(bar);
+        }
+    }
+
+    fn advance(&self, done: u64) {
+        let done = self.done.fetch_add(done, Ordering::Relaxed) + done;
+        if self.lines {
+            self.line(done);
+        } else if self.bars
+            && let Ok(Some(bar)) = self.bar.try_lock().as_deref()
+        {
+            bar.set_position(done);
+        }
+    }
+
+    fn stopped(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Ok(Some(bar)) = self.bar.lock().as_deref() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reports_are_plain_text() {
+        let text = report(250, 1000, Duration::from_secs(5));
+        assert_eq!(text, "25 % (250/1000), 5.000e1/s, 15 s left");
+        assert!(report(0, 0, Duration::from_secs(1)).chars().all(|c| !c.is_control()));
+    }
+
+    #[test]
+    fn an_interrupt_stops_the_work() {
+        let flag = Arc::new(AtomicBool::new(false));
+        let progress = Progress::new("test", true, Arc::clone(&flag));
+        assert!(progress.check().is_ok());
+        flag.store(true, Ordering::Relaxed);
+        assert!(matches!(progress.check(), Err(leaps::Error::Interrupted)));
+    }
+}

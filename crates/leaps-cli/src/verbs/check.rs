@@ -1,0 +1,93 @@
+//! Explain a configuration without running it.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+use leaps::target::{Colouring, Target};
+
+use crate::app::Context;
+use crate::config::{Config, Layers, Problem};
+use crate::output;
+
+/// Flags of `check`.
+#[derive(Args, Debug)]
+pub struct CheckArgs {
+    /// Configuration file (- reads standard input)
+    #[arg(value_name = "FILE")]
+    config: PathBuf,
+    /// Override a key of the configuration, such as sample.walkers=2000; repeatable
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
+}
+
+/// Nanoseconds of one core for one single-site update: right within a factor of three.
+const NANOSECONDS_PER_UPDATE: f64 = 10.0;
+
+/// Validate, and say what would be sampled and at what cost.
+pub fn run(args: &CheckArgs, context: &Context) -> Result<()> {
+    let mut layers = Layers::default();
+    layers.read_file(&args.config)?;
+    layers.set(&args.set)?;
+    let config = Config::resolve(&layers)?;
+    let problem = config.problem(&layers)?;
+    let rows = rows(&config, &problem);
+    if context.globals.json {
+        let object: serde_json::Map<_, _> =
+            rows.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
+        return output::json(&object);
+    }
+    output::data(&output::pairs(&rows))?;
+    context.say(format!("{} is valid; nothing was run", args.config.display()));
+    Ok(())
+}
+
+fn rows(config: &Config, problem: &Problem) -> Vec<(&'static str, String)> {
+    let target = &problem.target;
+    let sites = target.sites();
+    let terms: Vec<String> = (0..target.terms()).map(|k| target.term_name(k)).collect();
+    let directed: usize = (0..sites).map(|site| target.neighbours(site).len()).sum();
+    let updates = match config.walkers.updates {
+        0 => config.walkers.sweeps as f64 * sites as f64,
+        updates => updates as f64,
+    };
+    let walker_work = config.walkers.walkers as f64 * config.walkers.intervals as f64 * updates;
+    let chain_steps = (config.chains.steps + config.chains.burn_in) as f64;
+    let chain_work = config.chains.chains as f64 * chain_steps * sites as f64;
+    // States, log-weights and their ancestors; the graph with one coupling per directed bond and term.
+    let graph = directed * (4 + 8 * terms.len()) + sites * target.tokens() * 8 * terms.len();
+    let memory = graph + config.walkers.walkers * (2 * sites + 40);
+    vec![
+        ("target", problem.description.clone()),
+        ("hamiltonian", config.formula()),
+        ("sites", sites.to_string()),
+        ("states", target.tokens().to_string()),
+        ("bonds", (directed / 2).to_string()),
+        ("terms", terms.join(", ")),
+        ("colours", Colouring::new(target).colours().to_string()),
+        ("memory", bytes(memory as f64)),
+        ("time_ais", seconds(walker_work)),
+        ("time_mcmc", seconds(chain_work)),
+    ]
+}
+
+fn bytes(count: f64) -> String {
+    let (value, unit) = match count {
+        ..1e3 => (count, "B"),
+        ..1e6 => (count / 1e3, "kB"),
+        ..1e9 => (count / 1e6, "MB"),
+        _ => (count / 1e9, "GB"),
+    };
+    format!("about {value:.0} {unit}")
+}
+
+/// The time of so many single-site updates on the cores at hand.
+fn seconds(updates: f64) -> String {
+    let seconds = updates * NANOSECONDS_PER_UPDATE * 1e-9 / rayon::current_num_threads() as f64;
+    match seconds {
+        ..1.0 => "under a second".to_owned(),
+        ..120.0 => format!("about {seconds:.0} s"),
+        ..7200.0 => format!("about {:.0} min", seconds / 60.0),
+        _ => format!("about {:.0} h", seconds / 3600.0),
+    }
+}

@@ -1,0 +1,89 @@
+//! Take a configuration from `init` through `check` and back, for every target.
+
+mod common;
+
+use common::{run, run_line, run_with_input, stdout};
+
+const TARGETS: [&str; 8] = [
+    "ising",
+    "ising --size 5x7 --field -0.1 --boundary free --coupling -0.5 --beta 0.3",
+    "ising --size 4 --dimensions 3",
+    "potts",
+    "potts --states 4 --size 6 --field 0.25",
+    "spin-glass --couplings gaussian --disorder-seed 4",
+    "spin-glass --geometry complete --size 20",
+    "rbm --visible 5 --hidden 3 --weight-scale 0.2",
+];
+
+#[test]
+fn init_and_check_agree_for_every_target() {
+    for target in TARGETS {
+        let printed = stdout(&run_line(&format!("init {target} --seed 5")));
+        assert!(printed.contains("seed = 5") && printed.contains("walkers = 1000"), "{printed}");
+        let again = stdout(&run_with_input(&["init", "--config", "-"], &printed));
+        assert_eq!(again, printed, "{target}");
+        let explained = stdout(&run_with_input(&["check", "-"], &printed));
+        for word in ["hamiltonian", "E = ", "sites", "colours", "memory", "time"] {
+            assert!(explained.contains(word), "{target}: no {word} in\n{explained}");
+        }
+    }
+}
+
+#[test]
+fn a_file_target_takes_part() {
+    let directory = tempfile::tempdir().unwrap();
+    let edges = directory.path().join("ring.txt");
+    std::fs::write(&edges, "0 1 1.0\n1 2 -0.5\n2 0 2\n1 0.25\n").unwrap();
+    let edges = edges.to_str().unwrap();
+    let printed = stdout(&run(&["init", "file", edges, "--beta", "0.5"]));
+    assert!(printed.contains("kind = \"file\"") && printed.contains("beta = 0.5"), "{printed}");
+    let explained = stdout(&run_with_input(&["check", "-"], &printed));
+    assert!(explained.contains("bonds, field"), "{explained}");
+}
+
+#[test]
+fn fields_may_come_from_a_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let fields = directory.path().join("fields.txt");
+    std::fs::write(&fields, "# one per site\n0.1 0.2,\n-0.3, 0.4\n").unwrap();
+    let name = fields.to_str().unwrap();
+    stdout(&run(&["init", "ising", "--size", "2", "--field", name]));
+    std::fs::write(&fields, "0.1 0.2\n -0.3 x\n").unwrap();
+    let output = run(&["init", "ising", "--size", "2", "--field", name]);
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{errors}");
+    assert!(errors.contains("fields.txt:2:7: 'x' is not a finite number"), "{errors}");
+}
+
+#[test]
+fn syntax_errors_name_file_line_and_column() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("run.toml");
+    for (text, place) in [
+        ("[target]\nkind = ising\n", "run.toml:2:8: "),
+        ("[target\n", "run.toml:1:"),
+        ("[target]\nkind = 'ising'\nkind = 'potts'\n", "run.toml:3:1: "),
+        (
+            "[target]\nkind = 'ising'\nsise = 3\n",
+            "run.toml:3: target.sise: unknown key; did you mean target.size?",
+        ),
+    ] {
+        std::fs::write(&path, text).unwrap();
+        let output = run(&["check", path.to_str().unwrap()]);
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{errors}");
+        assert_eq!(errors.lines().count(), 1, "{errors}");
+        assert!(errors.contains(place), "no {place} in {errors}");
+    }
+}
+
+#[test]
+fn flags_override_the_file() {
+    let printed = stdout(&run_line("init ising --size 4 --beta 0.2"));
+    let arguments =
+        ["init", "--config", "-", "--beta", "0.3", "--seed", "8", "--set", "sample.walkers=50"];
+    let changed = stdout(&run_with_input(&arguments, &printed));
+    for line in ["seed = 8", "size = 4", "beta = 0.3", "walkers = 50"] {
+        assert!(changed.contains(line), "no {line} in\n{changed}");
+    }
+}

@@ -1,0 +1,107 @@
+//! Refuse every wrong flag in one line that names it, and print what users look up.
+
+mod common;
+
+use common::{leaps, refused, run, run_line, stdout};
+
+#[test]
+fn bad_flags_are_named_with_their_values() {
+    for (line, words) in [
+        ("", &["no verb", "--help"][..]),
+        ("frobnicate", &["frobnicate"]),
+        ("exact", &["TARGET", "--config"]),
+        ("exact isin", &["TARGET = isin", "ising, potts"]),
+        ("exact ising --sizee 3", &["--sizee", "--size"]),
+        ("exact ising --size", &["--size", "value"]),
+        ("exact ising --size abc", &["--size = abc", "15x20"]),
+        ("exact ising --size 1", &["--size = 1", "at least 2"]),
+        ("exact ising --size 0x4", &["--size = 0", "at least 2"]),
+        ("exact ising --size 9x9 --dimensions 3", &["--dimensions = 3", "9x9"]),
+        ("exact ising --size 4 --dimensions 9", &["--dimensions = ", "from 1 to 4"]),
+        ("exact ising --size 400000x400000", &["--size = ", "sites"]),
+        ("exact ising --beta nan", &["--beta = nan", "finite"]),
+        ("exact ising --coupling x", &["--coupling = x", "number"]),
+        ("exact ising --field 1,x", &["--field = 1,x", "commas"]),
+        ("exact ising --size 2 --field 1,2", &["--field = 2 values", "4 sites"]),
+        ("exact ising --boundary open", &["--boundary = open", "periodic, free"]),
+        ("exact ising --states 3", &["--states = 3", "ising", "potts"]),
+        ("exact ising model.txt", &["PATH", "file"]),
+        ("exact potts --states 1", &["--states = 1", "from 2 to 255"]),
+        ("exact spin-glass --couplings levy", &["--couplings = levy", "pm1, gaussian"]),
+        ("exact spin-glass --geometry complete --size 4x4", &["--size = 4x4", "number of spins"]),
+        ("exact spin-glass --geometry complete --boundary free", &["--boundary", "complete"]),
+        ("exact rbm --visible 0", &["--visible = 0", "from 1"]),
+        ("exact rbm --disorder-seed -1", &["--disorder-seed"]),
+        ("exact file", &["target.path", "file of edges"]),
+        ("exact ising --config run.toml", &["TARGET", "--config"]),
+        ("exact ising --method magic", &["--method = magic", "kaufman"]),
+        ("exact ising --size 3 --field 0.1 --method kaufman", &["Kaufman", "does not apply"]),
+        ("exact ising --engine cuda", &["--engine = cuda", "not in this build", "cpu"]),
+        ("exact ising --threads 0", &["--threads = 0", "from 1"]),
+        ("exact ising --seed -4", &["--seed"]),
+        ("exact ising --quiet --verbose", &["--quiet", "--verbose"]),
+        ("exact ising --set sample.walkers", &["--set sample.walkers", "KEY=VALUE"]),
+        ("exact ising --set sample.walkrs=3", &["sample.walkrs", "did you mean sample.walkers?"]),
+        ("exact ising --set walkers=3", &["walkers", "did you mean sample.walkers?"]),
+        ("exact ising --set target.size=x", &["--set target.size", "15x20"]),
+        ("exact ising --set path.terms.field=linear", &["path.terms.field", "bonds"]),
+        ("man frobnicate", &["frobnicate", "verb"]),
+        ("completions tcsh", &["SHELL = tcsh", "bash"]),
+    ] {
+        refused(line, words);
+    }
+}
+
+#[test]
+fn missing_files_end_with_4() {
+    for line in
+        ["check /nowhere/run.toml", "exact --config /nowhere/run.toml", "exact file /nowhere/x"]
+    {
+        let output = run_line(line);
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(4), "leaps {line}: {errors}");
+        assert_eq!(errors.lines().count(), 1, "{errors}");
+        assert!(errors.contains("/nowhere/"), "{errors}");
+        assert_eq!(errors.matches("No such file").count(), 1, "{errors}");
+    }
+}
+
+#[test]
+fn help_is_as_reviewed() {
+    let verbs = ["exact", "init", "check", "completions", "man"];
+    insta::assert_snapshot!(
+        "help",
+        stdout(&leaps(&["--help"]).env("COLUMNS", "100").output().unwrap())
+    );
+    for verb in verbs {
+        let output = leaps(&[verb, "--help"]).env("COLUMNS", "100").output().unwrap();
+        insta::assert_snapshot!(format!("help_{verb}"), stdout(&output));
+    }
+}
+
+#[test]
+fn manual_pages_name_the_flags() {
+    let page = stdout(&run(&["man"]));
+    assert!(page.contains(".TH leaps 1") && page.contains("exact"), "{page}");
+    let page = stdout(&run(&["man", "exact"]));
+    assert!(page.contains("boundary") && page.contains("Inverse temperature"), "{page}");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("man1");
+    stdout(&run(&["man", "--out", path.to_str().unwrap()]));
+    let pages: Vec<_> = std::fs::read_dir(&path).unwrap().collect();
+    assert!(pages.len() > 5, "{pages:?}");
+}
+
+#[test]
+fn completions_for_every_shell() {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let script = stdout(&run(&["completions", shell]));
+        assert!(script.contains("boundary") && script.contains("spin-glass"), "{shell}");
+    }
+}
+
+#[test]
+fn version_is_the_package_version() {
+    let expected = format!("leaps {}\n", env!("CARGO_PKG_VERSION"));
+    assert_eq!(stdout(&run(&["--version"])), expected);
+}
