@@ -1,6 +1,6 @@
 """Compare our cluster updates with the PyPI package peapods (Rust core), one core each.
 
-    python benches/peers/peapods.py [--side 32] [--updates 20000]
+    python benches/peers/peapods.py [--side 32] [--updates 4000] [--rounds 12]
 
 peapods is installed into a throw-away virtual environment. It has no cluster-only mode: every sweep is a
 Metropolis sweep with measurements, optionally followed by a cluster update. The cluster update's time is
@@ -48,8 +48,8 @@ print(json.dumps(seconds))
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--side", type=int, default=32)
-    parser.add_argument("--updates", type=int, default=20_000)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--updates", type=int, default=4_000)
+    parser.add_argument("--rounds", type=int, default=12)
     arguments = parser.parse_args()
     size = [str(arguments.side), str(arguments.updates)]
     build = ["cargo", "build", "--release", "-p", "leaps", "--example", "cluster_speed"]
