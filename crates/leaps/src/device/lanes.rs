@@ -14,7 +14,7 @@ pub(crate) const LANES: usize = 64;
 pub enum Level {
     /// Whatever the build targets.
     Portable,
-    /// AVX2.
+    /// AVX2 with fused multiplication and addition.
     Avx2,
     /// AVX-512 with byte and word instructions.
     Avx512,
@@ -31,7 +31,7 @@ impl Level {
             {
                 return Level::Avx512;
             }
-            if is_x86_feature_detected!("avx2") {
+            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
                 return Level::Avx2;
             }
         }
@@ -257,7 +257,7 @@ macro_rules! dispatch {
             unsafe { $body::<$crate::device::lanes::Avx512>($($arg),*) }
         }
         #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx2")]
+        #[target_feature(enable = "avx2,fma")]
         fn avx2($($arg: $ty),*)$( -> $out)? {
             unsafe { $body::<$crate::device::lanes::Avx2>($($arg),*) }
         }

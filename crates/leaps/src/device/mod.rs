@@ -3,6 +3,7 @@
 pub(crate) mod lanes;
 mod philox;
 pub(crate) mod random;
+pub(crate) mod vector;
 mod watch;
 
 pub use lanes::Level;
