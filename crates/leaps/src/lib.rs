@@ -10,6 +10,7 @@
 //! | [`path`] | how the weights of the energy terms grow from 0 to their final values |
 //! | [`exact`] | ground truth by enumeration, transfer matrix or Kaufman's formula |
 //! | [`mcmc`] | Markov chain kernels, each leaving the target invariant |
+//! | [`net`] | locally equivariant networks |
 //! | [`sampler`] | annealed importance sampling and sequential Monte Carlo as one driver |
 //! | [`observe`] | observables and their errors, for weighted samples and for chains |
 //! | [`device`] | random numbers, threads and SIMD lanes |
@@ -19,6 +20,7 @@ pub mod device;
 mod error;
 pub mod exact;
 pub mod mcmc;
+pub mod net;
 pub mod observe;
 pub mod path;
 pub mod run;

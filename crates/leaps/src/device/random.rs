@@ -22,6 +22,8 @@ pub enum Purpose {
     Statistic = 5,
     /// Exchanges between replicas.
     Exchange = 6,
+    /// Initial parameters of networks.
+    Parameters = 7,
 }
 
 /// A source of random choices.

@@ -108,6 +108,24 @@ pub(crate) trait Vector: Copy + Send + Sync + 'static {
     }
 }
 
+/// See vectors of a level in aligned arrays.
+#[inline(always)]
+pub(crate) fn cast<L: Floats>(arrays: &[Array<f32>]) -> &[L::V] {
+    const { assert!(size_of::<L::V>() == size_of::<Array<f32>>()) };
+    const { assert!(align_of::<L::V>() <= align_of::<Array<f32>>()) };
+    // SAFETY: a vector is 16 numbers without padding, any bits are valid, and the alignment suffices.
+    unsafe { std::slice::from_raw_parts(arrays.as_ptr().cast(), arrays.len()) }
+}
+
+/// See vectors of a level in aligned arrays, to write to.
+#[inline(always)]
+pub(crate) fn cast_mut<L: Floats>(arrays: &mut [Array<f32>]) -> &mut [L::V] {
+    const { assert!(size_of::<L::V>() == size_of::<Array<f32>>()) };
+    const { assert!(align_of::<L::V>() <= align_of::<Array<f32>>()) };
+    // SAFETY: as in `cast`.
+    unsafe { std::slice::from_raw_parts_mut(arrays.as_mut_ptr().cast(), arrays.len()) }
+}
+
 /// Coefficients of `(2^f - 1)/f` for f in [-1/2, 1/2]: Chebyshev interpolation, 2e-7 of `2^f`.
 const EXP2: [f32; 5] = [0.693_147_2, 0.240_223_49, 0.055_503_81, 0.009_666_368_5, 0.001_338_130_3];
 

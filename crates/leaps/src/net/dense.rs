@@ -1,0 +1,132 @@
+//! Multiply by a small matrix, and embed times with two of them.
+
+use super::features::FEATURES;
+use super::layout::{Init, Tensor};
+use crate::device::vector::Vector;
+
+/// `out[o] = bias[o] + sum_i weight[o * inputs + i] input[i]`.
+#[inline(always)]
+pub(crate) unsafe fn forward<V: Vector>(
+    weight: &[V::Scalar],
+    bias: &[V::Scalar],
+    input: &[V],
+    out: &mut [V],
+) {
+    unsafe {
+        for (o, (out, &bias)) in out.iter_mut().zip(bias).enumerate() {
+            let row = &weight[o * input.len()..][..input.len()];
+            let mut sum = V::splat(bias);
+            for (&weight, &input) in row.iter().zip(input) {
+                sum = V::splat(weight).fma(input, sum);
+            }
+            *out = sum;
+        }
+    }
+}
+
+/// Add the gradients of [`forward`] to `d_weight` and `d_bias`, and write that of the input.
+#[inline(always)]
+pub(crate) unsafe fn backward<V: Vector>(
+    weight: &[V::Scalar],
+    input: &[V],
+    d_out: &[V],
+    d_weight: &mut [V::Scalar],
+    d_bias: &mut [V::Scalar],
+    d_input: &mut [V],
+) {
+    unsafe {
+        for d in d_input.iter_mut() {
+            *d = V::zero();
+        }
+        for (o, &d_out) in d_out.iter().enumerate() {
+            d_bias[o] += d_out.sum();
+            let range = o * input.len()..(o + 1) * input.len();
+            let (row, d_row) = (&weight[range.clone()], &mut d_weight[range]);
+            for (i, &input) in input.iter().enumerate() {
+                d_row[i] += d_out.mul(input).sum();
+                if let Some(d) = d_input.get_mut(i) {
+                    *d = V::splat(row[i]).fma(d_out, *d);
+                }
+            }
+        }
+    }
+}
+
+/// Hidden units of a [`TimeEmbedding`].
+const HIDDEN: usize = 32;
+
+/// A small function of time: features, a hidden layer of 32 silu units, `outputs` numbers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct TimeEmbedding {
+    pub(crate) outputs: usize,
+}
+
+impl TimeEmbedding {
+    pub(crate) fn tensors(&self, prefix: &str, scale: f64) -> Vec<Tensor> {
+        let hidden = Init::Normal(1.0 / (FEATURES as f64).sqrt());
+        let out = Init::Normal(scale / (HIDDEN as f64).sqrt());
+        vec![
+            Tensor::new("hidden.weight", &[HIDDEN, FEATURES], hidden).within(prefix),
+            Tensor::new("hidden.bias", &[HIDDEN], Init::Zero).within(prefix),
+            Tensor::new("out.weight", &[self.outputs, HIDDEN], out).within(prefix),
+            Tensor::new("out.bias", &[self.outputs], Init::Zero).within(prefix),
+        ]
+    }
+
+    pub(crate) const fn parameters(&self) -> usize {
+        HIDDEN * (FEATURES + 1) + self.outputs * (HIDDEN + 1)
+    }
+
+    /// Vectors of scratch: the hidden layer before and after its activation, and gradients.
+    pub(crate) const fn scratch(&self) -> usize {
+        4 * HIDDEN
+    }
+
+    /// Write the outputs.
+    #[inline(always)]
+    pub(crate) unsafe fn forward<V: Vector>(
+        &self,
+        p: &[V::Scalar],
+        features: &[V; FEATURES],
+        scratch: &mut [V],
+        out: &mut [V],
+    ) {
+        let (w1, rest) = p.split_at(HIDDEN * FEATURES);
+        let (b1, rest) = rest.split_at(HIDDEN);
+        let (w2, b2) = rest.split_at(self.outputs * HIDDEN);
+        let (before, after) = scratch.split_at_mut(HIDDEN);
+        unsafe {
+            forward(w1, b1, features, before);
+            for (after, before) in after[..HIDDEN].iter_mut().zip(before.iter()) {
+                *after = before.silu();
+            }
+            forward(w2, b2, &after[..HIDDEN], &mut out[..self.outputs]);
+        }
+    }
+
+    /// Add the gradient; `scratch` as the forward pass left it.
+    #[inline(always)]
+    pub(crate) unsafe fn backward<V: Vector>(
+        &self,
+        p: &[V::Scalar],
+        features: &[V; FEATURES],
+        scratch: &mut [V],
+        d_out: &[V],
+        grad: &mut [V::Scalar],
+    ) {
+        let w2 = &p[HIDDEN * (FEATURES + 1)..][..self.outputs * HIDDEN];
+        let (g1, rest) = grad.split_at_mut(HIDDEN * FEATURES);
+        let (gb1, rest) = rest.split_at_mut(HIDDEN);
+        let (g2, gb2) = rest.split_at_mut(self.outputs * HIDDEN);
+        let (before, rest) = scratch.split_at_mut(HIDDEN);
+        let (after, rest) = rest.split_at_mut(HIDDEN);
+        let d_hidden = &mut rest[..HIDDEN];
+        unsafe {
+            backward(w2, after, &d_out[..self.outputs], g2, gb2, d_hidden);
+            for (d, before) in d_hidden.iter_mut().zip(before.iter()) {
+                *d = d.mul(before.silu_slope());
+            }
+            backward(&p[..HIDDEN * FEATURES], features, d_hidden, g1, gb1, &mut []);
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! Build a network for a target, check it, and evaluate it on the processor at hand.
+
+use serde::{Deserialize, Serialize};
+
+use super::features::{FEATURES, features};
+use super::layout::{self, Tensor};
+use super::mlp::{Mlp, MlpSpec};
+use super::network::{Group, Network};
+use crate::device::lanes::dispatch;
+use crate::device::vector::{Array, Floats, WIDTH, cast, cast_mut};
+use crate::device::{Draw, Level, Purpose, Stream};
+use crate::target::Target;
+use crate::{Error, Result};
+
+/// Which network, and how large.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum NetSpec {
+    /// A hidden layer over all other sites.
+    Mlp(MlpSpec),
+}
+
+macro_rules! networks {
+    ($($name:ident),*) => {
+        /// Any of the networks.
+        #[derive(Clone, Debug)]
+        enum AnyNetwork { $($name($name),)* }
+
+        impl AnyNetwork {
+            fn tensors(&self) -> Vec<Tensor> {
+                match self { $(AnyNetwork::$name(n) => n.tensors(),)* }
+            }
+            fn packed(&self) -> usize {
+                match self { $(AnyNetwork::$name(n) => n.packed(),)* }
+            }
+            fn pack(&self, parameters: &[f32], out: &mut [f32]) {
+                match self { $(AnyNetwork::$name(n) => n.pack(parameters, out),)* }
+            }
+            fn unpack(&self, packed: &[f32], out: &mut [f32]) {
+                match self { $(AnyNetwork::$name(n) => n.unpack(packed, out),)* }
+            }
+            fn scratch(&self) -> usize {
+                match self { $(AnyNetwork::$name(n) => n.scratch(),)* }
+            }
+            fn forward(&self, level: Level, packed: &[f32], worker: &mut Worker) {
+                match self {
+                    $(AnyNetwork::$name(network) => {
+                        #[inline(always)]
+                        unsafe fn pass<L: Floats>(network: &$name, packed: &[f32], w: &mut Worker) {
+                            unsafe {
+                                let Worker { x, t, features, scratch, out, .. } = w;
+                                let group = group::<L>(x, t, features);
+                                network.forward(packed, &group, cast_mut::<L>(scratch), cast_mut::<L>(out));
+                            }
+                        }
+                        dispatch!(level, pass, (network: &$name, packed: &[f32], worker: &mut Worker))
+                    })*
+                }
+            }
+            fn backward(&self, level: Level, packed: &[f32], worker: &mut Worker, grad: &mut [f32]) {
+                match self {
+                    $(AnyNetwork::$name(network) => {
+                        #[inline(always)]
+                        unsafe fn pass<L: Floats>(
+                            network: &$name,
+                            packed: &[f32],
+                            w: &mut Worker,
+                            grad: &mut [f32],
+                        ) {
+                            unsafe {
+                                let Worker { x, t, features, scratch, d_out, .. } = w;
+                                let group = group::<L>(x, t, features);
+                                network.backward(packed, &group, cast_mut::<L>(scratch), cast::<L>(d_out), grad);
+                            }
+                        }
+                        dispatch!(level, pass, (
+                            network: &$name,
+                            packed: &[f32],
+                            worker: &mut Worker,
+                            grad: &mut [f32],
+                        ))
+                    })*
+                }
+            }
+        }
+    };
+}
+networks!(Mlp);
+
+/// The input of a pass, seen as vectors of the level.
+#[inline(always)]
+fn group<'a, L: Floats>(
+    x: &'a [Array<f32>],
+    t: &Array<f32>,
+    features: &'a [Array<f32>; FEATURES],
+) -> Group<'a, L::V> {
+    let (t, features) = (cast::<L>(std::slice::from_ref(t)), cast::<L>(features));
+    // FEATURES vectors were given, so the conversion cannot fail.
+    Group {
+        x: cast::<L>(x),
+        t: t[0],
+        features: features.try_into().unwrap_or_else(|_| unreachable!()),
+    }
+}
+
+/// A network for a target.
+#[derive(Clone, Debug)]
+pub struct Net {
+    spec: NetSpec,
+    network: AnyNetwork,
+    sites: usize,
+    tokens: usize,
+    level: Level,
+}
+
+/// Space for 16 configurations on their way through a network.
+#[derive(Clone, Debug)]
+pub struct Worker {
+    inputs: usize,
+    tokens: usize,
+    x: Vec<Array<f32>>,
+    t: Array<f32>,
+    features: [Array<f32>; FEATURES],
+    scratch: Vec<Array<f32>>,
+    pub(crate) out: Vec<Array<f32>>,
+    pub(crate) d_out: Vec<Array<f32>>,
+}
+
+impl Worker {
+    /// Put a state and a time into a lane.
+    pub fn set(&mut self, lane: usize, x: &[u8], t: f64) {
+        self.set_time(lane, t);
+        for (site, &token) in x.iter().enumerate() {
+            self.set_token(lane, site, token);
+        }
+    }
+
+    /// Change the time of a lane.
+    pub fn set_time(&mut self, lane: usize, t: f64) {
+        self.t.0[lane] = t as f32;
+        for (row, value) in self.features.iter_mut().zip(features(t)) {
+            row.0[lane] = value as f32;
+        }
+    }
+
+    /// Change one token of a lane.
+    pub fn set_token(&mut self, lane: usize, site: usize, token: u8) {
+        if self.inputs == 1 {
+            self.x[site].0[lane] = if token == 1 { 1.0 } else { -1.0 };
+        } else {
+            for c in 0..self.tokens {
+                self.x[site * self.tokens + c].0[lane] =
+                    if c == token as usize { 1.0 } else { 0.0 };
+            }
+        }
+    }
+
+    /// Output `index = site * outputs + s` of a lane after a forward pass.
+    pub fn output(&self, lane: usize, index: usize) -> f32 {
+        self.out[index].0[lane]
+    }
+}
+
+impl Net {
+    /// The network `spec` for `target`, checked for local equivariance.
+    pub fn new(spec: &NetSpec, target: &dyn Target) -> Result<Self> {
+        let (sites, tokens) = (target.sites(), target.tokens());
+        let (inputs, outputs) = (Self::channels(tokens), Self::channels(tokens));
+        let network = match spec {
+            NetSpec::Mlp(spec) => {
+                if spec.hidden == 0 {
+                    return Err(Error::invalid("network.hidden", 0, "at least 1", "16 is usual"));
+                }
+                AnyNetwork::Mlp(Mlp::new(spec, sites, inputs, outputs))
+            }
+        };
+        let net = Net { spec: spec.clone(), network, sites, tokens, level: Level::detect() };
+        net.check()?;
+        Ok(net)
+    }
+
+    /// One channel for two tokens, else one per token.
+    fn channels(tokens: usize) -> usize {
+        if tokens == 2 { 1 } else { tokens }
+    }
+
+    /// What the network was built from.
+    pub fn spec(&self) -> &NetSpec {
+        &self.spec
+    }
+
+    /// Outputs per site: 1 for two tokens (`J` is spin times output), else one per token
+    /// (`J(s) = o_s - o_{x_i}`).
+    pub fn outputs(&self) -> usize {
+        Self::channels(self.tokens)
+    }
+
+    /// The parameters by name.
+    pub fn tensors(&self) -> Vec<Tensor> {
+        self.network.tensors()
+    }
+
+    /// Number of parameters.
+    pub fn parameters(&self) -> usize {
+        layout::total(&self.tensors())
+    }
+
+    /// Fresh parameters.
+    pub fn initial(&self, seed: u64) -> Vec<f32> {
+        layout::initialise(&self.tensors(), seed)
+    }
+
+    /// Parameters in the order the passes want them.
+    pub fn pack(&self, parameters: &[f32]) -> Vec<f32> {
+        let mut packed = vec![0.0; self.network.packed()];
+        self.network.pack(parameters, &mut packed);
+        packed
+    }
+
+    /// Number of packed parameters.
+    pub fn packed(&self) -> usize {
+        self.network.packed()
+    }
+
+    /// Add a gradient with respect to packed parameters to one with respect to parameters.
+    pub fn unpack(&self, packed: &[f32], gradient: &mut [f32]) {
+        self.network.unpack(packed, gradient);
+    }
+
+    /// Space for 16 configurations.
+    pub fn worker(&self) -> Worker {
+        let inputs = Self::channels(self.tokens);
+        let zeros = |n: usize| vec![Array([0.0; WIDTH]); n];
+        Worker {
+            inputs,
+            tokens: self.tokens,
+            x: zeros(self.sites * inputs),
+            t: Array([0.0; WIDTH]),
+            features: [Array([0.0; WIDTH]); FEATURES],
+            scratch: zeros(self.network.scratch()),
+            out: zeros(self.sites * self.outputs()),
+            d_out: zeros(self.sites * self.outputs()),
+        }
+    }
+
+    /// Compute the outputs of the configurations in `worker`.
+    pub fn forward(&self, packed: &[f32], worker: &mut Worker) {
+        self.network.forward(self.level, packed, worker);
+    }
+
+    /// After [`forward`](Self::forward): add the gradient of `sum d_out * out` to `grad` (packed).
+    pub(crate) fn backward(&self, packed: &[f32], worker: &mut Worker, grad: &mut [f32]) {
+        self.network.backward(self.level, packed, worker, grad);
+    }
+
+    /// Sites looked at when a network is built.
+    const CHECKED_SITES: usize = 64;
+
+    /// Refuse a network whose outputs at a site depend on the token there.
+    fn check(&self) -> Result<()> {
+        let mut stream = Stream::new(0, Purpose::Parameters, u32::MAX, 0);
+        let packed: Vec<f32> = (0..self.packed()).map(|_| 0.3 * stream.normal() as f32).collect();
+        let mut worker = self.worker();
+        let state: Vec<u8> = (0..self.sites).map(|_| stream.below(self.tokens) as u8).collect();
+        for lane in 0..WIDTH {
+            worker.set(lane, &state, 0.4);
+        }
+        self.forward(&packed, &mut worker);
+        let (outputs, before) = (self.outputs(), worker.out.clone());
+        let step = self.sites.div_ceil(Self::CHECKED_SITES);
+        let sites: Vec<usize> = (0..self.sites).step_by(step).collect();
+        for sites in sites.chunks(WIDTH) {
+            for (lane, &site) in sites.iter().enumerate() {
+                worker.set_token(lane, site, (state[site] + 1) % self.tokens as u8);
+            }
+            self.forward(&packed, &mut worker);
+            for (lane, &site) in sites.iter().enumerate() {
+                for s in 0..outputs {
+                    let index = site * outputs + s;
+                    let (a, b) = (before[index].0[lane], worker.out[index].0[lane]);
+                    if a.to_bits() != b.to_bits() {
+                        return Err(Error::not_applicable(
+                            "this network",
+                            format!(
+                                "its output at site {site} depends on the token there ({a} and {b})"
+                            ),
+                        ));
+                    }
+                }
+                worker.set_token(lane, site, state[site]);
+            }
+        }
+        Ok(())
+    }
+}

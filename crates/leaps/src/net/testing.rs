@@ -1,0 +1,169 @@
+//! Check any network in double precision: gradients against finite differences, hollowness exactly.
+
+use super::features::{FEATURES, features};
+use super::layout::{Init, total};
+use super::network::{Group, Network};
+use crate::device::vector::{Array, WIDTH};
+use crate::device::{Draw, Purpose, Stream};
+
+type D = Array<f64>;
+
+/// Random tokens of 16 configurations, `[site * 16 + lane]`.
+fn random_tokens(sites: usize, tokens: usize, stream: &mut Stream) -> Vec<usize> {
+    (0..sites * WIDTH).map(|_| stream.below(tokens)).collect()
+}
+
+fn encode(tokens: &[usize], inputs: usize) -> Vec<D> {
+    let mut x = Vec::new();
+    for lanes in tokens.chunks_exact(WIDTH) {
+        for c in 0..inputs {
+            x.push(Array(std::array::from_fn(|l| {
+                if inputs == 1 { 2.0 * lanes[l] as f64 - 1.0 } else { f64::from(lanes[l] == c) }
+            })));
+        }
+    }
+    x
+}
+
+/// A network with random parameters and 16 random configurations.
+pub(crate) struct Bench<'a, N> {
+    network: &'a N,
+    inputs: usize,
+    outputs: usize,
+    sites: usize,
+    tokens: Vec<usize>,
+    t: D,
+    features: [D; FEATURES],
+}
+
+impl<'a, N: Network> Bench<'a, N> {
+    pub(crate) fn new(
+        network: &'a N,
+        sites: usize,
+        inputs: usize,
+        outputs: usize,
+        seed: u64,
+    ) -> Self {
+        let mut stream = Stream::new(seed, Purpose::Statistic, 0, 0);
+        let tokens = random_tokens(sites, inputs.max(2), &mut stream);
+        let t: [f64; WIDTH] = std::array::from_fn(|_| stream.uniform());
+        let mut rows = [Array([0.0; WIDTH]); FEATURES];
+        for (lane, &t) in t.iter().enumerate() {
+            for (row, feature) in rows.iter_mut().zip(features(t)) {
+                row.0[lane] = feature;
+            }
+        }
+        Bench { network, inputs, outputs, sites, tokens, t: Array(t), features: rows }
+    }
+
+    /// Random parameters, none of them zero, so that no part of a network is asleep.
+    pub(crate) fn parameters(&self, seed: u64) -> Vec<f64> {
+        let mut stream = Stream::new(seed, Purpose::Parameters, 1, 0);
+        let mut out = Vec::new();
+        for tensor in self.network.tensors() {
+            let scale = match tensor.init {
+                Init::Zero => 0.3,
+                Init::Normal(deviation) => 1.5 * deviation,
+            };
+            out.extend((0..tensor.len()).map(|_| scale * stream.normal()));
+        }
+        out
+    }
+
+    fn run(&self, parameters: &[f64], tokens: &[usize], scratch: &mut [D]) -> Vec<D> {
+        let mut packed = vec![0.0; self.network.packed()];
+        self.network.pack(parameters, &mut packed);
+        let x = encode(tokens, self.inputs);
+        let group = Group { x: &x, t: self.t, features: &self.features };
+        let mut out = vec![Array([f64::NAN; WIDTH]); self.sites * self.outputs];
+        unsafe { self.network.forward(&packed, &group, scratch, &mut out) };
+        assert!(out.iter().all(|o| o.0.iter().all(|v| v.is_finite())), "an output was not written");
+        out
+    }
+
+    fn scratch(&self) -> Vec<D> {
+        vec![Array([f64::NAN; WIDTH]); self.network.scratch()]
+    }
+
+    /// The outputs of the random configurations.
+    pub(crate) fn outputs(&self, parameters: &[f64]) -> Vec<D> {
+        self.run(parameters, &self.tokens, &mut self.scratch())
+    }
+
+    /// The first site whose outputs change, by a single bit, with its own token.
+    pub(crate) fn first_leak(&self, parameters: &[f64]) -> Option<usize> {
+        let tokens = self.inputs.max(2);
+        let before = self.outputs(parameters);
+        (0..self.sites).find(|&site| {
+            let mut moved = self.tokens.clone();
+            for token in &mut moved[site * WIDTH..(site + 1) * WIDTH] {
+                *token = (*token + 1) % tokens;
+            }
+            let after = self.run(parameters, &moved, &mut self.scratch());
+            let range = site * self.outputs..(site + 1) * self.outputs;
+            before[range.clone()].iter().zip(&after[range]).any(|(a, b)| a.0 != b.0)
+        })
+    }
+
+    /// The largest relative error of the gradient against central differences, over up to 40 parameters of
+    /// every tensor.
+    pub(crate) fn gradient_error(&self, parameters: &[f64]) -> f64 {
+        let mut stream = Stream::new(5, Purpose::Statistic, 1, 0);
+        let d_out: Vec<D> = (0..self.sites * self.outputs)
+            .map(|_| Array(std::array::from_fn(|_| stream.normal())))
+            .collect();
+        let value = |parameters: &[f64]| -> f64 {
+            let out = self.outputs(parameters);
+            out.iter().zip(&d_out).flat_map(|(o, d)| o.0.iter().zip(d.0)).map(|(o, d)| o * d).sum()
+        };
+        let mut scratch = self.scratch();
+        self.run(parameters, &self.tokens, &mut scratch);
+        let mut packed = vec![0.0; self.network.packed()];
+        self.network.pack(parameters, &mut packed);
+        let x = encode(&self.tokens, self.inputs);
+        let group = Group { x: &x, t: self.t, features: &self.features };
+        let mut g = vec![0.0; self.network.packed()];
+        unsafe { self.network.backward(&packed, &group, &mut scratch, &d_out, &mut g) };
+        let mut gradient = vec![0.0; parameters.len()];
+        self.network.unpack(&g, &mut gradient);
+        let scale = gradient.iter().map(|g| g.abs()).fold(0.0, f64::max);
+        assert!(scale > 0.0);
+        let (mut worst, mut start) = (0.0f64, 0);
+        for tensor in self.network.tensors() {
+            let n = tensor.len();
+            let picked: Vec<usize> =
+                if n <= 40 { (0..n).collect() } else { (0..40).map(|_| stream.below(n)).collect() };
+            let largest = gradient[start..start + n].iter().map(|g| g.abs()).fold(0.0, f64::max);
+            assert!(n == 0 || largest > 0.0, "no gradient reaches {}", tensor.name);
+            for i in picked {
+                let mut moved = parameters.to_vec();
+                let h = 1e-5;
+                moved[start + i] += h;
+                let up = value(&moved);
+                moved[start + i] -= 2.0 * h;
+                let difference = (up - value(&moved)) / (2.0 * h);
+                let error = (gradient[start + i] - difference).abs() / (largest + 1e-3 * scale);
+                if error > 1e-6 {
+                    eprintln!("{} [{i}]: {} {difference}", tensor.name, gradient[start + i]);
+                }
+                worst = worst.max(error);
+            }
+            start += n;
+        }
+        worst
+    }
+}
+
+/// All checks of a network.
+pub(crate) fn check_network(network: &impl Network, sites: usize, inputs: usize, outputs: usize) {
+    for seed in 0..2 {
+        let bench = Bench::new(network, sites, inputs, outputs, seed);
+        let parameters = bench.parameters(seed);
+        assert_eq!(parameters.len(), total(&network.tensors()));
+        assert_eq!(bench.first_leak(&parameters), None, "outputs depend on the site's own token");
+        if sites > 1 {
+            let error = bench.gradient_error(&parameters);
+            assert!(error < 1e-6, "gradient off by {error}");
+        }
+    }
+}
