@@ -75,14 +75,12 @@ pub fn with_error(mean: f64, error: f64) -> String {
     if !mean.is_finite() || !error.is_finite() || error < 0.0 {
         return format!("{mean}(?)");
     }
-    if error == 0.0 {
+    if error < 1e-300 {
         return format!("{mean}(0)");
     }
     let mut digits = -(error.log10().floor() as i32);
-    if error * 10f64.powi(digits) < 1.95 {
-        digits += 1; // two digits
-    } else if error * 10f64.powi(digits) >= 9.5 {
-        digits -= 1; // rounds up to 10: written as two digits of the next power
+    let leading = error * 10f64.powi(digits);
+    if leading < 1.95 {
         digits += 1;
     }
     let scaled = (error * 10f64.powi(digits)).round();
@@ -91,6 +89,13 @@ pub fn with_error(mean: f64, error: f64) -> String {
     }
     let unit = 10f64.powi(-digits);
     format!("{}({})", (mean / unit).round() * unit, scaled * unit)
+}
+
+/// A number with so many decimals, 0 without a sign.
+pub fn fixed(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$}");
+    let zero = text.trim_start_matches('-').chars().all(|c| c == '0' || c == '.');
+    if zero { text.trim_start_matches('-').to_owned() } else { text }
 }
 
 /// How many standard errors an estimate is from the truth.
