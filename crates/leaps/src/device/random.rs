@@ -4,7 +4,7 @@
 //! Philox words; a test can answer them with every possibility in turn and so obtain a kernel's
 //! exact transition matrix from the very code that runs.
 
-use super::philox::{Key, philox4x32};
+use super::philox::{Key, ROUNDS, bump, philox4x32, round};
 
 /// What a stream's numbers are for: streams of different purposes never share an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,9 +59,14 @@ pub fn threshold(p: f64) -> u64 {
 pub struct Stream {
     key: Key,
     counter: [u32; 4],
-    words: [u32; 4],
+    words: [u32; AHEAD],
     used: usize,
+    drawn: usize,
 }
+
+/// Most words drawn ahead. The first block of a stream is drawn alone, since many steps need no
+/// more; then four at a time, which the processor can work on side by side.
+const AHEAD: usize = 16;
 
 /// Largest step that an address can hold.
 const MAX_STEP: u64 = 1 << 56;
@@ -82,20 +87,31 @@ pub(crate) fn key(seed: u64) -> Key {
 impl Stream {
     /// The stream at (seed, purpose, walker, step); `step` below 2^56.
     pub fn new(seed: u64, purpose: Purpose, walker: u32, step: u64) -> Self {
-        Stream { key: key(seed), counter: address(purpose, walker, step), words: [0; 4], used: 4 }
+        let counter = address(purpose, walker, step);
+        Stream { key: key(seed), counter, words: [0; AHEAD], used: 0, drawn: 0 }
     }
 
     /// The next 32 random bits.
     #[inline]
     pub fn word(&mut self) -> u32 {
-        if self.used == 4 {
-            self.words = philox4x32(self.counter, self.key);
-            self.counter[0] = self.counter[0].wrapping_add(1);
-            self.used = 0;
+        if self.used == self.drawn {
+            self.refill();
         }
-        let word = self.words[self.used];
+        let word = self.words[self.used % AHEAD];
         self.used += 1;
         word
+    }
+
+    #[inline(never)]
+    fn refill(&mut self) {
+        let ahead = if self.drawn == 0 { 4 } else { AHEAD };
+        if ahead == 4 {
+            self.words[..4].copy_from_slice(&philox4x32(self.counter, self.key));
+        } else {
+            self.words = four_blocks(self.counter, self.key);
+        }
+        self.counter[0] = self.counter[0].wrapping_add(ahead as u32 / 4);
+        (self.used, self.drawn) = (0, ahead);
     }
 
     /// A number in [0, 1), a multiple of 2^-53.
@@ -110,6 +126,26 @@ impl Stream {
         let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
         radius * (std::f64::consts::TAU * self.uniform()).cos()
     }
+}
+
+/// The words of four blocks in a row, as [`philox4x32`] gives them one by one.
+fn four_blocks(counter: [u32; 4], key: Key) -> [u32; AHEAD] {
+    let mut lanes: [[u32; 4]; 4] = std::array::from_fn(|word| match word {
+        0 => std::array::from_fn(|lane| counter[0].wrapping_add(lane as u32)),
+        _ => [counter[word]; 4],
+    });
+    let mut key = key;
+    for _ in 0..ROUNDS {
+        let [a, b, c, d] = lanes;
+        for lane in 0..4 {
+            let mixed = round([a[lane], b[lane], c[lane], d[lane]], key);
+            for word in 0..4 {
+                lanes[word][lane] = mixed[word];
+            }
+        }
+        key = bump(key);
+    }
+    std::array::from_fn(|k| lanes[k % 4][k / 4])
 }
 
 impl Draw for Stream {
@@ -170,6 +206,17 @@ mod tests {
                     assert!(seen.insert(address(purpose, walker, step)));
                 }
             }
+        }
+    }
+
+    #[test]
+    fn words_are_the_blocks_in_order() {
+        let mut stream = Stream::new(9, Purpose::Move, 3, 1 << 40);
+        let mut counter = address(Purpose::Move, 3, 1 << 40);
+        for block in 0..23 {
+            counter[0] = block;
+            let words: [u32; 4] = std::array::from_fn(|_| stream.word());
+            assert_eq!(words, philox4x32(counter, key(9)));
         }
     }
 

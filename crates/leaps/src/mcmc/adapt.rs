@@ -1,7 +1,7 @@
 //! Learn a step size from acceptance probabilities.
 //!
 //! Robbins and Monro: after burn-in step $n$ with acceptance $a_n$,
-//! $$\log s \leftarrow \log s + 2\,n^{-3/5}\,(a_n - a^*),$$
+//! $$\log s \leftarrow \log s + 2\,n^{-3/4}\,(a_n - a^*),$$
 //! which settles where the mean acceptance is $a^*$. A step size is a number of the kernel, not of
 //! the state, so that a fixed one never touches invariance.
 
@@ -30,6 +30,12 @@ impl StepSize {
         Ok(StepSize { log: value.ln(), bounds: (bounds.0.ln(), bounds.1.ln()), aim, learned: 0 })
     }
 
+    /// Let learning go no higher than `limit`, or than where the step size stands.
+    pub fn learn_below(mut self, limit: f64) -> Self {
+        self.bounds.1 = limit.ln().max(self.log);
+        self
+    }
+
     /// The step size.
     pub fn value(&self) -> f64 {
         self.log.exp()
@@ -39,7 +45,7 @@ impl StepSize {
     pub fn learn(&mut self, acceptance: f64) {
         if acceptance.is_finite() {
             self.learned += 1;
-            let gain = 2.0 * (self.learned as f64).powf(-0.6);
+            let gain = 2.0 * (self.learned as f64).powf(-0.75);
             let log = self.log + gain * (acceptance - self.aim);
             self.log = log.clamp(self.bounds.0, self.bounds.1);
         }

@@ -215,8 +215,8 @@ pub fn run_tempering<K: Kernel + Sync, R: Recorder>(
                     .with_min_len(together)
                     .for_each(|(state, ((x, kernel), acceptance))| {
                         let model = Model::new(target, &ladder[state % rungs]);
-                        let address = (settings.seed, Purpose::Move, walker(state), step);
-                        let mut stream = Stream::new(address.0, address.1, address.2, address.3);
+                        let mut stream =
+                            Stream::new(settings.seed, Purpose::Move, walker(state), step);
                         let info = kernel.step(&model, x, &mut stream);
                         if step < settings.burn_in {
                             kernel.adapt(&info);

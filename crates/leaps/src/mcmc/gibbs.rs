@@ -6,7 +6,7 @@
 use super::moves::{check_target, pick_energy};
 use super::{Info, Kernel};
 use crate::Result;
-use crate::device::Draw;
+use crate::device::{Draw, threshold};
 use crate::target::{Model, Target};
 
 /// A draw of the token at `site` given all other sites; `energies` is scratch for one number a token.
@@ -21,7 +21,8 @@ pub(super) fn conditional<D: Draw>(
     let old = x[site];
     if energies.len() == 2 {
         let change = model.change(x, site, 1 - old);
-        return if draw.chance(1.0 / (1.0 + change.exp())) { 1 - old } else { old };
+        let flips = draw.chance_bits(threshold(1.0 / (1.0 + change.exp())));
+        return if flips { 1 - old } else { old };
     }
     for (token, energy) in energies.iter_mut().enumerate() {
         let token = token as u8;

@@ -1,6 +1,6 @@
 //! Share the small moves that kernels are made of.
 
-use crate::device::Draw;
+use crate::device::{Draw, threshold};
 use crate::target::{Model, Target};
 use crate::{Error, Result};
 
@@ -22,7 +22,7 @@ pub(super) fn accept<D: Draw>(log_ratio: f64, draw: &mut D) -> (bool, f64) {
         return (true, 1.0);
     }
     let probability = log_ratio.exp();
-    (draw.chance(probability), probability)
+    (draw.chance_bits(threshold(probability)), probability)
 }
 
 /// Turn `x` into `y` and return `U(y) - U(x)`: by single changes where those are cheap, else by two

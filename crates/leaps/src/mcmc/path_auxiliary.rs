@@ -38,7 +38,10 @@ impl PathAuxiliary {
         check_target(target)?;
         let (sites, tokens) = (target.sites(), target.tokens());
         Ok(PathAuxiliary {
-            radius: StepSize::new("radius", radius, (1.0, sites as f64), 0.574)?,
+            // Beyond half of the sites acceptance may rise again: without a field, flipping all
+            // spins costs nothing and moves nowhere.
+            radius: StepSize::new("radius", radius, (1.0, sites as f64), 0.574)?
+                .learn_below(sites as f64 / 2.0),
             here: Neighbours::new(target),
             there: Neighbours::new(target),
             weights: vec![0.0; sites * tokens],

@@ -36,7 +36,10 @@ impl RandomWalk {
         check_target(target)?;
         let sites = target.sites();
         Ok(RandomWalk {
-            radius: StepSize::new("radius", radius, (1.0, sites as f64), 0.237)?,
+            // Beyond half of the sites acceptance may rise again: without a field, flipping all
+            // spins costs nothing and moves nowhere.
+            radius: StepSize::new("radius", radius, (1.0, sites as f64), 0.237)?
+                .learn_below(sites as f64 / 2.0),
             order: (0..sites as u32).collect(),
             proposal: vec![0; sites],
             old: vec![0; sites],

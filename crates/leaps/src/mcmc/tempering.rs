@@ -40,7 +40,7 @@ enum End {
 
 impl<K: Kernel> Tempering<K> {
     /// A ladder of weights, by custom from hot to cold, the last rung being the distribution that is
-    /// wanted; `copies` independent ladders (1, or 2 with Houdayer moves between them).
+    /// wanted. With `houdayer` there are two copies of the ladder and Houdayer moves between them.
     pub fn new(
         target: &dyn Target,
         ladder: Vec<Vec<f64>>,

@@ -64,6 +64,24 @@ pub struct Settings {
     pub seed: u64,
 }
 
+impl Default for Settings {
+    /// AIS: 1000 walkers, 100 equal intervals, a heat-bath sweep in each, seed 1.
+    fn default() -> Self {
+        Settings {
+            walkers: 1000,
+            times: Times::Uniform(100),
+            moves: Moves {
+                kernel: KernelName::HeatBath,
+                amount: Amount::Steps(1),
+                scan: Scan::Systematic,
+            },
+            resampling: Resampling::NEVER,
+            points: 50,
+            seed: 1,
+        }
+    }
+}
+
 /// The pilot run must not share random numbers with the run it prepares.
 const PILOT: u64 = 0x5DEE_CE66_D1CE_4E5B;
 

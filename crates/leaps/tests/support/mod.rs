@@ -116,16 +116,24 @@ pub fn matrix<K: Kernel>(model: &Model<'_>, kernel: &K) -> Vec<f64> {
     let (states, sites, tokens) = (count(model), model.sites(), model.tokens());
     let mut matrix = vec![0.0; states * states];
     let mut x = vec![0; sites];
+    // A row is the sum of up to a million branches: carry the rounding errors along (Kahan).
+    let mut lost = vec![0.0; states];
     for from in 0..states {
         let start = decode(from, sites, tokens);
         let row = &mut matrix[from * states..][..states];
+        lost.fill(0.0);
         branches(
             |draw| {
                 x.copy_from_slice(&start);
                 kernel.clone().step(model, &mut x, draw);
                 encode(&x, tokens)
             },
-            |to, p| row[to] += p,
+            |to, p| {
+                let p = p - lost[to];
+                let sum = row[to] + p;
+                lost[to] = (sum - row[to]) - p;
+                row[to] = sum;
+            },
         );
     }
     matrix
