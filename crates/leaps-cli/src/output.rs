@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde::Serialize;
 
 /// One line to the person at the terminal; a closed standard error is no reason to fail.
@@ -13,11 +13,9 @@ pub fn talk(text: &str) {
 /// Write data to standard output and make sure that it is gone.
 pub fn data(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    if !text.ends_with('\n') {
-        out.write_all(b"\n")?;
-    }
-    Ok(out.flush()?)
+    let end = if text.ends_with('\n') { "" } else { "\n" };
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.write_all(end.as_bytes()));
+    written.and_then(|()| out.flush()).context("standard output")
 }
 
 /// Write one JSON object to standard output; numbers that are not finite become null.
