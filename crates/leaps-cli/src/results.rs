@@ -107,8 +107,8 @@ pub struct ChainResult {
     pub observables: Map<String, Value>,
     pub correlation: Vec<Correlation>,
     pub acceptance: f64,
-    /// Effective samples per kept state of the DISCS benchmark.
-    pub discs_ess: f64,
+    /// Effective sample sizes as the DISCS benchmark reports them.
+    pub discs: Discs,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tempering: Option<TemperingResult>,
     pub warnings: Vec<ChainWarning>,
@@ -121,6 +121,18 @@ pub struct ChainResult {
     /// Autocorrelation times in steps, by observable.
     #[serde(skip)]
     pub times: Vec<(&'static str, Estimate)>,
+}
+
+/// The columns of the DISCS benchmark: autocorrelation effective sample size of the distance to a random
+/// state, mean over chains.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Discs {
+    /// Per step after burn-in.
+    pub ess_per_step: f64,
+    /// Per energy evaluation, charged as DISCS does.
+    pub ess_per_call: f64,
+    /// Per second, of all chains together.
+    pub ess_per_second: f64,
 }
 
 /// How well temperatures exchanged their states.
@@ -153,7 +165,7 @@ pub fn attach_exact(observables: &mut Observables, exact: &Exact, sites: usize, 
     put(&mut observables.abs_magnetization, exact.order.map(|order| order.abs));
     put(&mut observables.magnetization_squared, exact.order.map(|order| order.squared));
     put(&mut observables.binder, exact.binder());
-    let chi = exact.susceptibility_per_site(sites).map(|chi| beta * chi);
+    let chi = exact.susceptibility_per_site(sites, beta);
     put(&mut observables.susceptibility_per_site, chi);
 }
 

@@ -12,7 +12,7 @@ use super::Samples;
 use super::walkers::scan;
 use crate::config::{Config, Move, Problem};
 use crate::progress::Progress;
-use crate::results::{ChainResult, TemperingResult, attach_exact};
+use crate::results::{ChainResult, Discs, TemperingResult, attach_exact};
 
 /// Bytes of kept states beyond which a file of samples is refused.
 const MOST_BYTES: usize = 4 << 30;
@@ -89,6 +89,12 @@ pub fn run_chains(
         ("magnetization", in_steps(memory.magnetization.time)),
         ("abs_magnetization", in_steps(memory.abs_magnetization.time)),
     ];
+    let discs_ess = summary.discs_ess();
+    let discs = Discs {
+        ess_per_step: discs_ess / spec.steps as f64,
+        ess_per_call: discs_ess / finished.energy_calls,
+        ess_per_second: discs_ess * summary.chains() as f64 / seconds,
+    };
     let result = ChainResult {
         seed: config.seed,
         scheme: "mcmc",
@@ -102,7 +108,7 @@ pub fn run_chains(
         observables: with_times(&estimates, &times),
         correlation: estimates.correlation.clone(),
         acceptance: finished.acceptance,
-        discs_ess: summary.discs_ess() * summary.chains() as f64 / summary.states() as f64,
+        discs,
         tempering: finished.tempering,
         warnings: summary.warnings(),
         network_passes_per_walker: 0.0,

@@ -204,5 +204,21 @@ pub fn table(comparison: &Comparison) -> String {
         cells.extend([Short(calls).to_string(), format!("{seconds:.2}"), Short(rate).to_string()]);
         table.row(cells);
     }
-    table.text()
+    table.text() + &discs(comparison)
+}
+
+/// The columns of the DISCS benchmark, for the chains among the samplers.
+fn discs(comparison: &Comparison) -> String {
+    let mut table = Table::default();
+    table.row(["DISCS", "ess/step", "ess/call", "ess/s"]);
+    for Compared { name, result } in &comparison.samplers {
+        if let Outcome::Chains(r) = result {
+            let numbers = [r.discs.ess_per_step, r.discs.ess_per_call];
+            let mut cells = vec![name.clone()];
+            cells.extend(numbers.map(|number| format!("{number:.2e}")));
+            cells.push(Short(r.discs.ess_per_second).to_string());
+            table.row(cells);
+        }
+    }
+    if table.rows() > 1 { format!("\n{}", table.text()) } else { String::new() }
 }

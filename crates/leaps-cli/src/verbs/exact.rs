@@ -68,7 +68,7 @@ fn result(origin: Origin, solved: &Exact, sites: usize, beta: f64, seconds: f64)
         abs_magnetization: solved.order.map(|order| order.abs),
         magnetization_squared: solved.order.map(|order| order.squared),
         binder: solved.binder(),
-        susceptibility_per_site: solved.susceptibility_per_site(sites).map(|chi| beta * chi),
+        susceptibility_per_site: solved.susceptibility_per_site(sites, beta),
         seconds,
     }
 }

@@ -60,7 +60,13 @@ pub fn finish<T: Serialize + Report>(
     let origin = Origin::new(context, &job.config, target.sites());
     let printed = Printed { origin, result };
     if let Some(file) = job.file {
-        let meta = serde_json::to_value(&printed)?;
+        let mut meta = serde_json::to_value(&printed)?;
+        // What differs from run to run stays out: the same seed gives the same file.
+        if let Some(meta) = meta.as_object_mut() {
+            for key in ["command", "seconds", "effective_samples_per_second", "discs"] {
+                meta.remove(key);
+            }
+        }
         samplers::save(file, target, samples, &meta)?;
     }
     if context.globals.json {
