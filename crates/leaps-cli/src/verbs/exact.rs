@@ -68,7 +68,7 @@ fn result(origin: Origin, solved: &Exact, sites: usize, beta: f64, seconds: f64)
         abs_magnetization: solved.order.map(|order| order.abs),
         magnetization_squared: solved.order.map(|order| order.squared),
         binder: solved.binder(),
-        susceptibility_per_site: solved.susceptibility_per_site(sites).map(|chi| beta * chi),
+        susceptibility_per_site: solved.susceptibility_per_site(sites, beta),
         seconds,
     }
 }
@@ -88,8 +88,7 @@ fn table(result: &ExactResult) -> String {
         ("susceptibility_per_site", result.susceptibility_per_site),
     ] {
         if let Some(value) = value {
-            let value = if value.abs() < 5e-11 { 0.0 } else { value }; // no "-0.0000000000"
-            rows.push((name, format!("{value:.10}")));
+            rows.push((name, output::fixed(value, 10)));
         }
     }
     output::pairs(&rows)
