@@ -9,6 +9,7 @@
 //! hand-derived backward pass, written once for 16 configurations in SIMD lanes.
 
 mod dense;
+mod fe;
 mod features;
 mod layout;
 mod mlp;
@@ -17,6 +18,7 @@ mod network;
 #[cfg(test)]
 mod testing;
 
+pub use fe::FreeEnergy;
 pub use layout::Tensor;
 pub use mlp::MlpSpec;
 pub use model::{Net, NetSpec, Worker};

@@ -135,7 +135,7 @@ pub fn anneal(
                 log_weights.fill(0.0);
                 resampled = true;
             }
-            population.mutate(grid, k)?;
+            population.mutate(grid, k, &mut log_weights)?;
             watch.advance(walkers as u64);
         }
         if keep(k) {

@@ -93,7 +93,7 @@ impl Population for LaneWalkers {
         Ok(())
     }
 
-    fn mutate(&mut self, grid: &Grid, k: usize) -> Result<()> {
+    fn mutate(&mut self, grid: &Grid, k: usize, _: &mut [f64]) -> Result<()> {
         let tables = Tables::new(&self.plan, grid.lambda(k));
         let (plan, level, from, updates) = (&self.plan, self.level, self.made, self.updates);
         self.groups.par_iter_mut().for_each(|group| {

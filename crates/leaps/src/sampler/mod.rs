@@ -2,6 +2,7 @@
 
 mod adaptive;
 mod anneal;
+mod flow_walkers;
 mod grid;
 mod kernel_walkers;
 mod lane_walkers;
@@ -12,6 +13,7 @@ mod weights;
 
 pub use adaptive::choose_times;
 pub use anneal::{Ensemble, PathPoint, Resampling, anneal};
+pub use flow_walkers::{Flow, FlowWalkers, Stepper, flow_grid};
 pub use grid::Grid;
 pub use kernel_walkers::KernelWalkers;
 pub use lane_walkers::LaneWalkers;

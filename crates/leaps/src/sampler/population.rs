@@ -17,8 +17,8 @@ pub trait Population {
     /// Weigh for interval `k`.
     fn weigh(&mut self, grid: &Grid, k: usize, log_weights: &mut [f64]) -> Result<()>;
 
-    /// Move at `rho_{t_k}`.
-    fn mutate(&mut self, grid: &Grid, k: usize) -> Result<()>;
+    /// Move at `rho_{t_k}`. Moves that do not leave it invariant say so in the log-weights.
+    fn mutate(&mut self, grid: &Grid, k: usize, log_weights: &mut [f64]) -> Result<()>;
 
     /// Weigh and move through the intervals `from..to` without a stop between them.
     fn advance(
@@ -31,7 +31,7 @@ pub trait Population {
         for k in intervals {
             watch.check()?;
             self.weigh(grid, k, log_weights)?;
-            self.mutate(grid, k)?;
+            self.mutate(grid, k, log_weights)?;
             watch.advance(self.walkers() as u64);
         }
         Ok(())
