@@ -12,6 +12,7 @@ mod dense;
 mod fe;
 mod features;
 mod layout;
+mod lea;
 mod mlp;
 mod model;
 mod network;
@@ -20,5 +21,6 @@ mod testing;
 
 pub use fe::FreeEnergy;
 pub use layout::Tensor;
+pub use lea::LeaSpec;
 pub use mlp::MlpSpec;
 pub use model::{Net, NetSpec, Worker};

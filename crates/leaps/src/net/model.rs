@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::features::{FEATURES, features};
 use super::layout::{self, Tensor};
+use super::lea::{Lea, LeaSpec};
 use super::mlp::{Mlp, MlpSpec};
 use super::network::{Group, Network};
 use crate::device::lanes::dispatch;
@@ -18,6 +19,8 @@ use crate::{Error, Result};
 pub enum NetSpec {
     /// A hidden layer over all other sites.
     Mlp(MlpSpec),
+    /// Attention over all other sites.
+    Lea(LeaSpec),
 }
 
 macro_rules! networks {
@@ -85,7 +88,7 @@ macro_rules! networks {
         }
     };
 }
-networks!(Mlp);
+networks!(Mlp, Lea);
 
 /// The input of a pass, seen as vectors of the level.
 #[inline(always)]
@@ -172,6 +175,17 @@ impl Net {
                     return Err(Error::invalid("network.hidden", 0, "at least 1", "16 is usual"));
                 }
                 AnyNetwork::Mlp(Mlp::new(spec, sites, inputs, outputs))
+            }
+            NetSpec::Lea(spec) => {
+                if spec.heads == 0 || spec.width == 0 || spec.embedding == 0 || sites < 2 {
+                    return Err(Error::invalid(
+                        "network",
+                        format!("{spec:?}"),
+                        "heads, width and embedding at least 1, on at least 2 sites",
+                        "4, 8 and 32 are the defaults",
+                    ));
+                }
+                AnyNetwork::Lea(Lea::new(spec, sites, inputs, outputs))
             }
         };
         let net = Net { spec: spec.clone(), network, sites, tokens, level: Level::detect() };
