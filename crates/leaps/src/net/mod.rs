@@ -11,6 +11,7 @@
 mod dense;
 mod features;
 mod layout;
+mod lec;
 mod mlp;
 mod model;
 mod network;
@@ -18,5 +19,6 @@ mod network;
 mod testing;
 
 pub use layout::Tensor;
+pub use lec::LecSpec;
 pub use mlp::MlpSpec;
 pub use model::{Net, NetSpec, Worker};

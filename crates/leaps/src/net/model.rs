@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::features::{FEATURES, features};
 use super::layout::{self, Tensor};
+use super::lec::{Lec, LecSpec};
 use super::mlp::{Mlp, MlpSpec};
 use super::network::{Group, Network};
 use crate::device::lanes::dispatch;
@@ -18,6 +19,8 @@ use crate::{Error, Result};
 pub enum NetSpec {
     /// A hidden layer over all other sites.
     Mlp(MlpSpec),
+    /// State-dependent convolutions on a lattice.
+    Lec(LecSpec),
 }
 
 macro_rules! networks {
@@ -85,7 +88,7 @@ macro_rules! networks {
         }
     };
 }
-networks!(Mlp);
+networks!(Mlp, Lec);
 
 /// The input of a pass, seen as vectors of the level.
 #[inline(always)]
@@ -173,6 +176,7 @@ impl Net {
                 }
                 AnyNetwork::Mlp(Mlp::new(spec, sites, inputs, outputs))
             }
+            NetSpec::Lec(spec) => AnyNetwork::Lec(Lec::new(spec, target)?),
         };
         let net = Net { spec: spec.clone(), network, sites, tokens, level: Level::detect() };
         net.check()?;
