@@ -10,6 +10,7 @@
 
 mod dense;
 mod features;
+mod free_energy;
 mod layout;
 mod lec;
 mod mlp;
@@ -18,6 +19,7 @@ mod network;
 #[cfg(test)]
 mod testing;
 
+pub use free_energy::{FreeEnergy, FreeEnergySpec};
 pub use layout::Tensor;
 pub use lec::LecSpec;
 pub use mlp::MlpSpec;
