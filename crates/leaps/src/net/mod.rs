@@ -8,9 +8,12 @@
 //! A network is a folder with its specification, its parameters and its forward pass beside a
 //! hand-derived backward pass, written once for 16 configurations in SIMD lanes.
 
+#[cfg(test)]
+mod authors;
 mod dense;
 mod features;
 mod free_energy;
+mod import;
 mod layout;
 mod lec;
 mod mlp;
