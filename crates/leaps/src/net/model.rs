@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::features::{FEATURES, features};
 use super::layout::{self, Tensor};
 use super::lea::{Lea, LeaSpec};
+use super::lec::{Lec, LecSpec};
 use super::mlp::{Mlp, MlpSpec};
 use super::network::{Group, Network};
 use crate::device::lanes::dispatch;
@@ -21,6 +22,8 @@ pub enum NetSpec {
     Mlp(MlpSpec),
     /// Attention over all other sites.
     Lea(LeaSpec),
+    /// State-dependent convolutions on a lattice.
+    Lec(LecSpec),
 }
 
 macro_rules! networks {
@@ -88,7 +91,7 @@ macro_rules! networks {
         }
     };
 }
-networks!(Mlp, Lea);
+networks!(Mlp, Lea, Lec);
 
 /// The input of a pass, seen as vectors of the level.
 #[inline(always)]
@@ -187,6 +190,7 @@ impl Net {
                 }
                 AnyNetwork::Lea(Lea::new(spec, sites, inputs, outputs))
             }
+            NetSpec::Lec(spec) => AnyNetwork::Lec(Lec::new(spec, target)?),
         };
         let net = Net { spec: spec.clone(), network, sites, tokens, level: Level::detect() };
         net.check()?;
