@@ -10,6 +10,7 @@
 
 mod dense;
 mod features;
+mod hollow;
 mod layout;
 mod mlp;
 mod model;
@@ -17,6 +18,7 @@ mod network;
 #[cfg(test)]
 mod testing;
 
+pub use hollow::HollowSpec;
 pub use layout::Tensor;
 pub use mlp::MlpSpec;
 pub use model::{Net, NetSpec, Worker};
