@@ -14,6 +14,7 @@ mod dense;
 mod features;
 mod free_energy;
 mod import;
+mod hollow;
 mod layout;
 mod lea;
 mod lec;
@@ -24,6 +25,7 @@ mod network;
 mod testing;
 
 pub use free_energy::{FreeEnergy, FreeEnergySpec};
+pub use hollow::HollowSpec;
 pub use layout::Tensor;
 pub use lea::LeaSpec;
 pub use lec::LecSpec;
