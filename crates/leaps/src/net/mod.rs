@@ -13,8 +13,8 @@ mod authors;
 mod dense;
 mod features;
 mod free_energy;
-mod import;
 mod hollow;
+mod import;
 mod layout;
 mod lea;
 mod lec;
@@ -26,6 +26,7 @@ mod testing;
 
 pub use free_energy::{FreeEnergy, FreeEnergySpec};
 pub use hollow::HollowSpec;
+pub use import::{Imported, ImportedTarget, import_checkpoint};
 pub use layout::Tensor;
 pub use lea::LeaSpec;
 pub use lec::LecSpec;
