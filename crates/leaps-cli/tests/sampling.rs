@@ -169,8 +169,10 @@ fn comparisons_take_one_table() {
     let target = "[target]\nkind = 'ising'\nsize = 4\n[sample]\nwalkers = 200\nsteps = 200\n";
     std::fs::write(&path, target).unwrap();
     let text = stdout(&run(&["compare", spec]));
-    assert_eq!(text.lines().count(), 5, "{text}");
+    // Four samplers, and the DISCS columns of the two chains.
+    assert_eq!(text.lines().count(), 9, "{text}");
     assert!(text.contains("ais 100") && text.contains("swendsen-wang"), "{text}");
+    assert!(text.contains("ess/step  ess/call   ess/s"), "{text}");
 
     let entries = "[[compare]]\nsampler = 'smc'\nname = 'mine'\nintervals = 7\nschedule = 'geometric'\n\
                    [[compare]]\nsampler = 'mcmc'\nkernel = 'wolff'\n";
@@ -180,6 +182,8 @@ fn comparisons_take_one_table() {
     assert_eq!(result["samplers"][0]["name"], "mine");
     assert_eq!(result["samplers"][0]["intervals"], 7);
     assert_eq!(result["samplers"][1]["kernel"], "wolff");
+    let per_step = result["samplers"][1]["discs"]["ess_per_step"].as_f64().unwrap();
+    assert!((0.1..=1.5).contains(&per_step), "{per_step}");
     near_exact("compare", &result["samplers"][0]["log_z"]);
 
     for (entry, words) in [
