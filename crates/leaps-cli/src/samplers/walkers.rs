@@ -39,7 +39,7 @@ pub fn run_walkers(
     let mut log_z = ensemble.log_z();
     if let Some(exact) = exact::known(target, path.ends()) {
         log_z = log_z.with_exact(exact.log_z);
-        attach_exact(&mut observables, &exact, target.sites(), problem.beta);
+        attach_exact(&mut observables, &exact, problem);
     }
     let ess = ensemble.ess();
     let result = WalkerResult {
@@ -49,6 +49,8 @@ pub fn run_walkers(
         walkers: settings.walkers,
         intervals: grid.intervals(),
         resamplings: ensemble.segments.resamplings(),
+        families: ensemble.effective_families(),
+        warnings: ensemble.warnings(),
         ess: ess.mean,
         ess_error: ess.error,
         log_z,
