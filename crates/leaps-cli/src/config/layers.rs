@@ -108,8 +108,11 @@ impl Layers {
     ) -> Result<()> {
         let values = Table::try_from(group).map_err(|error| usage(error.to_string()))?;
         for (key, value) in values {
-            let known = matches.try_contains_id(&key).is_ok();
-            if known && matches.value_source(&key) == Some(ValueSource::CommandLine) {
+            // Called by section and key where the plain name is another's.
+            let full = format!("{section}.{key}");
+            let known = |id: &str| matches.try_contains_id(id).is_ok();
+            let id = if known(&full) { &full } else { &key };
+            if known(id) && matches.value_source(id) == Some(ValueSource::CommandLine) {
                 let path = if section.is_empty() { key } else { format!("{section}.{key}") };
                 self.insert(&path, value, Source::Flag)?;
             }
@@ -122,7 +125,7 @@ impl Layers {
             return self.take_comparisons(value);
         }
         self.sources.insert(key.to_owned(), source);
-        if ["target", "path", "path.terms", "sample"].contains(&key) {
+        if key == "path.terms" || schema::SECTIONS.contains(&key) {
             let name = self.name(key);
             return Err(usage(format!("{name} = {value}: must be a section; write [{key}]")));
         }
@@ -185,7 +188,7 @@ impl Layers {
             Some(Source::Flag) => match key {
                 "target.kind" => "TARGET".to_owned(),
                 "target.path" => "PATH".to_owned(),
-                _ => format!("--{}", key.rsplit('.').next().unwrap_or(key).replace('_', "-")),
+                _ => schema::flag(key).unwrap_or_else(|| key.to_owned()),
             },
             None => key.to_owned(),
         }
@@ -195,10 +198,8 @@ impl Layers {
     pub fn explain(&self, error: Error) -> Error {
         let Error::Invalid { key, value, condition, advice } = error else { return error };
         let bare = key.replace('-', "_");
-        let full = ["", "target.", "path.", "sample."]
-            .iter()
-            .map(|section| format!("{section}{bare}"))
-            .find(|path| schema::is_known(path));
+        let within = schema::SECTIONS.iter().map(|section| format!("{section}.{bare}"));
+        let full = std::iter::once(bare.clone()).chain(within).find(|path| schema::is_known(path));
         let key = full.map_or(key, |path| self.name(&path));
         Error::Invalid { key, value, condition, advice }
     }

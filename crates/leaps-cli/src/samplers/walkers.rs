@@ -3,12 +3,12 @@
 use leaps::exact;
 use leaps::mcmc::lanes::Scan;
 use leaps::observe::WeightedSamples;
-use leaps::sampler::{Amount, Moves, Resampling, Scheme, Settings, Times, sample};
+use leaps::sampler::{Amount, Moves, Resampling, Settings, Times, sample};
 use leaps::target::Target;
 use leaps::{Error, Result};
 
 use super::Samples;
-use crate::config::{Config, Move, Problem, ResamplingName, ScanName};
+use crate::config::{Config, Move, Problem, ScanName};
 use crate::progress::Progress;
 use crate::results::{WalkerResult, attach_exact};
 
@@ -89,22 +89,14 @@ fn settings(config: &Config, resample: bool) -> Result<Settings> {
         },
         moves: Moves {
             kernel,
-            amount: match walkers.updates {
-                0 => Amount::Steps(walkers.sweeps as u64),
+            amount: match config.updates.updates {
+                0 => Amount::Steps(walkers.sweeps.unwrap_or(1) as u64),
                 updates => Amount::Updates(updates as u64),
             },
             scan: scan(config.kernel.scan),
         },
         resampling: match resample {
-            true => Resampling {
-                threshold: config.resample.resample,
-                scheme: match config.resample.resampling {
-                    ResamplingName::Multinomial => Scheme::Multinomial,
-                    ResamplingName::Stratified => Scheme::Stratified,
-                    ResamplingName::Systematic => Scheme::Systematic,
-                    ResamplingName::Residual => Scheme::Residual,
-                },
-            },
+            true => config.resample.resampling(0.5),
             false => Resampling::NEVER,
         },
         points: walkers.points,
