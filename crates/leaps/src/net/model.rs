@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::features::{FEATURES, features};
 use super::layout::{self, Tensor};
+use super::lea::{Lea, LeaSpec};
+use super::lec::{Lec, LecSpec};
 use super::mlp::{Mlp, MlpSpec};
 use super::network::{Group, Network};
 use crate::device::lanes::dispatch;
@@ -18,6 +20,10 @@ use crate::{Error, Result};
 pub enum NetSpec {
     /// A hidden layer over all other sites.
     Mlp(MlpSpec),
+    /// Attention over all other sites.
+    Lea(LeaSpec),
+    /// State-dependent convolutions on a lattice.
+    Lec(LecSpec),
 }
 
 macro_rules! networks {
@@ -85,7 +91,7 @@ macro_rules! networks {
         }
     };
 }
-networks!(Mlp);
+networks!(Mlp, Lea, Lec);
 
 /// The input of a pass, seen as vectors of the level.
 #[inline(always)]
@@ -173,6 +179,18 @@ impl Net {
                 }
                 AnyNetwork::Mlp(Mlp::new(spec, sites, inputs, outputs))
             }
+            NetSpec::Lea(spec) => {
+                if spec.heads == 0 || spec.width == 0 || spec.embedding == 0 || sites < 2 {
+                    return Err(Error::invalid(
+                        "network",
+                        format!("{spec:?}"),
+                        "heads, width and embedding at least 1, on at least 2 sites",
+                        "4, 8 and 32 are the defaults",
+                    ));
+                }
+                AnyNetwork::Lea(Lea::new(spec, sites, inputs, outputs))
+            }
+            NetSpec::Lec(spec) => AnyNetwork::Lec(Lec::new(spec, target)?),
         };
         let net = Net { spec: spec.clone(), network, sites, tokens, level: Level::detect() };
         net.check()?;
