@@ -19,7 +19,7 @@ fn main() {
             .unwrap();
     let path = Path::new(&[beta], Schedule::Linear).unwrap();
     let net = Net::new(&NetSpec::Mlp(MlpSpec { hidden }), &target).unwrap();
-    let free = FreeEnergy::new(side * side);
+    let free = FreeEnergy::new(&FreeEnergySpec::Rate, side * side).unwrap();
     let spec = TrainSpec { steps, lr, batch, ..TrainSpec::default() };
     let mut tr =
         Trainer::new(&target, &path, &net, &free, Parametrisation::Barker, &spec, 1).unwrap();

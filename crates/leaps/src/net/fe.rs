@@ -2,17 +2,31 @@
 use super::dense::TimeEmbedding;
 use super::features::{FEATURES, features};
 use super::layout::{Tensor, initialise};
+use crate::Result;
 use crate::device::vector::{Array, Vector, WIDTH};
+/// Which function of time.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+pub enum FreeEnergySpec {
+    /// `dF/dt` itself, times the number of sites: a hidden layer over features of time.
+    Rate,
+}
 /// x
 #[derive(Clone, Debug)]
 pub struct FreeEnergy {
+    spec: FreeEnergySpec,
     time: TimeEmbedding,
     sites: f64,
 }
 impl FreeEnergy {
     /// x
-    pub fn new(sites: usize) -> Self {
-        FreeEnergy { time: TimeEmbedding { outputs: 1 }, sites: sites as f64 }
+    pub fn new(spec: &FreeEnergySpec, sites: usize) -> Result<Self> {
+        let time = TimeEmbedding { outputs: 1 };
+        Ok(FreeEnergy { spec: spec.clone(), time, sites: sites as f64 })
+    }
+    /// What the function was built from.
+    pub fn spec(&self) -> &FreeEnergySpec {
+        &self.spec
     }
     /// x
     pub fn tensors(&self) -> Vec<Tensor> {

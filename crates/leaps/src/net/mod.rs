@@ -18,7 +18,7 @@ mod network;
 #[cfg(test)]
 mod testing;
 
-pub use fe::FreeEnergy;
+pub use fe::{FreeEnergy, FreeEnergySpec};
 pub use layout::Tensor;
 pub use mlp::MlpSpec;
 pub use model::{Net, NetSpec, Worker};
