@@ -1,5 +1,6 @@
 //! Write results and samples as files.
 
+mod atomic;
 mod crc;
 mod npz;
 
