@@ -1,6 +1,12 @@
-//! Write results and samples as files.
+//! Write results, samples, models and checkpoints as files, and read them back.
 
+mod atomic;
+mod checkpoint;
 mod crc;
+mod model;
 mod npz;
+mod sealed;
+mod tensors;
 
+pub use model::{Model, Summary};
 pub use npz::NpzWriter;
