@@ -24,6 +24,7 @@ mod network;
 mod testing;
 
 pub use free_energy::{FreeEnergy, FreeEnergySpec};
+pub use import::{Imported, ImportedTarget, import_checkpoint};
 pub use layout::Tensor;
 pub use lea::LeaSpec;
 pub use lec::LecSpec;

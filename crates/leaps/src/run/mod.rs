@@ -2,7 +2,7 @@
 
 mod atomic;
 mod checkpoint;
-mod crc;
+pub(crate) mod crc;
 mod model;
 mod npz;
 mod sealed;
