@@ -13,6 +13,7 @@ mod authors;
 mod dense;
 mod features;
 mod free_energy;
+mod hollow;
 mod import;
 mod layout;
 mod lea;
@@ -24,6 +25,7 @@ mod network;
 mod testing;
 
 pub use free_energy::{FreeEnergy, FreeEnergySpec};
+pub use hollow::HollowSpec;
 pub use import::{Imported, ImportedTarget, import_checkpoint};
 pub use layout::Tensor;
 pub use lea::LeaSpec;

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::features::{FEATURES, features};
+use super::hollow::{Hollow, HollowSpec};
 use super::layout::{self, Tensor};
 use super::lea::{Lea, LeaSpec};
 use super::lec::{Lec, LecSpec};
@@ -24,12 +25,15 @@ pub enum NetSpec {
     Lea(LeaSpec),
     /// State-dependent convolutions on a lattice.
     Lec(LecSpec),
+    /// Convolutions over the half-spaces around a site of a lattice.
+    Hollow(HollowSpec),
 }
 
 macro_rules! networks {
     ($($name:ident),*) => {
         /// Any of the networks.
         #[derive(Clone, Debug)]
+        #[allow(clippy::large_enum_variant)] // there is one of them in a run
         enum AnyNetwork { $($name($name),)* }
 
         impl AnyNetwork {
@@ -91,7 +95,7 @@ macro_rules! networks {
         }
     };
 }
-networks!(Mlp, Lea, Lec);
+networks!(Mlp, Hollow, Lea, Lec);
 
 /// The input of a pass, seen as vectors of the level.
 #[inline(always)]
@@ -165,6 +169,11 @@ impl Worker {
     pub fn output(&self, lane: usize, index: usize) -> f32 {
         self.out[index].0[lane]
     }
+
+    /// Say how much a lane's loss grows with its output `index = site * outputs + s`: `d_out` of a backward pass.
+    pub fn set_slope(&mut self, lane: usize, index: usize, slope: f32) {
+        self.d_out[index].0[lane] = slope;
+    }
 }
 
 impl Net {
@@ -191,6 +200,15 @@ impl Net {
                 AnyNetwork::Lea(Lea::new(spec, sites, inputs, outputs))
             }
             NetSpec::Lec(spec) => AnyNetwork::Lec(Lec::new(spec, target)?),
+            NetSpec::Hollow(spec) => {
+                let lattice = target.lattice().ok_or_else(|| {
+                    Error::not_applicable(
+                        "the hollow convolution",
+                        "the target has no lattice; use network.kind = mlp",
+                    )
+                })?;
+                AnyNetwork::Hollow(Hollow::new(spec, lattice, inputs, outputs)?)
+            }
         };
         let net = Net { spec: spec.clone(), network, sites, tokens, level: Level::detect() };
         net.check()?;
@@ -273,7 +291,8 @@ impl Net {
     }
 
     /// After [`forward`](Self::forward): add the gradient of `sum d_out * out` to `grad` (packed).
-    pub(crate) fn backward(&self, packed: &[f32], worker: &mut Worker, grad: &mut [f32]) {
+    /// Set `d_out` with [`Worker::set_slope`].
+    pub fn backward(&self, packed: &[f32], worker: &mut Worker, grad: &mut [f32]) {
         self.network.backward(self.level, packed, worker, grad);
     }
 
