@@ -10,6 +10,7 @@ use clap::parser::ValueSource;
 use leaps::Error;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value as Json;
 use toml::de::DeTable;
 use toml::{Table, Value};
 
@@ -27,6 +28,8 @@ pub enum Source {
     Flag,
     /// Entry n, from 1, of the list `[[compare]]`.
     Compare(usize),
+    /// The model of this name.
+    Model(String),
 }
 
 /// The values given so far, by key path, and their sources. What is not given has its default.
@@ -120,6 +123,27 @@ impl Layers {
         Ok(())
     }
 
+    /// Take over the seed if it was on the command line.
+    pub fn seed(&mut self, seed: u64, matches: &ArgMatches) -> Result<()> {
+        let seed = Table::from_iter([("seed".to_owned(), (seed as i64).into())]);
+        self.flags("", &seed, matches)
+    }
+
+    /// Take over a section as a model describes it; what the description leaves out has its default.
+    pub fn describe(&mut self, section: &str, values: &Json, model: &str) -> Result<()> {
+        self.table.remove(section);
+        self.sources.retain(|key, _| !key.starts_with(&format!("{section}.")));
+        let mut values = values.clone();
+        if let Some(values) = values.as_object_mut() {
+            values.retain(|_, value| !value.is_null());
+        }
+        let values: Table = serde_json::from_value(values)?;
+        for (key, value) in leaves(&values) {
+            self.insert(&format!("{section}.{key}"), value, Source::Model(model.to_owned()))?;
+        }
+        Ok(())
+    }
+
     fn insert(&mut self, key: &str, value: Value, source: Source) -> Result<()> {
         if key == "compare" {
             return self.take_comparisons(value);
@@ -185,6 +209,7 @@ impl Layers {
             Some(Source::File(file, line)) => format!("{file}:{line}: {key}"),
             Some(Source::Set) => format!("--set {key}"),
             Some(Source::Compare(n)) => format!("compare entry {n}: {key}"),
+            Some(Source::Model(name)) => format!("{name}: {key}"),
             Some(Source::Flag) => match key {
                 "target.kind" => "TARGET".to_owned(),
                 "target.path" => "PATH".to_owned(),

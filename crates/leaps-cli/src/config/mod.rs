@@ -68,8 +68,7 @@ impl ProblemArgs {
             }
         }
         layers.set(&self.set)?;
-        let seed = toml::Table::from_iter([("seed".to_owned(), (seed as i64).into())]);
-        layers.flags("", &seed, matches)?;
+        layers.seed(seed, matches)?;
         layers.flags("target", &self.target, matches)?;
         Ok(layers)
     }
@@ -130,14 +129,21 @@ impl Config {
         self.updates.check()?;
         self.resample.check()?;
         self.chains.check(target.beta.unwrap_or(1.0))?;
-        if self.path.adaptive().is_some()
-            && layers.source("sample.intervals") == Some(&Source::Flag)
-        {
+        let flag = |key: &str| layers.source(key) == Some(&Source::Flag);
+        if self.path.adaptive().is_some() && flag("sample.intervals") {
             return Err(Error::invalid(
                 "sample.intervals",
                 self.walkers.intervals,
                 "left out for the schedule adaptive",
                 "--conditional-ess sets the number of intervals",
+            ));
+        }
+        if flag("sample.updates") && flag("sample.sweeps") {
+            return Err(Error::invalid(
+                "sample.updates",
+                self.updates.updates,
+                "given without --sweeps",
+                "a sweep is one update for each site",
             ));
         }
         for (key, schedule, word) in [
@@ -146,7 +152,7 @@ impl Config {
             ("path.conditional_ess", ScheduleName::Adaptive, "adaptive"),
         ] {
             // In a file all keys may stand side by side; a flag without effect is a mistake.
-            if layers.source(key) == Some(&Source::Flag) && !self.path.uses(schedule) {
+            if flag(key) && !self.path.uses(schedule) {
                 let given = format!("{:?}", self.path.schedule).to_lowercase();
                 return Err(Error::invalid(
                     key,

@@ -126,7 +126,7 @@ impl NetworkSpec {
     /// library chooses by the lattice stay open.
     pub fn filled(&self, lattice: Option<&Lattice>) -> Result<Self> {
         let flat = lattice.is_some_and(|lattice| lattice.shape().len() <= HOLLOW_DIMENSIONS);
-        let usual = if flat { NetworkKind::Mlp } else { NetworkKind::Mlp };
+        let usual = if flat { NetworkKind::Hollow } else { NetworkKind::Mlp };
         let kind = self.kind.unwrap_or(usual);
         let mut given = self.given();
         for (key, value) in given.iter().filter(|(key, _)| !kind.keys().contains(&key.as_str())) {

@@ -89,7 +89,7 @@ pub struct WalkerSpec {
 #[command(next_help_heading = "Sampling")]
 pub struct UpdateSpec {
     /// Single-site updates in each interval in place of sweeps, if not 0
-    #[arg(long, default_value = "0", value_name = "N", value_parser = count, conflicts_with = "sweeps")]
+    #[arg(long, default_value = "0", value_name = "N", value_parser = count)]
     pub updates: usize,
 }
 

@@ -8,5 +8,6 @@ mod npz;
 mod sealed;
 mod tensors;
 
+pub use atomic::write as write_file;
 pub use model::{Model, Summary};
 pub use npz::NpzWriter;

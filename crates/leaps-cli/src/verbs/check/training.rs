@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use leaps::Result;
 use leaps::device::{Draw, Purpose, Stream};
-use leaps::net::{FreeEnergy, Net};
+use leaps::net::{FreeEnergy, FreeEnergySpec, Net};
 use leaps::target::Target;
 use leaps::train::{Batch, Loss, Reference, TrainSpec};
 
@@ -25,7 +25,7 @@ const FORWARD: f64 = 0.35;
 pub fn rows(config: &Config, problem: &Problem) -> Result<Vec<(&'static str, String)>> {
     let net = config.net(&problem.target)?;
     let spec = config.train.build()?;
-    let free = FreeEnergy::new(problem.target.sites());
+    let free = FreeEnergy::new(&FreeEnergySpec::Rate, problem.target.sites())?;
     let parameters = net.parameters() + free.parameters();
     Ok(vec![
         ("network", describe(config)),
