@@ -18,7 +18,14 @@ fn main() {
         Pairwise::ising(Lattice::new(&[side, side], Boundary::Periodic).unwrap(), 1.0, 0.0)
             .unwrap();
     let path = Path::new(&[beta], Schedule::Linear).unwrap();
-    let net = Net::new(&NetSpec::Mlp(MlpSpec { hidden }), &target).unwrap();
+    let depth: usize = a[7].parse().unwrap();
+    let spec0 = if depth == 0 {
+        NetSpec::Mlp(MlpSpec { hidden })
+    } else {
+        serde_json::from_value(serde_json::json!({"kind":"hollow","channels":hidden,"depth":depth}))
+            .unwrap()
+    };
+    let net = Net::new(&spec0, &target).unwrap();
     let free = FreeEnergy::new(&FreeEnergySpec::Rate, side * side).unwrap();
     let spec = TrainSpec { steps, lr, batch, ..TrainSpec::default() };
     let mut tr =

@@ -95,7 +95,7 @@ macro_rules! networks {
         }
     };
 }
-networks!(Mlp, Hollow, Lea, Lec);
+networks!(Mlp, Lea, Lec, Hollow);
 
 /// The input of a pass, seen as vectors of the level.
 #[inline(always)]
