@@ -3,7 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::features::{FEATURES, features};
+use super::hollow::{Hollow, HollowSpec};
 use super::layout::{self, Tensor};
+use super::lea::{Lea, LeaSpec};
+use super::lec::{Lec, LecSpec};
 use super::mlp::{Mlp, MlpSpec};
 use super::network::{Group, Network};
 use crate::device::lanes::dispatch;
@@ -18,12 +21,19 @@ use crate::{Error, Result};
 pub enum NetSpec {
     /// A hidden layer over all other sites.
     Mlp(MlpSpec),
+    /// Attention over all other sites.
+    Lea(LeaSpec),
+    /// State-dependent convolutions on a lattice.
+    Lec(LecSpec),
+    /// Convolutions over the half-spaces around a site of a lattice.
+    Hollow(HollowSpec),
 }
 
 macro_rules! networks {
     ($($name:ident),*) => {
         /// Any of the networks.
         #[derive(Clone, Debug)]
+        #[allow(clippy::large_enum_variant)] // there is one of them in a run
         enum AnyNetwork { $($name($name),)* }
 
         impl AnyNetwork {
@@ -85,7 +95,7 @@ macro_rules! networks {
         }
     };
 }
-networks!(Mlp);
+networks!(Mlp, Lea, Lec, Hollow);
 
 /// The input of a pass, seen as vectors of the level.
 #[inline(always)]
@@ -159,6 +169,11 @@ impl Worker {
     pub fn output(&self, lane: usize, index: usize) -> f32 {
         self.out[index].0[lane]
     }
+
+    /// Say how much a lane's loss grows with its output `index = site * outputs + s`: `d_out` of a backward pass.
+    pub fn set_slope(&mut self, lane: usize, index: usize, slope: f32) {
+        self.d_out[index].0[lane] = slope;
+    }
 }
 
 impl Net {
@@ -172,6 +187,27 @@ impl Net {
                     return Err(Error::invalid("network.hidden", 0, "at least 1", "16 is usual"));
                 }
                 AnyNetwork::Mlp(Mlp::new(spec, sites, inputs, outputs))
+            }
+            NetSpec::Lea(spec) => {
+                if spec.heads == 0 || spec.width == 0 || spec.embedding == 0 || sites < 2 {
+                    return Err(Error::invalid(
+                        "network",
+                        format!("{spec:?}"),
+                        "heads, width and embedding at least 1, on at least 2 sites",
+                        "4, 8 and 32 are the defaults",
+                    ));
+                }
+                AnyNetwork::Lea(Lea::new(spec, sites, inputs, outputs))
+            }
+            NetSpec::Lec(spec) => AnyNetwork::Lec(Lec::new(spec, target)?),
+            NetSpec::Hollow(spec) => {
+                let lattice = target.lattice().ok_or_else(|| {
+                    Error::not_applicable(
+                        "the hollow convolution",
+                        "the target has no lattice; use network.kind = mlp",
+                    )
+                })?;
+                AnyNetwork::Hollow(Hollow::new(spec, lattice, inputs, outputs)?)
             }
         };
         let net = Net { spec: spec.clone(), network, sites, tokens, level: Level::detect() };
@@ -249,7 +285,8 @@ impl Net {
     }
 
     /// After [`forward`](Self::forward): add the gradient of `sum d_out * out` to `grad` (packed).
-    pub(crate) fn backward(&self, packed: &[f32], worker: &mut Worker, grad: &mut [f32]) {
+    /// Set `d_out` with [`Worker::set_slope`].
+    pub fn backward(&self, packed: &[f32], worker: &mut Worker, grad: &mut [f32]) {
         self.network.backward(self.level, packed, worker, grad);
     }
 

@@ -130,7 +130,7 @@ impl<'a> Loss<'a> {
             }
         });
         net.unpack(&sum, own);
-        let d: Vec<f64> = residuals.iter().map(|r| share * r).collect();
+        let d: Vec<f32> = residuals.iter().map(|r| (share * r) as f32).collect();
         self.free.gradient(free, &batch.times, &d, rest);
         Ok(residuals)
     }
@@ -142,7 +142,7 @@ struct Job<'a> {
     net: &'a Net,
     parametrisation: Parametrisation,
     batch: &'a Batch,
-    shift: &'a [f64],
+    shift: &'a [f32],
 }
 
 impl Job<'_> {
@@ -181,7 +181,7 @@ impl Job<'_> {
             let slope = self.path.slope(t);
             let fall: f64 =
                 slope.iter().enumerate().map(|(k, s)| s * self.target.energy(k, &x)).sum();
-            let residual = rates.balance() - fall + self.shift[i];
+            let residual = rates.balance() - fall + f64::from(self.shift[i]);
             if !residual.is_finite() {
                 return Err(Error::NonFinite {
                     what: format!("residual of the loss at t = {t}"),

@@ -1,0 +1,281 @@
+//! Mix the half-spaces that a site has seen into its outputs.
+
+use super::geometry::Geometry;
+use super::product::{Matrix, add_columns, add_sums};
+use super::{Init, Tensor, take, take_mut};
+use crate::device::vector::{Real, Vector};
+use crate::net::dense::TimeEmbedding;
+use crate::net::network::Group;
+
+/// Three layers that act on every site alone.
+#[derive(Clone, Debug)]
+pub(super) struct Head {
+    mix: Matrix,
+    hidden: Matrix,
+    out: Matrix,
+    time: TimeEmbedding,
+}
+
+/// Packed parameters, cut up.
+struct Parameters<'a, S> {
+    /// Weights `[input][output]` and biases of the three layers.
+    mix: (&'a [S], &'a [S]),
+    hidden: (&'a [S], &'a [S]),
+    out: (&'a [S], &'a [S]),
+    time: &'a [S],
+}
+
+/// Scratch space, cut up; rows are sites.
+struct Rows<'a, V> {
+    /// The half-spaces after the activation, and their gradient.
+    seen: &'a mut [V],
+    d_seen: &'a mut [V],
+    /// Before and after the first activation; before and after the second.
+    u: &'a mut [V],
+    v: &'a mut [V],
+    w: &'a mut [V],
+    r: &'a mut [V],
+    d_v: &'a mut [V],
+    /// Scale and shift, their gradient, what the embedding keeps.
+    time: &'a mut [V],
+    d_time: &'a mut [V],
+    embedding: &'a mut [V],
+    sums: &'a mut [V],
+}
+
+impl Head {
+    pub(super) fn new(seen: usize, width: usize, outputs: usize) -> Self {
+        Head {
+            mix: Matrix { inputs: seen, outputs: width },
+            hidden: Matrix { inputs: width, outputs: width },
+            out: Matrix { inputs: width, outputs },
+            time: TimeEmbedding { outputs: 2 * width },
+        }
+    }
+
+    fn layers(&self) -> [(&'static str, Matrix, f64); 3] {
+        [("mix", self.mix, 1.0), ("hidden", self.hidden, 1.0), ("out", self.out, 0.1)]
+    }
+
+    pub(super) fn tensors(&self) -> Vec<Tensor> {
+        let mut all = Vec::new();
+        for (name, matrix, shrink) in self.layers() {
+            let deviation = 1.0 / (3.0 * matrix.inputs as f64).sqrt();
+            let weight = Init::Normal(shrink * deviation);
+            let bias = if name == "out" { Init::Zero } else { Init::Normal(deviation) };
+            let shape = [matrix.outputs, matrix.inputs];
+            all.push(Tensor::new("weight", &shape, weight).within(name));
+            all.push(Tensor::new("bias", &[matrix.outputs], bias).within(name));
+        }
+        all.extend(self.time.tensors("mix.time", 0.3));
+        all
+    }
+
+    pub(super) fn packed(&self) -> usize {
+        let layers: usize = self.layers().iter().map(|(_, m, _)| m.len() + m.outputs).sum();
+        layers + self.time.parameters()
+    }
+
+    /// Turn `[output][input]` into `[input][output]`.
+    pub(super) fn pack<S: Real>(&self, mut from: &[S], mut out: &mut [S]) {
+        for (_, matrix, _) in self.layers() {
+            let Matrix { inputs, outputs } = matrix;
+            let (weights, to) = (take(&mut from, matrix.len()), take_mut(&mut out, matrix.len()));
+            for o in 0..outputs {
+                for k in 0..inputs {
+                    to[k * outputs + o] = weights[o * inputs + k];
+                }
+            }
+            take_mut(&mut out, outputs).copy_from_slice(take(&mut from, outputs));
+        }
+        out.copy_from_slice(from);
+    }
+
+    /// The transpose of [`pack`](Self::pack), added.
+    pub(super) fn unpack<S: Real>(&self, mut packed: &[S], mut out: &mut [S]) {
+        for (_, matrix, _) in self.layers() {
+            let Matrix { inputs, outputs } = matrix;
+            let (from, to) = (take(&mut packed, matrix.len()), take_mut(&mut out, matrix.len()));
+            for o in 0..outputs {
+                for k in 0..inputs {
+                    to[o * inputs + k] += from[k * outputs + o];
+                }
+            }
+            let (bias, to) = (take(&mut packed, outputs), take_mut(&mut out, outputs));
+            for (to, &bias) in to.iter_mut().zip(bias) {
+                *to += bias;
+            }
+        }
+        for (out, &value) in out.iter_mut().zip(packed) {
+            *out += value;
+        }
+    }
+
+    #[inline(always)]
+    fn parameters<'a, S>(&self, mut p: &'a [S]) -> Parameters<'a, S> {
+        let rest = &mut p;
+        Parameters {
+            mix: (take(rest, self.mix.len()), take(rest, self.mix.outputs)),
+            hidden: (take(rest, self.hidden.len()), take(rest, self.hidden.outputs)),
+            out: (take(rest, self.out.len()), take(rest, self.out.outputs)),
+            time: p,
+        }
+    }
+
+    /// Lengths of the parts of the scratch space, in the order of [`Rows`].
+    fn lengths(&self, geometry: &Geometry) -> [usize; 11] {
+        let (seen, rows) = (geometry.sites * self.mix.inputs, geometry.sites * self.mix.outputs);
+        let (time, kept) = (self.time.outputs, self.time.scratch());
+        let sums = self.mix.len().max(self.hidden.len()).max(self.out.len());
+        [seen, seen, rows, rows, rows, rows, rows, time, time, kept, sums]
+    }
+
+    pub(super) fn scratch(&self, geometry: &Geometry) -> usize {
+        self.lengths(geometry).iter().sum()
+    }
+
+    #[inline(always)]
+    fn cut<'a, V>(&self, geometry: &Geometry, mut scratch: &'a mut [V]) -> Rows<'a, V> {
+        let lengths = self.lengths(geometry);
+        let rest = &mut scratch;
+        Rows {
+            seen: take_mut(rest, lengths[0]),
+            d_seen: take_mut(rest, lengths[1]),
+            u: take_mut(rest, lengths[2]),
+            v: take_mut(rest, lengths[3]),
+            w: take_mut(rest, lengths[4]),
+            r: take_mut(rest, lengths[5]),
+            d_v: take_mut(rest, lengths[6]),
+            time: take_mut(rest, lengths[7]),
+            d_time: take_mut(rest, lengths[8]),
+            embedding: take_mut(rest, lengths[9]),
+            sums: take_mut(rest, lengths[10]),
+        }
+    }
+
+    /// Write the outputs from the stack's `h`: `[direction][site or none][channel]`.
+    #[inline(always)]
+    pub(super) unsafe fn forward<V: Vector>(
+        &self,
+        packed: &[V::Scalar],
+        geometry: &Geometry,
+        group: &Group<'_, V>,
+        h: &[V],
+        scratch: &mut [V],
+        out: &mut [V],
+    ) {
+        let p = self.parameters(packed);
+        let s = self.cut(geometry, scratch);
+        let width = self.mix.outputs;
+        let (channels, plane) = sizes(geometry, h);
+        unsafe {
+            self.time.forward(p.time, group.features, s.embedding, s.time);
+            for (k, direction) in geometry.directions.iter().enumerate() {
+                for (i, row) in s.seen.chunks_exact_mut(self.mix.inputs).enumerate() {
+                    let row = &mut row[k * channels..][..channels];
+                    let before = direction.before[i] as usize;
+                    if before == geometry.sites {
+                        row.fill(V::zero());
+                        continue;
+                    }
+                    let h = &h[k * plane + before * channels..][..channels];
+                    for c in 0..channels {
+                        row[c] = h[c].silu();
+                    }
+                }
+            }
+            self.mix.forward(p.mix.0, p.mix.1, s.seen, s.u);
+            let (scale, shift) = s.time.split_at(width);
+            for (u, v) in s.u.chunks_exact(width).zip(s.v.chunks_exact_mut(width)) {
+                for c in 0..width {
+                    let slope = V::constant(1.0).add(scale[c]);
+                    v[c] = u[c].fma(slope, shift[c]).silu();
+                }
+            }
+            self.hidden.forward(p.hidden.0, p.hidden.1, s.v, s.w);
+            for ((w, &v), r) in s.w.iter_mut().zip(s.v.iter()).zip(s.r.iter_mut()) {
+                *w = w.add(v);
+                *r = w.silu();
+            }
+            self.out.forward(p.out.0, p.out.1, s.r, out);
+        }
+    }
+
+    /// Add the gradient of the parameters and write that of `h`, 0 where there is no site.
+    #[inline(always)]
+    pub(super) unsafe fn backward<V: Vector>(
+        &self,
+        packed: &[V::Scalar],
+        geometry: &Geometry,
+        group: &Group<'_, V>,
+        h: &[V],
+        scratch: &mut [V],
+        d_out: &[V],
+        d_h: &mut [V],
+        mut grad: &mut [V::Scalar],
+    ) {
+        let p = self.parameters(packed);
+        let s = self.cut(geometry, scratch);
+        let width = self.mix.outputs;
+        let (channels, plane) = sizes(geometry, h);
+        let g = &mut grad;
+        let (g_mix, g_mix_bias) = (take_mut(g, self.mix.len()), take_mut(g, width));
+        let (g_hidden, g_hidden_bias) = (take_mut(g, self.hidden.len()), take_mut(g, width));
+        let (g_out, g_out_bias) = (take_mut(g, self.out.len()), take_mut(g, self.out.outputs));
+        unsafe {
+            add_columns(d_out, g_out_bias);
+            self.out.gradient(s.r, d_out, true, &mut s.sums[..self.out.len()]);
+            add_sums(&s.sums[..self.out.len()], g_out);
+            // From here on r holds the gradient of w.
+            self.out.transposed(p.out.0, d_out, s.r);
+            for (d, &w) in s.r.iter_mut().zip(s.w.iter()) {
+                *d = d.mul(w.silu_slope());
+            }
+            add_columns(s.r, g_hidden_bias);
+            self.hidden.gradient(s.v, s.r, true, &mut s.sums[..self.hidden.len()]);
+            add_sums(&s.sums[..self.hidden.len()], g_hidden);
+            self.hidden.transposed(p.hidden.0, s.r, s.d_v);
+            let (scale, shift) = s.time.split_at(width);
+            s.d_time.fill(V::zero());
+            let (d_scale, d_shift) = s.d_time.split_at_mut(width);
+            for i in 0..geometry.sites {
+                for c in 0..width {
+                    let (at, slope) = (i * width + c, V::constant(1.0).add(scale[c]));
+                    let u = s.u[at];
+                    let d_z = s.d_v[at].add(s.r[at]).mul(u.fma(slope, shift[c]).silu_slope());
+                    d_scale[c] = d_z.fma(u, d_scale[c]);
+                    d_shift[c] = d_shift[c].add(d_z);
+                    s.d_v[at] = d_z.mul(slope);
+                }
+            }
+            add_columns(s.d_v, g_mix_bias);
+            self.mix.gradient(s.seen, s.d_v, true, &mut s.sums[..self.mix.len()]);
+            add_sums(&s.sums[..self.mix.len()], g_mix);
+            self.mix.transposed(p.mix.0, s.d_v, s.d_seen);
+            self.time.backward(p.time, group.features, s.embedding, s.d_time, grad);
+            for (k, direction) in geometry.directions.iter().enumerate() {
+                let (h, d_h) = (&h[k * plane..][..plane], &mut d_h[k * plane..][..plane]);
+                for i in 0..geometry.sites {
+                    let d_h = &mut d_h[i * channels..][..channels];
+                    let after = direction.after[i] as usize;
+                    if after == geometry.sites {
+                        d_h.fill(V::zero());
+                        continue;
+                    }
+                    let d = &s.d_seen[after * self.mix.inputs + k * channels..][..channels];
+                    for c in 0..channels {
+                        d_h[c] = d[c].mul(h[i * channels + c].silu_slope());
+                    }
+                }
+                d_h[geometry.sites * channels..].fill(V::zero());
+            }
+        }
+    }
+}
+
+/// Channels of the stack, and vectors of one direction.
+#[inline(always)]
+fn sizes<V>(geometry: &Geometry, h: &[V]) -> (usize, usize) {
+    let plane = h.len() / geometry.directions.len();
+    (plane / (geometry.sites + 1), plane)
+}

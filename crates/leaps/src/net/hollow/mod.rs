@@ -1,0 +1,218 @@
+//! See everything but oneself: convolutions over the half-spaces around a site, for lattices.
+//!
+//! A lattice of $D$ dimensions has $2D$ directions. Along each of them, with the same weights in a rotated frame, a stack of
+//! convolutions reads only the site's own plane and the planes behind it,
+//!
+//! $$h^1 = W^1 * x + b^1, \qquad
+//! h^{l+1} = h^l + W^{l+1} * \sigma\big((1 + a^l(t))\,h^l + s^l(t)\big) + b^{l+1},$$
+//!
+//! and every site then takes the value of the site before it, so that it has seen the planes strictly behind it and nothing of its own.
+//! The half-spaces $H_i = (h_1(i), \dots, h_{2D}(i))$ together cover the neighbourhood of site $i$ but for the site itself; they are mixed site by site:
+//!
+//! $$u = M_1\,\sigma(H_i) + c_1,\quad v = \sigma\big((1 + a(t))\,u + s(t)\big),\quad o(i) = M_3\,\sigma(v + M_2 v + c_2) + c_3 .$$
+//!
+//! A layer of `rows` planes reaches `rows - 1` planes back, a stack of `depth` of them, shifted by one, `(rows - 1) depth + 1`. On a torus that must
+//! stay below the length of every axis, or the stack would look all the way round at the site itself. Reaching
+//! round an axis sideways does no harm.
+//!
+//! After the blind-spot networks of Laine et al. (2019), where denoisers must not see the pixel they predict.
+
+mod conv;
+mod geometry;
+mod head;
+mod product;
+mod stack;
+#[cfg(test)]
+mod tests;
+mod winograd;
+
+use serde::{Deserialize, Serialize};
+
+use super::layout::{Init, Tensor, take, take_mut, total};
+use super::network::{Group, Network};
+use crate::device::vector::{Real, Vector};
+use crate::target::{Boundary, Lattice};
+use crate::{Error, Result};
+use geometry::Geometry;
+use head::Head;
+use stack::Stack;
+
+/// Settings of a hollow convolution.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct HollowSpec {
+    /// Channels of the convolutions.
+    pub channels: usize,
+    /// Layers of the stack; without a number the most that the lattice allows, at most 6.
+    pub depth: Option<usize>,
+    /// Planes a layer looks at, the site's own included, from 1 to 3; without a number 3, or what the lattice allows.
+    pub rows: Option<usize>,
+    /// Channels of the layers that mix the half-spaces; without a number twice `channels`.
+    pub head: Option<usize>,
+}
+
+impl Default for HollowSpec {
+    fn default() -> Self {
+        HollowSpec { channels: 24, depth: None, rows: None, head: None }
+    }
+}
+
+/// Layers that are enough for most lattices.
+const USUAL_DEPTH: usize = 6;
+
+/// Numbers that a network is built from, all of them given.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Sizes {
+    channels: usize,
+    depth: usize,
+    rows: usize,
+    head: usize,
+}
+
+impl HollowSpec {
+    /// Fill in what was left open, and refuse what would not be hollow.
+    fn sizes(&self, lattice: &Lattice) -> Result<Sizes> {
+        let head = self.head.unwrap_or(2 * self.channels);
+        for (key, value) in
+            [("channels", self.channels), ("head", head), ("depth", self.depth.unwrap_or(1))]
+        {
+            if value == 0 {
+                let advice = "leave it out for the usual value";
+                return Err(Error::invalid(format!("network.{key}"), 0, "at least 1", advice));
+            }
+        }
+        // A torus of side L has L - 1 other planes, and the shift takes one of them.
+        let shortest = match lattice.boundary() {
+            Boundary::Periodic => lattice.shape().iter().min().copied(),
+            Boundary::Free => None,
+        };
+        let planes = shortest.map_or(usize::MAX, |side| side - 2);
+        let rows = self.rows.unwrap_or(planes.min(2) + 1);
+        if !(1..=3).contains(&rows) || rows - 1 > planes {
+            return Err(Error::invalid(
+                "network.rows",
+                rows,
+                format!("from 1 to {} on this lattice", planes.min(2) + 1),
+                "leave it out for the largest",
+            ));
+        }
+        let deepest = planes.checked_div(rows - 1).unwrap_or(usize::MAX);
+        let depth = self.depth.unwrap_or(deepest.min(USUAL_DEPTH));
+        if depth > deepest {
+            let side = shortest.unwrap_or(0);
+            return Err(Error::invalid(
+                "network.depth",
+                depth,
+                format!(
+                    "at most {deepest}: its reach of {} * depth + 1 planes must stay below the lattice's shortest side, {side}",
+                    rows - 1
+                ),
+                format!("use network.depth = {deepest} or leave it out"),
+            ));
+        }
+        Ok(Sizes { channels: self.channels, depth, rows, head })
+    }
+}
+
+/// See the [module](self).
+#[derive(Clone, Debug)]
+pub(crate) struct Hollow {
+    geometry: Geometry,
+    stack: Stack,
+    head: Head,
+}
+
+impl Hollow {
+    /// The network for a lattice.
+    pub(crate) fn new(
+        spec: &HollowSpec,
+        lattice: &Lattice,
+        inputs: usize,
+        outputs: usize,
+    ) -> Result<Self> {
+        if lattice.shape().len() > 3 {
+            return Err(Error::not_applicable(
+                "the hollow convolution",
+                format!("the lattice has {} dimensions, more than 3", lattice.shape().len()),
+            ));
+        }
+        Ok(Self::build(&spec.sizes(lattice)?, lattice, inputs, outputs))
+    }
+
+    /// The network as it is, hollow or not.
+    fn build(sizes: &Sizes, lattice: &Lattice, inputs: usize, outputs: usize) -> Self {
+        let geometry = Geometry::new(lattice, sizes.rows - 1);
+        let seen = geometry.directions.len() * sizes.channels;
+        Hollow {
+            stack: Stack::new(&geometry, inputs, sizes.channels, sizes.depth),
+            head: Head::new(seen, sizes.head, outputs),
+            geometry,
+        }
+    }
+}
+
+impl Network for Hollow {
+    fn tensors(&self) -> Vec<Tensor> {
+        let mut all = self.stack.tensors(&self.geometry);
+        all.extend(self.head.tensors());
+        all
+    }
+
+    fn packed(&self) -> usize {
+        self.stack.packed() + self.head.packed()
+    }
+
+    fn pack<S: Real>(&self, mut parameters: &[S], mut out: &mut [S]) {
+        let out_stack = take_mut(&mut out, self.stack.packed());
+        let stack = take(&mut parameters, total(&self.stack.tensors(&self.geometry)));
+        self.stack.pack(stack, out_stack);
+        self.head.pack(parameters, out);
+    }
+
+    fn unpack<S: Real>(&self, mut packed: &[S], mut out: &mut [S]) {
+        let stack = take(&mut packed, self.stack.packed());
+        let out_stack = take_mut(&mut out, total(&self.stack.tensors(&self.geometry)));
+        self.stack.unpack(stack, out_stack);
+        self.head.unpack(packed, out);
+    }
+
+    fn scratch(&self) -> usize {
+        self.stack.scratch(&self.geometry) + self.head.scratch(&self.geometry)
+    }
+
+    #[inline(always)]
+    unsafe fn forward<V: Vector>(
+        &self,
+        packed: &[V::Scalar],
+        group: &Group<'_, V>,
+        scratch: &mut [V],
+        out: &mut [V],
+    ) {
+        let (stack, head) = packed.split_at(self.stack.packed());
+        let (planes, rest) = scratch.split_at_mut(self.stack.scratch(&self.geometry));
+        unsafe {
+            self.stack.forward(stack, &self.geometry, group, planes);
+            let seen = self.stack.last(&self.geometry, planes);
+            self.head.forward(head, &self.geometry, group, seen, rest, out);
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn backward<V: Vector>(
+        &self,
+        packed: &[V::Scalar],
+        group: &Group<'_, V>,
+        scratch: &mut [V],
+        d_out: &[V],
+        grad: &mut [V::Scalar],
+    ) {
+        let (stack, head) = packed.split_at(self.stack.packed());
+        let (g_stack, g_head) = grad.split_at_mut(self.stack.packed());
+        let (planes, rest) = scratch.split_at_mut(self.stack.scratch(&self.geometry));
+        unsafe {
+            let (seen, d_seen) = self.stack.last_and_gradient(&self.geometry, planes);
+            self.head.backward(head, &self.geometry, group, seen, rest, d_out, d_seen, g_head);
+            self.stack.backward(stack, &self.geometry, group, planes, g_stack);
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! Run the shared stack of convolutions along every direction.
+
+use super::conv::Convolution;
+use super::geometry::Geometry;
+use super::product::add_columns;
+use super::{Init, Tensor, take, take_mut, total};
+use crate::device::vector::{Real, Vector};
+use crate::net::dense::TimeEmbedding;
+use crate::net::network::Group;
+
+/// A first convolution of the tokens and residual convolutions of channels.
+#[derive(Clone, Debug)]
+pub(super) struct Stack {
+    channels: usize,
+    depth: usize,
+    first: Convolution,
+    next: Convolution,
+    time: TimeEmbedding,
+}
+
+/// Scratch space, cut up.
+struct Planes<'a, V> {
+    /// The tokens, with a row of zeros for no site.
+    x: &'a mut [V],
+    /// Channels after every layer: `[layer][direction][site or none][channel]`.
+    h: &'a mut [V],
+    /// Their gradient: `[direction][site or none][channel]`.
+    d_h: &'a mut [V],
+    /// Channels after the activation, and their gradient, of one direction.
+    active: &'a mut [V],
+    d_active: &'a mut [V],
+    /// Scales, then shifts, of every residual layer; their gradients; what the embeddings keep.
+    time: &'a mut [V],
+    d_time: &'a mut [V],
+    embeddings: &'a mut [V],
+    /// Transformed inputs, products and sums of the weights' gradient.
+    read: &'a mut [V],
+    products: &'a mut [V],
+    sums: &'a mut [V],
+}
+
+impl Stack {
+    pub(super) fn new(geometry: &Geometry, inputs: usize, channels: usize, depth: usize) -> Self {
+        Stack {
+            channels,
+            depth,
+            first: Convolution::new(geometry, inputs, channels),
+            next: Convolution::new(geometry, channels, channels),
+            time: TimeEmbedding { outputs: 2 * channels },
+        }
+    }
+
+    pub(super) fn tensors(&self, geometry: &Geometry) -> Vec<Tensor> {
+        let (c, d) = (self.channels, geometry.dimensions);
+        let mut all = Vec::new();
+        for layer in 0..self.depth {
+            let inputs = if layer == 0 { self.first.matrix.inputs } else { c };
+            let prefix = format!("layer{layer}");
+            let mut shape = vec![c, inputs, geometry.behind + 1];
+            shape.resize(d + 2, 3);
+            // The variance of the uniform numbers that PyTorch starts from.
+            let deviation = 1.0 / (3.0 * (inputs * geometry.taps()) as f64).sqrt();
+            let shrink = if layer == 0 { 1.0 } else { 0.7 };
+            let weight = Init::Normal(shrink * deviation);
+            all.push(Tensor::new("weight", &shape, weight).within(&prefix));
+            all.push(Tensor::new("bias", &[c], Init::Normal(deviation)).within(&prefix));
+            if layer > 0 {
+                all.extend(self.time.tensors(&format!("{prefix}.time"), 0.3));
+            }
+        }
+        all
+    }
+
+    fn convolution(&self, layer: usize) -> &Convolution {
+        if layer == 0 { &self.first } else { &self.next }
+    }
+
+    /// Packed parameters of a layer: weights, biases, time.
+    fn layer_packed(&self, layer: usize) -> usize {
+        let time = if layer == 0 { 0 } else { self.time.parameters() };
+        self.convolution(layer).packed() + self.channels + time
+    }
+
+    pub(super) fn packed(&self) -> usize {
+        (0..self.depth).map(|layer| self.layer_packed(layer)).sum()
+    }
+
+    /// The packed parameters of a layer among all.
+    #[inline(always)]
+    fn layer_range(&self, layer: usize) -> std::ops::Range<usize> {
+        let first = self.layer_packed(0);
+        let start = if layer == 0 { 0 } else { first + (layer - 1) * self.layer_packed(1) };
+        start..start + self.layer_packed(layer)
+    }
+
+    pub(super) fn pack<S: Real>(&self, mut from: &[S], out: &mut [S]) {
+        for layer in 0..self.depth {
+            let conv = self.convolution(layer);
+            let (weights, rest) = out[self.layer_range(layer)].split_at_mut(conv.packed());
+            conv.pack(take(&mut from, conv.weights()), weights);
+            rest.copy_from_slice(take(&mut from, rest.len()));
+        }
+    }
+
+    pub(super) fn unpack<S: Real>(&self, packed: &[S], mut out: &mut [S]) {
+        for layer in 0..self.depth {
+            let conv = self.convolution(layer);
+            let (weights, rest) = packed[self.layer_range(layer)].split_at(conv.packed());
+            conv.unpack(weights, take_mut(&mut out, conv.weights()));
+            for (out, &value) in take_mut(&mut out, rest.len()).iter_mut().zip(rest) {
+                *out += value;
+            }
+        }
+    }
+
+    /// Vectors of one direction after one layer.
+    fn plane(&self, geometry: &Geometry) -> usize {
+        (geometry.sites + 1) * self.channels
+    }
+
+    /// Lengths of the parts of the scratch space, in the order of [`Planes`].
+    fn lengths(&self, geometry: &Geometry) -> [usize; 11] {
+        let plane = self.plane(geometry);
+        let (directions, residual) = (geometry.directions.len(), self.depth - 1);
+        let time = residual * self.time.outputs;
+        [
+            (geometry.sites + 1) * self.first.matrix.inputs,
+            self.depth * directions * plane,
+            directions * plane,
+            plane,
+            plane,
+            time,
+            time,
+            residual * self.time.scratch(),
+            self.first.read_len().max(self.next.read_len()),
+            self.next.write_len(),
+            self.first.packed().max(self.next.packed()),
+        ]
+    }
+
+    pub(super) fn scratch(&self, geometry: &Geometry) -> usize {
+        self.lengths(geometry).iter().sum()
+    }
+
+    fn cut<'a, V>(&self, geometry: &Geometry, mut scratch: &'a mut [V]) -> Planes<'a, V> {
+        let lengths = self.lengths(geometry);
+        let rest = &mut scratch;
+        Planes {
+            x: take_mut(rest, lengths[0]),
+            h: take_mut(rest, lengths[1]),
+            d_h: take_mut(rest, lengths[2]),
+            active: take_mut(rest, lengths[3]),
+            d_active: take_mut(rest, lengths[4]),
+            time: take_mut(rest, lengths[5]),
+            d_time: take_mut(rest, lengths[6]),
+            embeddings: take_mut(rest, lengths[7]),
+            read: take_mut(rest, lengths[8]),
+            products: take_mut(rest, lengths[9]),
+            sums: take_mut(rest, lengths[10]),
+        }
+    }
+
+    /// The channels after the last layer: `[direction][site or none][channel]`.
+    #[inline(always)]
+    pub(super) fn last<'a, V>(&self, geometry: &Geometry, scratch: &'a mut [V]) -> &'a [V] {
+        self.last_and_gradient(geometry, scratch).0
+    }
+
+    /// The same and space for its gradient.
+    #[inline(always)]
+    pub(super) fn last_and_gradient<'a, V>(
+        &self,
+        geometry: &Geometry,
+        scratch: &'a mut [V],
+    ) -> (&'a [V], &'a mut [V]) {
+        let Planes { h, d_h, .. } = self.cut(geometry, scratch);
+        (&h[(self.depth - 1) * d_h.len()..], d_h)
+    }
+
+    #[inline(always)]
+    pub(super) unsafe fn forward<V: Vector>(
+        &self,
+        packed: &[V::Scalar],
+        geometry: &Geometry,
+        group: &Group<'_, V>,
+        scratch: &mut [V],
+    ) {
+        let (plane, outputs) = (self.plane(geometry), self.time.outputs);
+        let all = geometry.directions.len() * plane;
+        let s = self.cut(geometry, scratch);
+        unsafe {
+            let (tokens, none) = s.x.split_at_mut(group.x.len());
+            tokens.copy_from_slice(group.x);
+            none.fill(V::zero());
+            for layer in 1..self.depth {
+                let parameters = &packed[self.layer_range(layer)];
+                let p = &parameters[self.next.packed() + self.channels..];
+                let kept = &mut s.embeddings[(layer - 1) * self.time.scratch()..];
+                let time = &mut s.time[(layer - 1) * outputs..][..outputs];
+                self.time.forward(p, group.features, kept, time);
+            }
+            for layer in 0..self.depth {
+                let conv = self.convolution(layer);
+                let (weights, rest) = packed[self.layer_range(layer)].split_at(conv.packed());
+                let bias = &rest[..self.channels];
+                let (done, next) = s.h.split_at_mut(layer * all);
+                for (k, direction) in geometry.directions.iter().enumerate() {
+                    let out = &mut next[k * plane..][..plane];
+                    let buffers = (&mut *s.read, &mut *s.products);
+                    if layer == 0 {
+                        conv.forward((weights, bias), direction, s.x, &[], out, buffers);
+                        continue;
+                    }
+                    let h = &done[(layer - 1) * all + k * plane..][..plane];
+                    let time = &s.time[(layer - 1) * outputs..][..outputs];
+                    self.activate(time, h, s.active);
+                    conv.forward((weights, bias), direction, s.active, h, out, buffers);
+                }
+            }
+        }
+    }
+
+    /// `active = silu((1 + scale) h + shift)`, and 0 where there is no site.
+    #[inline(always)]
+    unsafe fn activate<V: Vector>(&self, time: &[V], h: &[V], active: &mut [V]) {
+        let (scale, shift) = time.split_at(self.channels);
+        let (sites, none) = active.split_at_mut(h.len() - self.channels);
+        unsafe {
+            none.fill(V::zero());
+            let rows = sites.chunks_exact_mut(self.channels);
+            for (active, h) in rows.zip(h.chunks_exact(self.channels)) {
+                for c in 0..self.channels {
+                    let slope = V::constant(1.0).add(scale[c]);
+                    active[c] = h[c].fma(slope, shift[c]).silu();
+                }
+            }
+        }
+    }
+
+    /// Add the gradient of the parameters, given that of the last layer's channels.
+    #[inline(always)]
+    pub(super) unsafe fn backward<V: Vector>(
+        &self,
+        packed: &[V::Scalar],
+        geometry: &Geometry,
+        group: &Group<'_, V>,
+        scratch: &mut [V],
+        grad: &mut [V::Scalar],
+    ) {
+        let (plane, outputs) = (self.plane(geometry), self.time.outputs);
+        let all = geometry.directions.len() * plane;
+        let s = self.cut(geometry, scratch);
+        unsafe {
+            s.d_time.fill(V::zero());
+            for layer in (0..self.depth).rev() {
+                let conv = self.convolution(layer);
+                let (weights, rest) = packed[self.layer_range(layer)].split_at(conv.packed());
+                let (g_weights, g_rest) = grad[self.layer_range(layer)].split_at_mut(conv.packed());
+                let (g_bias, g_time) = g_rest.split_at_mut(self.channels);
+                for (k, direction) in geometry.directions.iter().enumerate() {
+                    let d_h = &mut s.d_h[k * plane..][..plane];
+                    add_columns(d_h, g_bias);
+                    let buffers = (&mut *s.read, &mut *s.products);
+                    let sums = (k == 0, &mut s.sums[..conv.packed()]);
+                    if layer == 0 {
+                        conv.backward(weights, direction, s.x, d_h, &mut [], sums, buffers);
+                        continue;
+                    }
+                    let h = &s.h[(layer - 1) * all + k * plane..][..plane];
+                    let range = (layer - 1) * outputs..layer * outputs;
+                    let (time, d_time) = (&s.time[range.clone()], &mut s.d_time[range]);
+                    self.activate(time, h, s.active);
+                    conv.backward(weights, direction, s.active, d_h, s.d_active, sums, buffers);
+                    self.deactivate(time, h, s.d_active, d_time, d_h);
+                }
+                conv.add_gradient(s.sums, g_weights);
+                if layer > 0 {
+                    let kept = &mut s.embeddings[(layer - 1) * self.time.scratch()..];
+                    let d_time = &s.d_time[(layer - 1) * outputs..][..outputs];
+                    let p = &rest[self.channels..];
+                    self.time.backward(p, group.features, kept, d_time, g_time);
+                }
+            }
+        }
+    }
+
+    /// The backward pass of [`activate`](Self::activate): add to the gradients of scales, shifts and `h`.
+    #[inline(always)]
+    unsafe fn deactivate<V: Vector>(
+        &self,
+        time: &[V],
+        h: &[V],
+        d_active: &[V],
+        d_time: &mut [V],
+        d_h: &mut [V],
+    ) {
+        let (scale, shift) = time.split_at(self.channels);
+        let (d_scale, d_shift) = d_time.split_at_mut(self.channels);
+        let sites = h.len() - self.channels;
+        let rows = d_h[..sites].chunks_exact_mut(self.channels);
+        unsafe {
+            for ((d_h, h), d_active) in
+                rows.zip(h.chunks_exact(self.channels)).zip(d_active.chunks_exact(self.channels))
+            {
+                for c in 0..self.channels {
+                    let slope = V::constant(1.0).add(scale[c]);
+                    let d_z = d_active[c].mul(h[c].fma(slope, shift[c]).silu_slope());
+                    d_scale[c] = d_z.fma(h[c], d_scale[c]);
+                    d_shift[c] = d_shift[c].add(d_z);
+                    d_h[c] = d_z.fma(slope, d_h[c]);
+                }
+            }
+        }
+        debug_assert_eq!(total(&self.time.tensors("", 1.0)), self.time.parameters());
+    }
+}

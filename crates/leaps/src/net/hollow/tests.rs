@@ -1,0 +1,382 @@
+//! Check the hollow convolution: its gradients, its values, and what it must not see.
+
+use super::*;
+use crate::device::lanes::dispatch;
+use crate::device::vector::{Array, Floats, WIDTH, cast, cast_mut};
+use crate::device::{Draw, Level, Purpose, Stream};
+use crate::net::features::{FEATURES, features};
+use crate::net::testing::{self, Bench};
+use crate::net::{Net, NetSpec, layout};
+use crate::target::{Interaction, Pairwise};
+
+fn lattice(shape: &[usize], boundary: Boundary) -> Lattice {
+    Lattice::new(shape, boundary).unwrap()
+}
+
+#[test]
+fn gradients_are_finite_differences_and_outputs_are_hollow() {
+    use Boundary::{Free, Periodic};
+    for (shape, boundary, q, channels, depth, rows, head) in [
+        (&[9][..], Periodic, 2, 5, 3, 3, 4),
+        (&[6], Periodic, 5, 8, 2, 3, 7),
+        (&[7], Free, 3, 2, 4, 3, 3),
+        (&[2], Periodic, 2, 3, 3, 1, 3),
+        (&[4, 4], Periodic, 2, 7, 1, 3, 5),
+        (&[5, 5], Periodic, 3, 3, 1, 3, 9),
+        (&[6, 6], Periodic, 2, 6, 2, 3, 8),
+        (&[6, 9], Periodic, 2, 4, 2, 3, 5),
+        (&[3, 4], Periodic, 5, 3, 1, 2, 2),
+        (&[2, 5], Periodic, 2, 3, 2, 1, 4),
+        (&[5, 3], Free, 2, 4, 3, 3, 4),
+        (&[4, 4, 4], Periodic, 2, 2, 1, 3, 3),
+        (&[3, 4, 3], Periodic, 3, 3, 1, 2, 3),
+        (&[3, 2, 4], Free, 2, 2, 2, 3, 2),
+    ] {
+        let lattice = lattice(shape, boundary);
+        let channels_of = if q == 2 { 1 } else { q };
+        let spec = HollowSpec { channels, depth: Some(depth), rows: Some(rows), head: Some(head) };
+        let network = Hollow::new(&spec, &lattice, channels_of, channels_of).unwrap();
+        testing::check_network(&network, lattice.sites(), channels_of, channels_of);
+    }
+}
+
+/// Tokens of 16 configurations, their times, and parameters that wake every part of a network.
+struct Case {
+    network: Hollow,
+    sites: usize,
+    channels: usize,
+    x: Vec<Array<f64>>,
+    t: [f64; WIDTH],
+    parameters: Vec<f64>,
+}
+
+impl Case {
+    fn new(network: Hollow, sites: usize, q: usize, seed: u64) -> Self {
+        let channels = if q == 2 { 1 } else { q };
+        let mut stream = Stream::new(seed, Purpose::Statistic, 2, 0);
+        let mut x = vec![Array([0.0; WIDTH]); sites * channels];
+        for site in 0..sites {
+            for lane in 0..WIDTH {
+                let token = stream.below(q);
+                for c in 0..channels {
+                    x[site * channels + c].0[lane] =
+                        if q == 2 { 2.0 * token as f64 - 1.0 } else { f64::from(token == c) };
+                }
+            }
+        }
+        let t = std::array::from_fn(|_| stream.uniform());
+        let bench = Bench::new(&network, sites, channels, channels, seed);
+        // Numbers that single precision holds.
+        let parameters =
+            bench.parameters(seed).iter().map(|&p| f64::from(p as f32)).collect::<Vec<_>>();
+        Case { network, sites, channels, x, t, parameters }
+    }
+
+    fn features<S: Real>(&self) -> [Array<S>; FEATURES] {
+        let mut rows = [Array([S::default(); WIDTH]); FEATURES];
+        for (lane, &t) in self.t.iter().enumerate() {
+            for (row, feature) in rows.iter_mut().zip(features(t)) {
+                row.0[lane] = S::from_f64(feature);
+            }
+        }
+        rows
+    }
+
+    /// Outputs and the gradient of their weighted sum.
+    fn run<S: Real>(&self, pass: impl Fn(Pass<'_, S>)) -> (Vec<f64>, Vec<f64>) {
+        let convert = |array: &Array<f64>| Array(array.0.map(S::from_f64));
+        let x: Vec<Array<S>> = self.x.iter().map(convert).collect();
+        let parameters: Vec<S> = self.parameters.iter().map(|&p| S::from_f64(p)).collect();
+        let mut packed = vec![S::default(); self.network.packed()];
+        self.network.pack(&parameters, &mut packed);
+        let mut out = vec![Array([S::default(); WIDTH]); x.len()];
+        let d_out: Vec<Array<S>> = (0..x.len())
+            .map(|i| Array(std::array::from_fn(|l| S::from_f64(((i + 3 * l) as f64).sin()))))
+            .collect();
+        let mut grad = vec![S::default(); packed.len()];
+        let mut scratch = vec![Array([S::default(); WIDTH]); self.network.scratch()];
+        pass(Pass {
+            network: &self.network,
+            packed: &packed,
+            x: &x,
+            features: &self.features(),
+            scratch: &mut scratch,
+            out: &mut out,
+            d_out: &d_out,
+            grad: &mut grad,
+        });
+        let mut gradient = vec![S::default(); parameters.len()];
+        self.network.unpack(&grad, &mut gradient);
+        (
+            out.iter().flat_map(|o| o.0.map(S::to_f64)).collect(),
+            gradient.iter().map(|g| g.to_f64()).collect(),
+        )
+    }
+}
+
+/// What a forward and a backward pass work on.
+struct Pass<'a, S> {
+    network: &'a Hollow,
+    packed: &'a [S],
+    x: &'a [Array<S>],
+    features: &'a [Array<S>; FEATURES],
+    scratch: &'a mut [Array<S>],
+    out: &'a mut [Array<S>],
+    d_out: &'a [Array<S>],
+    grad: &'a mut [S],
+}
+
+#[inline(always)]
+unsafe fn at_level<L: Floats>(p: &mut Pass<'_, f32>) {
+    unsafe {
+        let features: &[L::V; FEATURES] = cast::<L>(p.features).try_into().unwrap();
+        let group = Group { x: cast::<L>(p.x), t: features[0], features };
+        let scratch = cast_mut::<L>(p.scratch);
+        p.network.forward(p.packed, &group, scratch, cast_mut::<L>(p.out));
+        p.network.backward(p.packed, &group, scratch, cast::<L>(p.d_out), p.grad);
+    }
+}
+
+fn in_double_precision(p: Pass<'_, f64>) {
+    let group = Group { x: p.x, t: p.features[0], features: p.features };
+    unsafe {
+        p.network.forward(p.packed, &group, p.scratch, p.out);
+        p.network.backward(p.packed, &group, p.scratch, p.d_out, p.grad);
+    }
+}
+
+fn silu(z: f64) -> f64 {
+    z / (1.0 + (-z).exp())
+}
+
+/// The formulas of the module word by word, one configuration at a time.
+fn reference(case: &Case, lattice: &Lattice, sizes: &Sizes, lane: usize) -> Vec<f64> {
+    let (c, d, n) = (sizes.channels, lattice.shape().len(), case.sites);
+    let mut rest = &case.parameters[..];
+    let feature = features(case.t[lane]);
+    let matrix = |w: &[f64], b: &[f64], x: &[f64]| -> Vec<f64> {
+        let rows = w.chunks(x.len()).zip(b);
+        rows.map(|(row, b)| b + row.iter().zip(x).map(|(w, x)| w * x).sum::<f64>()).collect()
+    };
+    let time = |rest: &mut &[f64], outputs: usize| -> Vec<f64> {
+        let hidden = 32;
+        let (w1, b1) = (take(rest, hidden * FEATURES), take(rest, hidden));
+        let (w2, b2) = (take(rest, outputs * hidden), take(rest, outputs));
+        let inner: Vec<f64> = matrix(w1, b1, &feature).into_iter().map(silu).collect();
+        matrix(w2, b2, &inner)
+    };
+    let taps = sizes.rows * 3usize.pow(d as u32 - 1);
+    let mut h: Vec<Vec<f64>> = vec![Vec::new(); 2 * d];
+    for layer in 0..sizes.depth {
+        let inputs = if layer == 0 { case.channels } else { c };
+        let (w, b) = (take(&mut rest, c * inputs * taps), take(&mut rest, c));
+        let time = if layer == 0 { Vec::new() } else { time(&mut rest, 2 * c) };
+        for (k, h) in h.iter_mut().enumerate() {
+            let frame = geometry::Frame::new(lattice, k / 2, k % 2 == 1);
+            let input: Vec<f64> = if layer == 0 {
+                case.x.iter().map(|x| x.0[lane]).collect()
+            } else {
+                let z =
+                    h.iter().enumerate().map(|(i, h)| h * (1.0 + time[i % c]) + time[c + i % c]);
+                z.map(silu).collect()
+            };
+            let mut out = if layer == 0 { vec![0.0; n * c] } else { h.clone() };
+            let sides: Vec<usize> = (0..d).map(|j| frame.side(j)).collect();
+            for position in geometry::odometer(&sides) {
+                let at = |tap: &[isize]| {
+                    let p: Vec<isize> = (0..d).map(|j| position[j] as isize + tap[j]).collect();
+                    frame.site(&p)
+                };
+                let site = at(&vec![0; d]).unwrap();
+                for o in 0..c {
+                    out[site * c + o] += b[o];
+                    for tap in 0..taps {
+                        let (mut offset, mut index) = (vec![0; d], tap);
+                        for j in (1..d).rev() {
+                            offset[j] = (index % 3) as isize - 1;
+                            index /= 3;
+                        }
+                        offset[0] = index as isize - (sizes.rows as isize - 1);
+                        let Some(from) = at(&offset) else { continue };
+                        for i in 0..inputs {
+                            let weight = w[(o * inputs + i) * taps + tap];
+                            out[site * c + o] += weight * input[from * inputs + i];
+                        }
+                    }
+                }
+            }
+            *h = out;
+        }
+    }
+    let (width, seen) = (sizes.head, 2 * d * c);
+    let (m1, c1) = (take(&mut rest, width * seen), take(&mut rest, width));
+    let (m2, c2) = (take(&mut rest, width * width), take(&mut rest, width));
+    let (m3, c3) = (take(&mut rest, case.channels * width), take(&mut rest, case.channels));
+    let time = time(&mut rest, 2 * width);
+    assert!(rest.is_empty());
+    let mut out = Vec::new();
+    for site in 0..n {
+        let mut seen = Vec::new();
+        for (k, h) in h.iter().enumerate() {
+            let (axis, backwards) = (k / 2, k % 2 == 1);
+            let step = lattice.shape()[axis] - 1;
+            let before = match lattice.boundary() {
+                Boundary::Periodic => lattice.ahead(site, axis, if backwards { 1 } else { step }),
+                Boundary::Free if backwards => lattice.ahead(site, axis, 1),
+                Boundary::Free => (0..n).find(|&j| lattice.ahead(j, axis, 1) == Some(site)),
+            };
+            seen.extend((0..c).map(|c_| before.map_or(0.0, |j| silu(h[j * c + c_]))));
+        }
+        let u = matrix(m1, c1, &seen);
+        let v: Vec<f64> =
+            (0..width).map(|i| silu(u[i] * (1.0 + time[i]) + time[width + i])).collect();
+        let w = matrix(m2, c2, &v);
+        let r: Vec<f64> = w.iter().zip(&v).map(|(w, v)| silu(w + v)).collect();
+        out.extend(matrix(m3, c3, &r));
+    }
+    out
+}
+
+#[test]
+fn values_are_those_of_the_formulas_at_every_level() {
+    use Boundary::{Free, Periodic};
+    for (shape, boundary, q, sizes) in [
+        (&[7][..], Periodic, 3, Sizes { channels: 5, depth: 2, rows: 3, head: 9 }),
+        (&[6], Free, 2, Sizes { channels: 13, depth: 3, rows: 3, head: 4 }),
+        (&[9, 8], Periodic, 2, Sizes { channels: 24, depth: 3, rows: 3, head: 48 }),
+        (&[5, 7], Periodic, 5, Sizes { channels: 11, depth: 1, rows: 3, head: 10 }),
+        (&[3, 5], Periodic, 2, Sizes { channels: 6, depth: 1, rows: 2, head: 7 }),
+        (&[2, 4], Periodic, 2, Sizes { channels: 6, depth: 3, rows: 1, head: 7 }),
+        (&[3, 5], Free, 3, Sizes { channels: 10, depth: 3, rows: 3, head: 7 }),
+        (&[4, 5, 4], Periodic, 2, Sizes { channels: 7, depth: 1, rows: 3, head: 8 }),
+        (&[3, 4, 2], Free, 3, Sizes { channels: 4, depth: 2, rows: 2, head: 5 }),
+    ] {
+        let lattice = lattice(shape, boundary);
+        let io = if q == 2 { 1 } else { q };
+        let network = Hollow::build(&sizes, &lattice, io, io);
+        let case = Case::new(network, lattice.sites(), q, 7);
+        let (want, gradient) = case.run(in_double_precision);
+        let largest = want.iter().fold(0.0f64, |m, o| m.max(o.abs()));
+        for lane in [0, 11] {
+            for (i, value) in reference(&case, &lattice, &sizes, lane).iter().enumerate() {
+                let error = (want[i * WIDTH + lane] - value).abs();
+                assert!(error < 1e-12 * largest, "{shape:?} {i}: {value} {error}");
+            }
+        }
+        let steepest = gradient.iter().fold(0.0f64, |m, o| m.max(o.abs()));
+        for level in Level::available() {
+            let (got, slopes) = case.run(|mut pass: Pass<'_, f32>| {
+                let p = &mut pass;
+                dispatch!(level, at_level, (p: &mut Pass<'_, f32>));
+            });
+            let worst = got.iter().zip(&want).fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
+            assert!(worst < 1e-5 * largest, "{level:?} {shape:?}: off by {worst} of {largest}");
+            let worst = slopes.iter().zip(&gradient).fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
+            assert!(worst < 1e-5 * steepest, "{level:?} {shape:?}: slope {worst} of {steepest}");
+        }
+    }
+}
+
+/// Whether a network's outputs depend on the site's own token.
+fn leaks(network: &Hollow, sites: usize) -> bool {
+    let bench = Bench::new(network, sites, 1, 1, 3);
+    bench.first_leak(&bench.parameters(3)).is_some()
+}
+
+#[test]
+fn ordinary_convolutions_leak() {
+    let lattice = lattice(&[6, 7], Boundary::Periodic);
+    let sizes = Sizes { channels: 5, depth: 2, rows: 3, head: 6 };
+    let mut network = Hollow::build(&sizes, &lattice, 1, 1);
+    assert!(!leaks(&network, 42));
+    // Without the shift by one plane, a site sees its own.
+    for direction in &mut network.geometry.directions {
+        direction.before = (0..42).collect();
+    }
+    assert!(leaks(&network, 42));
+}
+
+#[test]
+fn the_reach_is_the_largest_that_does_not_leak() {
+    for (shape, rows, deepest) in [
+        (&[4][..], 3, 1),
+        (&[9], 3, 3),
+        (&[3], 2, 1),
+        (&[5], 2, 3),
+        (&[5, 8], 3, 1),
+        (&[8, 6], 3, 2),
+        (&[7, 7], 3, 2),
+        (&[6, 4], 2, 2),
+        (&[4, 5, 4], 3, 1),
+    ] {
+        let lattice = lattice(shape, Boundary::Periodic);
+        let spec = |depth| HollowSpec { channels: 3, depth, rows: Some(rows), head: None };
+        let default = spec(None).sizes(&lattice).unwrap();
+        assert_eq!(default.depth, deepest, "{shape:?}");
+        assert!(!leaks(&Hollow::build(&default, &lattice, 1, 1), lattice.sites()), "{shape:?}");
+        let deeper = Sizes { depth: deepest + 1, ..default };
+        assert!(leaks(&Hollow::build(&deeper, &lattice, 1, 1), lattice.sites()), "{shape:?}");
+        let error = spec(Some(deepest + 1)).sizes(&lattice).unwrap_err().to_string();
+        assert!(error.contains("network.depth"), "{error}");
+        assert!(error.contains(&format!("use network.depth = {deepest}")), "{error}");
+    }
+    // Free boundaries have no way round.
+    let free = lattice(&[4, 5], Boundary::Free);
+    let deep = Sizes { channels: 2, depth: 7, rows: 3, head: 2 };
+    assert!(!leaks(&Hollow::build(&deep, &free, 1, 1), 20));
+}
+
+#[test]
+fn small_lattices_get_fewer_rows_and_wrong_settings_an_answer() {
+    let rows = |shape: &[usize]| {
+        let sizes = HollowSpec::default().sizes(&lattice(shape, Boundary::Periodic)).unwrap();
+        (sizes.rows, sizes.depth)
+    };
+    assert_eq!(rows(&[2]), (1, 6));
+    assert_eq!(rows(&[3, 9]), (2, 1));
+    assert_eq!(rows(&[4, 4]), (3, 1));
+    assert_eq!(rows(&[15, 15]), (3, 6));
+    assert_eq!(rows(&[40, 40]), (3, 6));
+    let three = lattice(&[3, 3], Boundary::Periodic);
+    for (spec, key) in [
+        (HollowSpec { channels: 0, ..Default::default() }, "network.channels = 0"),
+        (HollowSpec { depth: Some(0), ..Default::default() }, "network.depth = 0"),
+        (HollowSpec { depth: Some(2), ..Default::default() }, "network.depth = 2"),
+        (HollowSpec { head: Some(0), ..Default::default() }, "network.head = 0"),
+        (HollowSpec { rows: Some(3), ..Default::default() }, "network.rows = 3"),
+        (HollowSpec { rows: Some(0), ..Default::default() }, "network.rows = 0"),
+    ] {
+        let error = Hollow::new(&spec, &three, 1, 1).unwrap_err().to_string();
+        assert!(error.starts_with(key), "{error}");
+    }
+    let four = lattice(&[4, 4, 4, 4], Boundary::Periodic);
+    assert!(Hollow::new(&HollowSpec::default(), &four, 1, 1).is_err());
+}
+
+#[test]
+fn an_untrained_network_says_little() {
+    let lattice = lattice(&[15, 15], Boundary::Periodic);
+    for q in [2, 3] {
+        let io = if q == 2 { 1 } else { q };
+        let network = Hollow::new(&HollowSpec::default(), &lattice, io, io).unwrap();
+        let mut case = Case::new(network, 225, q, 1);
+        let start = layout::initialise(&case.network.tensors(), 4);
+        case.parameters = start.iter().map(|&p| f64::from(p)).collect();
+        let (out, _) = case.run(in_double_precision);
+        let square = out.iter().map(|o| o * o).sum::<f64>() / out.len() as f64;
+        assert!(square.sqrt() < 0.1 && square > 1e-8, "{square}");
+    }
+}
+
+#[test]
+fn the_network_is_built_from_a_file() {
+    let model = Pairwise::ising(lattice(&[5, 5], Boundary::Periodic), 1.0, 0.0).unwrap();
+    let spec: NetSpec = serde_json::from_str(r#"{"kind": "hollow", "channels": 9}"#).unwrap();
+    let net = Net::new(&spec, &model).unwrap();
+    assert!(net.parameters() > 0);
+    assert!(serde_json::from_str::<NetSpec>(r#"{"kind": "hollow", "chanels": 9}"#).is_err());
+    let graph =
+        Pairwise::from_edges(Interaction::Ising, 3, 2, &[(0, 1, 1.0), (1, 2, 1.0)]).unwrap();
+    let error = Net::new(&spec, &graph).unwrap_err().to_string();
+    assert!(error.contains("no lattice"), "{error}");
+}
