@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::atomic::{self, AtomicDirectory, failed};
 use super::tensors::Tensors;
-use super::{checkpoint, sealed};
+use super::{Checkpoints, sealed};
 use crate::net::{FreeEnergy, FreeEnergySpec, Net, NetSpec, Tensor};
 use crate::observe::Estimate;
 use crate::rates::Parametrisation;
@@ -191,7 +191,7 @@ impl Model {
         if directory.join(DESCRIPTION).exists() {
             return Ok(directory.into());
         }
-        if let Some(checkpoint) = checkpoint::latest(directory)? {
+        if let Some(checkpoint) = Checkpoints::of(directory).latest()? {
             return Ok(checkpoint);
         }
         let text = "holds neither a model (model.json) nor a run (latest)";

@@ -174,11 +174,6 @@ impl<'a> Tensors<'a> {
         }
     }
 
-    /// The array `name` if it is there.
-    pub(crate) fn has(&self, name: &str) -> bool {
-        self.arrays.contains_key(name)
-    }
-
     /// The single number `name`.
     pub(crate) fn number<'s, T: Copy + 's>(&'s self, name: &str) -> Result<T>
     where
