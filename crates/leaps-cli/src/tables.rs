@@ -45,10 +45,13 @@ fn estimates(rows: &[(&str, Estimate)], times: &[(&'static str, Estimate)]) -> T
 
 impl Report for WalkerResult {
     fn summary(&self) -> String {
+        let how = match (&self.model, self.kernel.as_str()) {
+            (None, kernel) => format!("{} with {kernel}", self.scheme),
+            (Some(model), "none") => format!("{model} by {}", self.scheme),
+            (Some(model), kernel) => format!("{model} by {} and {kernel}", self.scheme),
+        };
         format!(
-            "{} with {}, {} walkers, {} intervals, {} resamplings, {:.2} s, {} effective samples/s",
-            self.scheme,
-            self.kernel,
+            "{how}, {} walkers, {} intervals, {} resamplings, {:.2} s, {} effective samples/s",
             self.walkers,
             self.intervals,
             self.resamplings,
@@ -63,6 +66,10 @@ impl Report for WalkerResult {
         rows.extend(named(&self.observables));
         let mut table = estimates(&rows, &[]);
         table.row(["elbo".to_owned(), fixed(self.elbo, 4)]);
+        if self.model.is_some() {
+            let passes = format!("{:.1}", self.network_passes_per_walker);
+            table.row(["network_passes".to_owned(), passes]);
+        }
         table.text()
     }
 

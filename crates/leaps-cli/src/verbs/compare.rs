@@ -71,8 +71,7 @@ pub fn run(args: &CompareArgs, context: &Context) -> Result<()> {
     let mut layers = Layers::default();
     layers.read_file(&args.spec)?;
     layers.set(&args.set)?;
-    let seed = Entry::from_iter([("seed".to_owned(), (context.globals.seed as i64).into())]);
-    layers.flags("", &seed, &context.matches)?;
+    layers.seed(context.globals.seed, &context.matches)?;
     let (config, problem, comparison) = compare(layers, context)?;
     if context.globals.json {
         let origin = Origin::new(context, &config, problem.target.sites());

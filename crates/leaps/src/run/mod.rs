@@ -1,6 +1,23 @@
-//! Write results and samples as files.
+//! Write results, samples, models and checkpoints as files, train networks in run directories, and go on from there.
 
+mod atomic;
+mod checkpoint;
 pub(crate) mod crc;
+mod directory;
+mod dump;
+mod events;
+mod lines;
+mod model;
 mod npz;
+mod sealed;
+mod setup;
+mod tensors;
+mod training;
 
+pub use atomic::write as write_file;
+pub use checkpoint::{Checkpoint, Checkpoints, Manifest, Standing, Validation};
+pub use events::{Event, Metrics, Observer, Stop};
+pub use model::{Model, Summary};
 pub use npz::NpzWriter;
+pub use setup::{Identity, Setup};
+pub use training::{Outcome, TrainingRun};

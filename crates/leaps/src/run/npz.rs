@@ -1,9 +1,9 @@
 //! Write arrays as a `.npz` file that numpy reads without pickle: a zip archive of stored `.npy` members.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::path::Path;
 
+use super::atomic::AtomicFile;
 use super::crc::Crc32;
 use crate::{Error, Result};
 
@@ -27,45 +27,18 @@ struct Member {
 /// that was there before, also after a power cut. Without `finish` nothing but the temporary file is touched, and
 /// that is removed when the writer is dropped.
 pub struct NpzWriter {
-    path: PathBuf,
-    temporary: PathBuf,
-    file: BufWriter<File>,
+    file: AtomicFile,
     members: Vec<Member>,
     offset: u64,
     /// [`ZIP64`], less in tests.
     zip64: u64,
-    finished: bool,
 }
 
 impl NpzWriter {
     /// Open the temporary file at once, so that a path that cannot be written fails before any work.
     pub fn create(path: impl AsRef<Path>) -> Result<Self> {
-        let given = path.as_ref();
-        let fail = |source| Error::Io { path: given.into(), source };
-        let path = match fs::metadata(given) {
-            Ok(old) if old.is_file() => fs::canonicalize(given).map_err(fail)?, // write through links
-            Ok(_) => {
-                let kind = io::ErrorKind::InvalidInput;
-                return Err(fail(io::Error::new(kind, "exists and is not an ordinary file")));
-            }
-            Err(_) => given.to_path_buf(),
-        };
-        let Some(name) = path.file_name().map(|name| name.to_string_lossy().into_owned()) else {
-            return Err(fail(io::Error::new(io::ErrorKind::InvalidInput, "names no file")));
-        };
-        let mut attempt = 0;
-        let (temporary, file) = loop {
-            let hidden = format!(".{name}.{}.{attempt}.part", std::process::id());
-            let temporary = path.with_file_name(hidden);
-            match OpenOptions::new().write(true).create_new(true).open(&temporary) {
-                Ok(file) => break (temporary, file),
-                Err(e) if e.kind() == io::ErrorKind::AlreadyExists && attempt < 100 => attempt += 1,
-                Err(e) => return Err(fail(e)),
-            }
-        };
-        let file = BufWriter::with_capacity(1 << 16, file);
-        let (members, offset) = (Vec::new(), 0);
-        Ok(NpzWriter { path, temporary, file, members, offset, zip64: ZIP64, finished: false })
+        let file = AtomicFile::create(path)?;
+        Ok(NpzWriter { file, members: Vec::new(), offset: 0, zip64: ZIP64 })
     }
 
     /// Write what samplers promise: `x` uint8 `[walkers, sites...]`, `log_weight` and `energy` float64
@@ -113,23 +86,12 @@ impl NpzWriter {
 
     /// Finish the archive, flush it to the disk and give it its name.
     pub fn finish(mut self) -> Result<()> {
-        let done = self.directory().and_then(|()| {
-            self.file.flush()?;
-            self.file.get_ref().sync_all()?;
-            fs::rename(&self.temporary, &self.path)
-        });
-        done.map_err(|source| self.error(source))?;
-        self.finished = true;
-        // The name is durable once the directory is; some file systems cannot say, which is no failure.
-        let parent = self.path.parent().filter(|p| !p.as_os_str().is_empty());
-        if let Ok(directory) = File::open(parent.unwrap_or(Path::new("."))) {
-            let _ = directory.sync_all();
-        }
-        Ok(())
+        self.directory().map_err(|source| self.error(source))?;
+        self.file.finish()
     }
 
     fn error(&self, source: io::Error) -> Error {
-        Error::Io { path: self.path.clone(), source }
+        Error::Io { path: self.file.path().into(), source }
     }
 
     fn array(
@@ -233,14 +195,6 @@ impl NpzWriter {
     }
 }
 
-impl Drop for NpzWriter {
-    fn drop(&mut self) {
-        if !self.finished {
-            let _ = fs::remove_file(&self.temporary);
-        }
-    }
-}
-
 /// What the local header and the directory have in common: version to the length of the extra field.
 fn common(member: &Member, large: bool, wide: bool, extra: usize) -> Vec<u8> {
     let mut out = Vec::new();
@@ -283,7 +237,7 @@ fn npy_header(kind: &str, shape: &[usize]) -> Vec<u8> {
 
 /// A file and the checksum of what goes into it.
 struct Checked<'a> {
-    file: &'a mut BufWriter<File>,
+    file: &'a mut AtomicFile,
     crc: Crc32,
 }
 

@@ -1,5 +1,7 @@
 //! Take gradient steps, and say how good the network has become.
 
+use serde::{Deserialize, Serialize};
+
 use super::loss::Loss;
 use super::{Batch, Buffer, Optimiser, Pool, Reference, TrainSpec};
 use crate::device::Watch;
@@ -12,7 +14,7 @@ use crate::target::Target;
 use crate::{Error, Result};
 
 /// What a gradient step did.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Progress {
     /// Steps made, this one included.
     pub step: u64,
@@ -21,6 +23,7 @@ pub struct Progress {
     /// Norm of the gradient before clipping.
     pub norm: f64,
     /// Learning rate.
+    #[serde(rename = "lr")]
     pub rate: f64,
 }
 
@@ -34,6 +37,7 @@ pub struct Trainer<'a> {
     loss: Loss<'a>,
     kernel: AnyKernel,
     gradient: Vec<f32>,
+    batch: Batch,
     /// Parameters of the network, then of the free energy.
     pub optimiser: Optimiser,
     /// Reference walkers; empty unless the reference is a pool.
@@ -96,6 +100,7 @@ impl<'a> Trainer<'a> {
             loss: Loss::new(target, path, net, free, parametrisation),
             kernel: AnyKernel::new(KernelName::HeatBath, target, path.ends())?,
             gradient: vec![0.0; n],
+            batch: Batch::new(target.sites()),
             optimiser: Optimiser::new(parameters),
             pool: None,
             buffer: Buffer::default(),
@@ -109,7 +114,12 @@ impl<'a> Trainer<'a> {
         self.optimiser.step
     }
 
-    fn batch(&mut self) -> Result<Batch> {
+    /// The reference states of the last step, failed ones included.
+    pub fn batch(&self) -> &Batch {
+        &self.batch
+    }
+
+    fn draw(&mut self) -> Result<Batch> {
         let (step, spec) = (self.steps(), &self.spec);
         if let Some(pool) = &mut self.pool {
             let (size, sweeps) = (spec.batch, spec.sweeps);
@@ -132,30 +142,35 @@ impl<'a> Trainer<'a> {
 
     /// One gradient step. A loss or gradient that is not finite is an error that changes no parameter.
     pub fn step(&mut self) -> Result<Progress> {
-        let batch = self.batch()?;
-        let step = self.steps();
+        let (step, seed) = (self.steps(), self.seed);
         let place = |error: Error| match error {
             Error::NonFinite { what, value, walker, state, .. } => {
-                Error::NonFinite { what, value, seed: self.seed, walker, step, state }
+                Error::NonFinite { what, value, seed, walker, step, state }
             }
             other => other,
         };
+        self.batch = Batch::new(self.target.sites());
+        self.batch = self.draw().map_err(place)?;
         let residuals = self
             .loss
-            .gradient(&self.optimiser.parameters, &batch, &mut self.gradient)
+            .gradient(&self.optimiser.parameters, &self.batch, &mut self.gradient)
             .map_err(place)?;
         let loss = residuals.iter().map(|r| r * r).sum::<f64>() / residuals.len() as f64;
         let rate = self.rate_factor * self.spec.rate(step);
+        let infinite = |what: &str, value: f64, batch: &Batch| Error::NonFinite {
+            what: what.into(),
+            value,
+            seed,
+            walker: 0,
+            step,
+            state: crate::target::show_state(batch.state(0)),
+        };
+        if !loss.is_finite() {
+            return Err(infinite("loss", loss, &self.batch));
+        }
         let norm = self.optimiser.step(&self.gradient, rate, &self.spec);
-        if !loss.is_finite() || !norm.is_finite() {
-            return Err(Error::NonFinite {
-                what: "norm of the gradient".into(),
-                value: norm,
-                seed: self.seed,
-                walker: 0,
-                step,
-                state: crate::target::show_state(batch.state(0)),
-            });
+        if !norm.is_finite() {
+            return Err(infinite("norm of the gradient", norm, &self.batch));
         }
         Ok(Progress { step: self.steps(), loss, norm, rate })
     }

@@ -1,6 +1,8 @@
 //! Read archives back: with a reader of our own, and with Python where there is one.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 
 use super::*;

@@ -1,0 +1,212 @@
+//! Write files and directories so that nobody ever sees half of one.
+//!
+//! The contract, for [`AtomicFile`] and [`AtomicDirectory`], on a file system that keeps POSIX's promises:
+//!
+//! - **Readers** see under the final name what was there before, or all of the new contents; never a part.
+//! - **A killed process** leaves the same, and perhaps a hidden `.NAME.PID.N.part` beside it, which nothing reads.
+//! - **After a power cut** the same holds: contents reach the disk (fsync) before the name changes. Once `finish` has
+//!   returned, the new contents stay (fsync of the parent directory).
+//! - **A failure** (full disk, no permission) is an error that names the final path; what was there before is intact
+//!   and the temporary file is removed.
+//! - Permissions are those the umask gives to any new file; a link is followed and stays a link.
+//!
+//! Two writers of one name do not mix: the one that finishes last wins.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use crate::{Error, Result};
+
+/// A file in the making; see the [module](self) for what is promised.
+///
+/// The temporary file is opened at once, so that a path that cannot be written fails before any work. Without
+/// [`finish`](AtomicFile::finish) it is removed when dropped.
+#[derive(Debug)]
+pub(crate) struct AtomicFile {
+    path: PathBuf,
+    temporary: PathBuf,
+    file: BufWriter<File>,
+    finished: bool,
+}
+
+impl AtomicFile {
+    pub(crate) fn create(path: impl AsRef<Path>) -> Result<Self> {
+        let given = path.as_ref();
+        let path = match fs::metadata(given) {
+            // Write through links.
+            Ok(old) if old.is_file() => fs::canonicalize(given).map_err(|e| failed(given, e))?,
+            Ok(_) => {
+                let kind = io::ErrorKind::InvalidInput;
+                let source = io::Error::new(kind, "exists and is not an ordinary file");
+                return Err(failed(given, source));
+            }
+            Err(_) => given.to_path_buf(),
+        };
+        let (temporary, file) =
+            stage(&path, |p| OpenOptions::new().write(true).create_new(true).open(p))?;
+        let file = BufWriter::with_capacity(1 << 16, file);
+        Ok(AtomicFile { path, temporary, file, finished: false })
+    }
+
+    /// The final path.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Flush the contents to the disk and give them their name.
+    pub(crate) fn finish(mut self) -> Result<()> {
+        let done = self.file.flush().and_then(|()| {
+            self.file.get_ref().sync_all()?;
+            fs::rename(&self.temporary, &self.path)
+        });
+        done.map_err(|source| failed(&self.path, source))?;
+        self.finished = true;
+        sync_parent(&self.path);
+        Ok(())
+    }
+}
+
+impl Write for AtomicFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Seek for AtomicFile {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file.seek(to)
+    }
+}
+
+impl Drop for AtomicFile {
+    fn drop(&mut self) {
+        if !self.finished {
+            let _ = fs::remove_file(&self.temporary);
+        }
+    }
+}
+
+/// Write a whole file: readers see what was there before or all of it, also after a crash or a power cut, and a
+/// failure leaves what was there.
+pub fn write(path: impl AsRef<Path>, bytes: &[u8]) -> Result<()> {
+    let mut file = AtomicFile::create(path)?;
+    file.write_all(bytes).map_err(|source| failed(file.path(), source))?;
+    file.finish()
+}
+
+/// A directory in the making; see the [module](self) for what is promised.
+#[derive(Debug)]
+pub(crate) struct AtomicDirectory {
+    path: PathBuf,
+    temporary: PathBuf,
+    finished: bool,
+}
+
+impl AtomicDirectory {
+    pub(crate) fn create(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref().to_path_buf();
+        let (temporary, ()) = stage(&path, |p| fs::create_dir(p))?;
+        Ok(AtomicDirectory { path, temporary, finished: false })
+    }
+
+    /// Write a file of the directory.
+    pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        let write = || {
+            let mut file = File::create_new(self.temporary.join(name))?;
+            file.write_all(bytes)?;
+            file.sync_all()
+        };
+        write().map_err(|source| failed(&self.path.join(name), source))
+    }
+
+    /// Give the directory its name. A directory that has it is moved away and removed: the one moment in which
+    /// the name does not exist, so use a name that nothing reads yet.
+    pub(crate) fn finish(mut self) -> Result<()> {
+        sync(&self.temporary);
+        let mut done = fs::rename(&self.temporary, &self.path);
+        if done.is_err() && self.path.is_dir() {
+            remove_directory(&self.path)?;
+            done = fs::rename(&self.temporary, &self.path);
+        }
+        done.map_err(|source| failed(&self.path, source))?;
+        self.finished = true;
+        sync_parent(&self.path);
+        Ok(())
+    }
+}
+
+impl Drop for AtomicDirectory {
+    fn drop(&mut self) {
+        if !self.finished {
+            let _ = fs::remove_dir_all(&self.temporary);
+        }
+    }
+}
+
+/// Remove a directory so that its name never stands for a part of it.
+pub(crate) fn remove_directory(path: &Path) -> Result<()> {
+    let (aside, ()) = stage(path, |aside| fs::rename(path, aside))?;
+    fs::remove_dir_all(aside).map_err(|source| failed(path, source))
+}
+
+/// Remove what killed processes left in a directory that only we write to.
+pub(crate) fn remove_leftovers(directory: &Path) -> Result<()> {
+    let entries = fs::read_dir(directory).map_err(|source| failed(directory, source))?;
+    for entry in entries {
+        let path = entry.map_err(|source| failed(directory, source))?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name.starts_with('.') && name.ends_with(PART) {
+            let gone =
+                if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+            gone.map_err(|source| failed(&path, source))?;
+        }
+    }
+    Ok(())
+}
+
+/// An [`Error::Io`].
+pub(crate) fn failed(path: &Path, source: io::Error) -> Error {
+    Error::Io { path: path.into(), source }
+}
+
+const PART: &str = ".part";
+
+/// Make something under a hidden name beside `path` that nobody uses.
+fn stage<T>(path: &Path, make: impl Fn(&Path) -> io::Result<T>) -> Result<(PathBuf, T)> {
+    let Some(name) = path.file_name().map(|name| name.to_string_lossy().into_owned()) else {
+        let source = io::Error::new(io::ErrorKind::InvalidInput, "names no file");
+        return Err(failed(path, source));
+    };
+    let mut attempt = 0;
+    loop {
+        let hidden = format!(".{name}.{}.{attempt}{PART}", std::process::id());
+        let temporary = path.with_file_name(hidden);
+        match make(&temporary) {
+            Ok(made) => return Ok((temporary, made)),
+            // A directory of that name is refused as "not empty" by rename, "exists" by the others.
+            Err(_) if attempt < 100 && temporary.symlink_metadata().is_ok() => attempt += 1,
+            Err(source) => return Err(failed(path, source)),
+        }
+    }
+}
+
+/// Make the names in the directory of `path` durable.
+fn sync_parent(path: &Path) {
+    let parent = path.parent().filter(|p| !p.as_os_str().is_empty());
+    sync(parent.unwrap_or(Path::new(".")));
+}
+
+/// Make the names in a directory durable. Some file systems cannot say whether they are, which is no failure.
+fn sync(directory: &Path) {
+    if let Ok(directory) = File::open(directory) {
+        let _ = directory.sync_all();
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,83 @@
+use super::*;
+
+fn names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_file_appears_whole_or_not_at_all() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("a");
+    write(&path, b"first").unwrap();
+    let mut file = AtomicFile::create(&path).unwrap();
+    file.write_all(b"second").unwrap();
+    file.flush().unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"first");
+    drop(file);
+    assert_eq!(
+        (fs::read(&path).unwrap(), names(scratch.path())),
+        (b"first".into(), vec!["a".into()])
+    );
+    write(&path, b"second").unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"second");
+}
+
+#[test]
+fn a_directory_appears_whole_and_replaces_another() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("d");
+    for text in [b"one", b"two"] {
+        let directory = AtomicDirectory::create(&path).unwrap();
+        directory.write("x", text).unwrap();
+        assert_ne!(fs::read(path.join("x")).ok().as_deref(), Some(&text[..]));
+        directory.finish().unwrap();
+        assert_eq!(fs::read(path.join("x")).unwrap(), text);
+    }
+    drop(AtomicDirectory::create(&path).unwrap());
+    assert_eq!(names(scratch.path()), ["d"]);
+    remove_directory(&path).unwrap();
+    assert!(names(scratch.path()).is_empty());
+}
+
+#[test]
+fn what_killed_processes_left_is_removed_and_nothing_else() {
+    let scratch = tempfile::tempdir().unwrap();
+    for name in [".a.1.0.part", "b.part", ".c"] {
+        fs::write(scratch.path().join(name), b"").unwrap();
+    }
+    fs::create_dir_all(scratch.path().join(".d.7.3.part/inner")).unwrap();
+    remove_leftovers(scratch.path()).unwrap();
+    assert_eq!(names(scratch.path()), [".c", "b.part"]);
+}
+
+#[test]
+fn failures_name_the_final_path() {
+    let scratch = tempfile::tempdir().unwrap();
+    let inside_a_file = scratch.path().join("file/inside");
+    fs::write(scratch.path().join("file"), b"").unwrap();
+    for path in [inside_a_file, scratch.path().join("missing/a"), "/".into(), "..".into()] {
+        let named = |error| matches!(error, Error::Io { path: named, .. } if named == path);
+        assert!(named(write(&path, b"").unwrap_err()), "{path:?}");
+        assert!(named(AtomicDirectory::create(&path).unwrap_err()), "{path:?}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn permissions_are_those_of_any_new_file() {
+    use std::os::unix::fs::PermissionsExt;
+    let scratch = tempfile::tempdir().unwrap();
+    let mode = |name: &str| fs::metadata(scratch.path().join(name)).unwrap().permissions().mode();
+    fs::write(scratch.path().join("plain"), b"").unwrap();
+    fs::create_dir(scratch.path().join("folder")).unwrap();
+    write(scratch.path().join("ours"), b"").unwrap();
+    let directory = AtomicDirectory::create(scratch.path().join("made")).unwrap();
+    directory.write("x", b"").unwrap();
+    directory.finish().unwrap();
+    assert_eq!((mode("ours"), mode("made/x")), (mode("plain"), mode("plain")));
+    assert_eq!(mode("made"), mode("folder"));
+}

@@ -1,0 +1,137 @@
+//! Make a run directory, or take one over that holds the same run.
+//!
+//! | file | what |
+//! |---|---|
+//! | `config.toml` | the configuration, as the caller has it |
+//! | `meta.json` | when, by which command and on what the run was started |
+//! | `metrics.jsonl` | one line per gradient step: step, loss, norm of the gradient, lr, seconds; at validations also ess and log_z |
+//! | `events.jsonl` | what happened: started, resumed, validated, checkpointed, rolled back, failed, stopped |
+//! | `checkpoints/`, `latest` | see [`Checkpoints`] |
+//! | `dump-step-*.safetensors` | the batch on which a loss was not finite |
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde_json::json;
+
+use super::atomic::{self, failed};
+use super::checkpoint::{Checkpoint, Checkpoints};
+use super::setup::Setup;
+use crate::device::Level;
+use crate::{Error, Result};
+
+/// Names that a run directory may hold before its first checkpoint.
+const OURS: [&str; 8] = [
+    "config.toml",
+    "meta.json",
+    "metrics.jsonl",
+    "events.jsonl",
+    "checkpoints",
+    "latest",
+    "figures",
+    LOCK,
+];
+const LOCK: &str = ".lock";
+
+/// A run directory that this process alone writes to.
+#[derive(Debug)]
+pub(crate) struct RunDirectory {
+    pub(crate) path: PathBuf,
+    /// Locked while it is open; the operating system unlocks it however the process ends.
+    _lock: File,
+}
+
+impl RunDirectory {
+    /// Make `path` or take it over; refuses a directory with other things in it, or one in which a process trains.
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        fs::create_dir_all(path).map_err(|source| failed(path, source))?;
+        let ours = |name: &str| {
+            OURS.contains(&name) || name.ends_with(".part") || name.starts_with("dump-step-")
+        };
+        let mut strange = None;
+        for entry in fs::read_dir(path).map_err(|source| failed(path, source))? {
+            let name = entry.map_err(|source| failed(path, source))?.file_name();
+            let name = name.to_string_lossy();
+            if name == "meta.json" {
+                strange = None; // a run of ours, with whatever its owner put beside it
+                break;
+            }
+            if !ours(&name) {
+                strange = Some(name.into_owned());
+            }
+        }
+        if let Some(name) = strange {
+            return Err(Error::invalid(
+                "--out",
+                path.display(),
+                "an empty directory or a run",
+                format!("it holds {name}; give a new name"),
+            ));
+        }
+        let file = path.join(LOCK);
+        let open = File::options().create(true).truncate(false).write(true).open(&file);
+        let lock = open.map_err(|source| failed(&file, source))?;
+        match lock.try_lock() {
+            Err(TryLockError::WouldBlock) => {
+                let text = "another process trains in this directory";
+                Err(failed(path, io::Error::new(io::ErrorKind::ResourceBusy, text)))
+            }
+            // File systems without locks are trusted.
+            _ => Ok(RunDirectory { path: path.into(), _lock: lock }),
+        }
+    }
+
+    /// The newest checkpoint, if it is one of this run, and what was wrong with newer ones that were passed over.
+    pub(crate) fn checkpoint(
+        &self,
+        checkpoints: &Checkpoints,
+        setup: &Setup<'_>,
+        fallback: bool,
+    ) -> Result<Option<(Checkpoint, Vec<Error>)>> {
+        atomic::remove_leftovers(&self.path)?;
+        checkpoints.tidy()?;
+        let loaded = checkpoints.load(fallback)?;
+        if let Some((checkpoint, _)) = &loaded {
+            setup.identity().check(&checkpoint.manifest.run, &self.path)?;
+        }
+        Ok(loaded)
+    }
+
+    /// Write `config.toml`, and `meta.json` if the run starts.
+    pub(crate) fn describe(&self, config: &str, command: &[String], starts: bool) -> Result<()> {
+        let file = self.path.join("config.toml");
+        if fs::read(&file).ok().as_deref() != Some(config.as_bytes()) {
+            atomic::write(file, config.as_bytes())?;
+        }
+        if !starts {
+            return Ok(());
+        }
+        let meta = json!({
+            "schema": 1,
+            "version": env!("CARGO_PKG_VERSION"),
+            "command": command,
+            "started": now(),
+            "machine": machine(),
+        });
+        let text = serde_json::to_string_pretty(&meta).unwrap_or_default() + "\n";
+        atomic::write(self.path.join("meta.json"), text.as_bytes())
+    }
+}
+
+/// What the run runs on.
+pub(crate) fn machine() -> serde_json::Value {
+    json!({
+        "threads": rayon::current_num_threads(),
+        "simd": format!("{:?}", Level::detect()).to_lowercase(),
+        "os": std::env::consts::OS,
+        "architecture": std::env::consts::ARCH,
+    })
+}
+
+/// Seconds since 1970.
+pub(crate) fn now() -> f64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    (since.as_secs_f64() * 1e3).round() / 1e3
+}

@@ -1,0 +1,50 @@
+//! Keep the evidence when a number is not finite.
+
+use std::path::{Path, PathBuf};
+
+use super::atomic;
+use super::setup::Setup;
+use super::tensors::Tensors;
+use crate::train::Trainer;
+use crate::{Error, Result};
+
+/// Write the batch of the step that failed, and the parameters it failed with, to
+/// `dump-step-STEP.safetensors`: `states` `[n, sites]`, `times` `[n]`, `parameters`, `step`, `seed`; the error is in the header.
+pub(crate) fn write(
+    run: &Path,
+    setup: &Setup<'_>,
+    trainer: &Trainer<'_>,
+    error: &Error,
+) -> Result<PathBuf> {
+    let (batch, parameters) = (trainer.batch(), &trainer.optimiser.parameters);
+    let path = run.join(format!("dump-step-{:08}.safetensors", trainer.steps()));
+    let mut tensors = Tensors::new(&path);
+    tensors.put("states", &[batch.len(), setup.target.sites()], batch.states.as_slice());
+    tensors.put("times", &[batch.len()], batch.times.as_slice());
+    tensors.put("parameters", &[parameters.len()], parameters.as_slice());
+    tensors.put("step", &[1], vec![trainer.steps()]);
+    tensors.put("seed", &[1], vec![setup.seed]);
+    atomic::write(&path, &tensors.encode(Some(("error", &error.to_string())))?)?;
+    Ok(path)
+}
+
+/// Refuse to keep parameters that are not finite.
+pub(crate) fn check_parameters(setup: &Setup<'_>, trainer: &Trainer<'_>) -> Result<()> {
+    let optimiser = &trainer.optimiser;
+    let own = setup.net.parameters();
+    for (what, numbers) in [("parameter", &optimiser.parameters), ("average", &optimiser.average)] {
+        if let Some(at) = numbers.iter().position(|p| !p.is_finite()) {
+            let (part, at_part) =
+                if at < own { ("the network", at) } else { ("the free energy", at - own) };
+            return Err(Error::NonFinite {
+                what: format!("{what} {at_part} of {part}"),
+                value: f64::from(numbers[at]),
+                seed: setup.seed,
+                walker: 0,
+                step: trainer.steps(),
+                state: "no state's".into(),
+            });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,121 @@
+//! Say what happens in a training run: to its files, and to whoever looks on.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::checkpoint::Validation;
+use crate::device::{Unwatched, Watch};
+use crate::observe::Estimate;
+use crate::train::Progress;
+
+/// Why a run stopped with a valid checkpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stop {
+    /// All steps are made.
+    Finished,
+    /// Its time was over.
+    #[serde(rename = "time limit")]
+    TimeLimit,
+    /// [`Watch::stopped`] said so.
+    Interrupted,
+}
+
+/// A line of `metrics.jsonl`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Metrics {
+    /// The gradient step.
+    #[serde(flatten)]
+    pub progress: Progress,
+    /// Seconds of training so far, all sessions together.
+    pub seconds: f64,
+    /// Effective sample size as a fraction, if the network was validated after this step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ess: Option<f64>,
+    /// log Z, if the network was validated after this step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_z: Option<Estimate>,
+}
+
+/// A line of `events.jsonl`, which also has the `time` in seconds since 1970.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// A run begins.
+    Started {
+        /// 0.
+        step: u64,
+        /// Steps to make.
+        steps: u64,
+    },
+    /// A run goes on.
+    Resumed {
+        /// Steps made so far.
+        step: u64,
+        /// Steps to make in all.
+        steps: u64,
+        /// The checkpoint.
+        checkpoint: PathBuf,
+        /// What was wrong with newer checkpoints that were passed over.
+        passed_over: Vec<String>,
+        /// The command of this session.
+        command: Vec<String>,
+        /// The machine of this session.
+        machine: serde_json::Value,
+    },
+    /// The averaged network was tried out.
+    Validated(Validation),
+    /// A checkpoint was written.
+    Checkpointed {
+        /// Steps made.
+        step: u64,
+        /// Its directory.
+        checkpoint: PathBuf,
+    },
+    /// A number was not finite, and the run went back to a checkpoint with half the learning rate.
+    RolledBack {
+        /// The step that failed.
+        step: u64,
+        /// The step of the checkpoint.
+        to: u64,
+        /// Factor of the learning rate from here on.
+        rate_factor: f64,
+        /// What was not finite.
+        error: String,
+        /// Where the batch was written.
+        dump: PathBuf,
+    },
+    /// A number was not finite.
+    Failed {
+        /// The step that failed.
+        step: u64,
+        /// What was not finite.
+        error: String,
+        /// Where the batch was written.
+        dump: PathBuf,
+    },
+    /// The run stopped with a valid checkpoint.
+    Stopped {
+        /// Steps made.
+        step: u64,
+        /// Why.
+        reason: Stop,
+    },
+}
+
+/// Somebody who looks on while a network is trained, such as a terminal; as a [`Watch`] it can also ask for a stop, and learns the
+/// number of steps.
+pub trait Observer: Watch {
+    /// A gradient step was made, and a validation after it if one was due.
+    fn measured(&self, metrics: &Metrics) {
+        let _ = metrics;
+    }
+
+    /// Something happened.
+    fn happened(&self, event: &Event) {
+        let _ = event;
+    }
+}
+
+impl Observer for Unwatched {}

@@ -1,0 +1,143 @@
+//! Append JSON objects to a file, one per line, and cut off those that a resumed run writes again.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::atomic::failed;
+use super::sealed;
+use crate::{Error, Result};
+
+/// A file of JSON lines that only grows.
+#[derive(Debug)]
+pub(crate) struct Lines {
+    path: PathBuf,
+    file: File,
+}
+
+impl Lines {
+    /// Open `path`, made if need be. A last line without an end is what a killed process left, and goes.
+    pub(crate) fn open(path: impl Into<PathBuf>) -> Result<Self> {
+        let path = path.into();
+        let open = || {
+            let options = OpenOptions::new().read(true).append(true).create(true).open(&path)?;
+            if !options.metadata()?.is_file() {
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, "is not an ordinary file"));
+            }
+            Ok(options)
+        };
+        let file = open().map_err(|source| failed(&path, source))?;
+        let lines = Lines { path, file };
+        let bytes = sealed::read(&lines.path)?;
+        let whole = bytes.iter().rposition(|&b| b == b'\n').map_or(0, |at| at + 1);
+        if whole < bytes.len() {
+            lines.truncate(whole)?;
+        }
+        Ok(lines)
+    }
+
+    /// Append an object. One system call: a reader never sees half a line of a process that lives.
+    pub(crate) fn append(&mut self, object: &impl Serialize) -> Result<()> {
+        // Structures of ours have text keys and no failing serialisers.
+        let mut text = serde_json::to_string(object).unwrap_or_else(|_| unreachable!());
+        text.push('\n');
+        self.file.write_all(text.as_bytes()).map_err(|source| failed(&self.path, source))
+    }
+
+    /// Make what was appended durable.
+    pub(crate) fn sync(&mut self) -> Result<()> {
+        self.file.sync_data().map_err(|source| failed(&self.path, source))
+    }
+
+    /// Keep the lines whose `step` is at most `step`; returns the last of them.
+    pub(crate) fn keep(&mut self, step: u64) -> Result<Option<Value>> {
+        let bytes = sealed::read(&self.path)?;
+        let (mut end, mut last) = (0, None);
+        for (line, (from, to)) in spans(&bytes).enumerate() {
+            let parsed = serde_json::from_slice::<Value>(&bytes[from..to]).ok();
+            let at = parsed.as_ref().and_then(|value| value["step"].as_u64());
+            match at {
+                Some(at) if at <= step && end == from => (end, last) = (to, parsed),
+                // Damage among the lines to keep, not the unsynced end of a killed run.
+                Some(at) if at <= step => return Err(damaged(&self.path, &bytes[..end], line)),
+                _ => {}
+            }
+        }
+        if end < bytes.len() {
+            self.truncate(end)?;
+        }
+        Ok(last)
+    }
+
+    fn truncate(&self, length: usize) -> Result<()> {
+        self.file.set_len(length as u64).map_err(|source| failed(&self.path, source))
+    }
+}
+
+/// The places of the lines, their ends included.
+fn spans(bytes: &[u8]) -> impl Iterator<Item = (usize, usize)> {
+    let mut from = 0;
+    bytes.split_inclusive(|&b| b == b'\n').map(move |line| {
+        let span = (from, from + line.len());
+        from = span.1;
+        span
+    })
+}
+
+fn damaged(path: &Path, kept: &[u8], line: usize) -> Error {
+    let good = kept.iter().filter(|&&b| b == b'\n').count();
+    Error::Parse {
+        path: path.into(),
+        line: good + 1,
+        column: 1,
+        reason: format!(
+            "no JSON object with a step, or one that comes too late, before line {}; move the file away to continue without it",
+            line + 1
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use std::fs;
+
+    #[test]
+    fn lines_are_kept_up_to_a_step_and_a_torn_end_goes() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("metrics.jsonl");
+        let mut lines = Lines::open(&path).unwrap();
+        for step in 1..=5 {
+            lines.append(&json!({ "step": step, "loss": 0.5 })).unwrap();
+        }
+        lines.sync().unwrap();
+        let five = fs::read(&path).unwrap();
+        for torn in ["{\"step\": 6", "\0\0\0\n\0", "{\"step\": 6}\n{\"st"] {
+            fs::write(&path, [&five, torn.as_bytes()].concat()).unwrap();
+            let mut lines = Lines::open(&path).unwrap();
+            assert_eq!(lines.keep(5).unwrap().unwrap()["step"], 5);
+            assert_eq!(fs::read(&path).unwrap(), five, "{torn:?}");
+            assert_eq!(lines.keep(3).unwrap().unwrap()["step"], 3);
+            for step in 4..=5 {
+                lines.append(&json!({ "step": step, "loss": 0.5 })).unwrap();
+            }
+            assert_eq!(fs::read(&path).unwrap(), five);
+        }
+        assert_eq!(Lines::open(&path).unwrap().keep(0).unwrap(), None);
+        assert!(fs::read(&path).unwrap().is_empty());
+    }
+
+    #[test]
+    fn damage_in_the_middle_is_named() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("metrics.jsonl");
+        fs::write(&path, "{\"step\":1}\n{\"st p\":2}\n{\"step\":3}\n").unwrap();
+        let error = Lines::open(&path).unwrap().keep(3).unwrap_err();
+        assert!(matches!(error, Error::Parse { line: 2, .. }), "{error}");
+        assert_eq!(Lines::open(&path).unwrap().keep(1).unwrap().unwrap()["step"], 1);
+    }
+}

@@ -1,0 +1,312 @@
+//! Keep a network with its parameters in a directory, and build it again from there.
+//!
+//! | file | what |
+//! |---|---|
+//! | `model.safetensors` | `net.NAME`, `free.NAME`: averaged parameters, which sampling uses; `raw.net.NAME`, `raw.free.NAME`: the ones they are the average of, if known |
+//! | `model.json` | network, free energy, parametrisation, target, path, how it was trained; checksums of the other file and of itself (BLAKE3) |
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::atomic::{self, AtomicDirectory, failed};
+use super::tensors::Tensors;
+use super::{Checkpoints, sealed};
+use crate::net::{FreeEnergy, FreeEnergySpec, Net, NetSpec, Tensor};
+use crate::observe::Estimate;
+use crate::rates::Parametrisation;
+use crate::sampler::Flow;
+use crate::target::Target;
+use crate::{Error, Result};
+
+/// The version of the files that this version of the library writes and reads.
+const SCHEMA: u32 = 1;
+const TENSORS: &str = "model.safetensors";
+const DESCRIPTION: &str = "model.json";
+
+/// What is known about how a network was trained; everything may be unknown.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Summary {
+    /// Gradient steps.
+    pub steps: u64,
+    /// Seed of the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// Loss of the last step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loss: Option<f64>,
+    /// Effective sample size at the last validation, as a fraction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ess: Option<f64>,
+    /// log Z at the last validation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log_z: Option<Estimate>,
+    /// The settings, [`TrainSpec`](crate::train::TrainSpec) for networks trained here.
+    #[serde(skip_serializing_if = "Value::is_null")]
+    pub settings: Value,
+    /// Where a network comes from that was not trained here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+}
+
+/// A network with its parameters, and what it was made for.
+///
+/// The target and the path are kept as whoever made the model described them; it is the caller who builds them again.
+///
+/// ```no_run
+/// # fn build(_: &serde_json::Value) -> leaps::target::Pairwise { unimplemented!() }
+/// # fn main() -> leaps::Result<()> {
+/// let model = leaps::run::Model::load("runs/a")?;
+/// let target = build(&model.target);
+/// let net = model.net(&target)?;
+/// let flow = model.flow(&net)?; // ready for FlowWalkers
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Model {
+    /// The network.
+    pub network: NetSpec,
+    /// The free energy.
+    pub free_energy: FreeEnergySpec,
+    /// How fluxes become rates.
+    pub parametrisation: Parametrisation,
+    /// The target, as described by the maker.
+    pub target: Value,
+    /// The path, as described by the maker.
+    pub path: Value,
+    /// How it was trained.
+    pub training: Summary,
+    tensors: Tensors<'static>,
+}
+
+/// What `model.json` says.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Description {
+    schema: u32,
+    /// Of the library that wrote it.
+    version: String,
+    network: NetSpec,
+    free_energy: FreeEnergySpec,
+    parametrisation: Parametrisation,
+    target: Value,
+    path: Value,
+    training: Summary,
+    checksums: BTreeMap<String, String>,
+}
+
+impl Model {
+    /// A model in memory. `average` and `raw` are parameters of `net` followed by those of `free`, as
+    /// [`Optimiser`](crate::train::Optimiser) has them; `raw` may be unknown.
+    pub fn new(
+        net: &Net,
+        free: &FreeEnergy,
+        parametrisation: Parametrisation,
+        target: Value,
+        path: Value,
+        training: Summary,
+        average: &[f32],
+        raw: Option<&[f32]>,
+    ) -> Result<Self> {
+        let mut tensors = Tensors::new(TENSORS);
+        put(&mut tensors, "", net, free, average)?;
+        if let Some(raw) = raw {
+            put(&mut tensors, "raw.", net, free, raw)?;
+        }
+        Ok(Model {
+            network: net.spec().clone(),
+            free_energy: free.spec().clone(),
+            parametrisation,
+            target,
+            path,
+            training,
+            tensors,
+        })
+    }
+
+    /// Write the model to `directory`, which is made if need be.
+    ///
+    /// A new directory appears whole or not at all. In an old one the two files are replaced one after the other: after a
+    /// crash in between, [`load`](Model::load) refuses the pair by its checksum.
+    pub fn save(&self, directory: impl AsRef<Path>) -> Result<()> {
+        let directory = directory.as_ref();
+        let files = self.files()?;
+        if directory.exists() {
+            return files
+                .iter()
+                .try_for_each(|(name, bytes)| atomic::write(directory.join(name), bytes));
+        }
+        if let Some(parent) = directory.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+            fs::create_dir_all(parent).map_err(|source| failed(parent, source))?;
+        }
+        let made = AtomicDirectory::create(directory)?;
+        files.iter().try_for_each(|(name, bytes)| made.write(name, bytes))?;
+        made.finish()
+    }
+
+    /// The files of a model directory and their contents.
+    pub(crate) fn files(&self) -> Result<[(&'static str, Vec<u8>); 2]> {
+        let tensors = self.tensors.encode(None)?;
+        let description = Description {
+            schema: SCHEMA,
+            version: env!("CARGO_PKG_VERSION").into(),
+            network: self.network.clone(),
+            free_energy: self.free_energy.clone(),
+            parametrisation: self.parametrisation,
+            target: self.target.clone(),
+            path: self.path.clone(),
+            training: self.training.clone(),
+            checksums: BTreeMap::from([(TENSORS.into(), sealed::checksum(&tensors))]),
+        };
+        Ok([(TENSORS, tensors), (DESCRIPTION, sealed::seal(&description).into_bytes())])
+    }
+
+    /// Read a model directory, or the newest checkpoint of a run directory.
+    pub fn load(directory: impl AsRef<Path>) -> Result<Self> {
+        let directory = Self::find(directory.as_ref())?;
+        let file = directory.join(DESCRIPTION);
+        let description: Description = sealed::open(&file, SCHEMA)?;
+        let Some(checksum) = description.checksums.get(TENSORS) else {
+            let (what, reason) = ("checksums".into(), format!("none of {TENSORS}"));
+            return Err(Error::Corrupt { path: file, what, reason });
+        };
+        Ok(Model {
+            network: description.network,
+            free_energy: description.free_energy,
+            parametrisation: description.parametrisation,
+            target: description.target,
+            path: description.path,
+            training: description.training,
+            tensors: Tensors::read(&directory.join(TENSORS), checksum)?,
+        })
+    }
+
+    /// The model directory that `directory` means.
+    fn find(directory: &Path) -> Result<PathBuf> {
+        if directory.join(DESCRIPTION).exists() {
+            return Ok(directory.into());
+        }
+        if let Some(checkpoint) = Checkpoints::of(directory).latest()? {
+            return Ok(checkpoint);
+        }
+        let text = "holds neither a model (model.json) nor a run (latest)";
+        let kind = io::ErrorKind::NotFound;
+        let missing = if directory.exists() { io::Error::new(kind, text) } else { kind.into() };
+        Err(failed(directory, missing))
+    }
+
+    /// Where the parameters come from: a file once the model has been loaded.
+    pub fn file(&self) -> &Path {
+        &self.tensors.path
+    }
+
+    /// Build the network for `target` and see that every tensor of it is there, with the right shape and finite.
+    pub fn net(&self, target: &dyn Target) -> Result<Net> {
+        let net = Net::new(&self.network, target)?;
+        self.collect("net.", &net.tensors())?;
+        Ok(net)
+    }
+
+    /// Build the free energy for `target`, checked like [`net`](Model::net).
+    pub fn free(&self, target: &dyn Target) -> Result<FreeEnergy> {
+        let free = FreeEnergy::new(&self.free_energy, target.sites())?;
+        self.collect("free.", &free.tensors())?;
+        Ok(free)
+    }
+
+    /// The averaged parameters of the network.
+    pub fn parameters(&self, net: &Net) -> Result<Vec<f32>> {
+        self.collect("net.", &net.tensors())
+    }
+
+    /// The averaged parameters of the free energy.
+    pub fn free_parameters(&self, free: &FreeEnergy) -> Result<Vec<f32>> {
+        self.collect("free.", &free.tensors())
+    }
+
+    /// Parameters of network and free energy that are no average, if the model has them.
+    pub fn raw(&self, net: &Net, free: &FreeEnergy) -> Result<Option<Vec<f32>>> {
+        if !self.tensors.names().any(|name| name.starts_with("raw.")) {
+            return Ok(None);
+        }
+        let mut all = self.collect("raw.net.", &net.tensors())?;
+        all.extend(self.collect("raw.free.", &free.tensors())?);
+        Ok(Some(all))
+    }
+
+    /// The rates of the averaged network, for samplers.
+    pub fn flow<'n>(&self, net: &'n Net) -> Result<Flow<'n>> {
+        let packed = net.pack(&self.parameters(net)?);
+        Ok(Flow { net, packed, parametrisation: self.parametrisation })
+    }
+
+    fn collect(&self, prefix: &str, expected: &[Tensor]) -> Result<Vec<f32>> {
+        collect(&self.tensors, prefix, expected)
+    }
+}
+
+/// Name the parameters of a network and a free energy.
+pub(crate) fn put(
+    tensors: &mut Tensors<'_>,
+    prefix: &str,
+    net: &Net,
+    free: &FreeEnergy,
+    parameters: &[f32],
+) -> Result<()> {
+    let expected = net.parameters() + free.parameters();
+    if parameters.len() != expected {
+        return Err(Error::invalid(
+            "parameters",
+            parameters.len(),
+            format!("{expected} numbers"),
+            "give those of the network, then those of the free energy",
+        ));
+    }
+    let mut rest = parameters;
+    for (part, list) in [("net", net.tensors()), ("free", free.tensors())] {
+        for tensor in list {
+            let (own, others) = rest.split_at(tensor.len());
+            tensors.put(format!("{prefix}{part}.{}", tensor.name), &tensor.shape, own.to_vec());
+            rest = others;
+        }
+    }
+    Ok(())
+}
+
+/// The numbers of the tensors `expected`, in order: exactly these under `prefix`, in these shapes, all finite.
+pub(crate) fn collect(
+    tensors: &Tensors<'_>,
+    prefix: &str,
+    expected: &[Tensor],
+) -> Result<Vec<f32>> {
+    let mut all = Vec::new();
+    for tensor in expected {
+        let name = format!("{prefix}{}", tensor.name);
+        let (shape, data) = tensors.get::<f32>(&name)?;
+        let what = format!("tensor {name}");
+        if shape != tensor.shape {
+            let reason = format!(
+                "has shape {shape:?}, this network on this target needs {:?}",
+                tensor.shape
+            );
+            return Err(tensors.corrupt(&what, reason));
+        }
+        if let Some(at) = data.iter().position(|value| !value.is_finite()) {
+            return Err(tensors.corrupt(&what, format!("number {at} is {}", data[at])));
+        }
+        all.extend_from_slice(data);
+    }
+    let known = |name: &str| expected.iter().any(|tensor| tensor.name == name[prefix.len()..]);
+    if let Some(extra) = tensors.names().find(|name| name.starts_with(prefix) && !known(name)) {
+        return Err(tensors.corrupt(&format!("tensor {extra}"), "is no part of this network"));
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests;

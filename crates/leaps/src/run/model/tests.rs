@@ -1,0 +1,107 @@
+use serde_json::json;
+
+use super::*;
+use crate::net::MlpSpec;
+use crate::target::{Boundary, Lattice, Pairwise};
+
+fn ising(side: usize) -> Pairwise {
+    let lattice = Lattice::new(&[side, side], Boundary::Periodic).unwrap();
+    Pairwise::ising(lattice, 1.0, 0.1).unwrap()
+}
+
+fn model(seed: u64) -> (Model, Vec<f32>, Vec<f32>) {
+    let target = ising(3);
+    let net = Net::new(&NetSpec::Mlp(MlpSpec { hidden: 4 }), &target).unwrap();
+    let free = FreeEnergy::new(&FreeEnergySpec::Rate, 9).unwrap();
+    let mut average = net.initial(seed);
+    average.extend(free.initial(seed));
+    let raw: Vec<f32> = average.iter().map(|p| p + 1.0).collect();
+    let training = Summary {
+        steps: 3,
+        loss: Some(0.1),
+        log_z: Some(Estimate::new(1.0, f64::INFINITY)),
+        ..Summary::default()
+    };
+    let (target, path) = (json!({ "kind": "ising", "size": 3 }), json!({ "beta": 0.4407 }));
+    let barker = Parametrisation::Barker;
+    let model =
+        Model::new(&net, &free, barker, target, path, training, &average, Some(&raw)).unwrap();
+    (model, average, raw)
+}
+
+#[test]
+fn what_is_saved_is_loaded() {
+    let scratch = tempfile::tempdir().unwrap();
+    let directory = scratch.path().join("new/model");
+    let (model, average, raw) = model(1);
+    model.save(&directory).unwrap();
+    model.save(&directory).unwrap(); // over itself
+    let mut loaded = Model::load(&directory).unwrap();
+    assert_eq!(loaded.file(), directory.join(TENSORS));
+    let target = ising(3);
+    let (net, free) = (loaded.net(&target).unwrap(), loaded.free(&target).unwrap());
+    let parameters = loaded.parameters(&net).unwrap();
+    assert_eq!(parameters, average[..net.parameters()]);
+    assert_eq!(loaded.free_parameters(&free).unwrap(), average[net.parameters()..]);
+    assert_eq!(loaded.raw(&net, &free).unwrap(), Some(raw));
+    assert_eq!(loaded.flow(&net).unwrap().packed, net.pack(&parameters));
+    loaded.tensors.path = model.tensors.path.clone();
+    assert_eq!(loaded, model);
+}
+
+#[test]
+fn a_network_for_another_target_is_refused_tensor_by_tensor() {
+    let scratch = tempfile::tempdir().unwrap();
+    model(1).0.save(scratch.path()).unwrap();
+    let mut loaded = Model::load(scratch.path()).unwrap();
+    let text = loaded.net(&ising(4)).unwrap_err().to_string();
+    let file = scratch.path().join(TENSORS);
+    assert!(text.starts_with(file.to_str().unwrap()), "{text}");
+    assert!(text.contains("net.weight") && text.contains("[4, 9, 8]"), "{text}");
+    loaded.tensors.put("net.extra", &[1], vec![0.0f32]);
+    assert!(loaded.net(&ising(3)).unwrap_err().to_string().contains("net.extra"));
+    loaded.tensors.put("net.bias", &[4, 9], vec![f32::NAN; 36]);
+    assert!(loaded.net(&ising(3)).unwrap_err().to_string().contains("net.bias: number 0 is NaN"));
+    loaded.tensors.put("net.weight", &[4, 9, 8], vec![0u8; 288]);
+    assert!(loaded.net(&ising(3)).unwrap_err().to_string().contains("net.weight: holds U8"));
+    loaded.network = NetSpec::Mlp(MlpSpec { hidden: 0 });
+    assert!(matches!(loaded.net(&ising(3)), Err(Error::Invalid { .. })));
+}
+
+#[test]
+fn altered_files_are_refused() {
+    let scratch = tempfile::tempdir().unwrap();
+    model(1).0.save(scratch.path()).unwrap();
+    for name in [TENSORS, DESCRIPTION] {
+        let file = scratch.path().join(name);
+        let bytes = fs::read(&file).unwrap();
+        let refused = |bytes: &[u8]| {
+            fs::write(&file, bytes).unwrap();
+            let error = Model::load(scratch.path()).unwrap_err();
+            assert!(matches!(&error, Error::Corrupt { path, .. } if *path == file), "{error}");
+        };
+        (0..bytes.len()).step_by(97).for_each(|length| refused(&bytes[..length]));
+        for flip in 0..200 {
+            let mut altered = bytes.clone();
+            let at = flip * 7919 % (8 * bytes.len());
+            altered[at / 8] ^= 1 << (at % 8);
+            refused(&altered);
+        }
+        fs::write(&file, &bytes).unwrap();
+        Model::load(scratch.path()).unwrap();
+    }
+    // Files of two models: each is whole, the pair is not.
+    let other = tempfile::tempdir().unwrap();
+    model(2).0.save(other.path()).unwrap();
+    fs::copy(other.path().join(TENSORS), scratch.path().join(TENSORS)).unwrap();
+    assert!(matches!(Model::load(scratch.path()), Err(Error::Corrupt { .. })));
+}
+
+#[test]
+fn missing_models_are_named() {
+    let scratch = tempfile::tempdir().unwrap();
+    for path in [scratch.path().join("nowhere"), scratch.path().into()] {
+        let error = Model::load(&path).unwrap_err();
+        assert!(matches!(&error, Error::Io { path: named, .. } if *named == path), "{error}");
+    }
+}

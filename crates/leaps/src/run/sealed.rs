@@ -1,0 +1,126 @@
+//! Write JSON files that know when they have been altered: their last entry is a checksum of all bytes before it.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::atomic::failed;
+use crate::{Error, Result};
+
+const KEY: &str = "  \"checksum\": \"";
+const END: &str = "\"\n}\n";
+
+/// The BLAKE3 checksum of some bytes, in hexadecimal digits.
+pub(crate) fn checksum(bytes: &[u8]) -> String {
+    blake3::hash(bytes).to_string()
+}
+
+/// The text of a structure with at least one entry.
+pub(crate) fn seal(contents: &impl Serialize) -> String {
+    // Structures of ours have text keys and no failing serialisers.
+    let mut text = serde_json::to_string_pretty(contents).unwrap_or_else(|_| unreachable!());
+    text.truncate(text.len() - "\n}".len());
+    text.push_str(",\n");
+    let sum = checksum(text.as_bytes());
+    text + KEY + &sum + END
+}
+
+/// Read a sealed file: its checksum and schema version first, then its contents.
+pub(crate) fn open<T: DeserializeOwned>(path: &Path, schema: u32) -> Result<T> {
+    let bytes = read(path)?;
+    let corrupt = |what: &str, reason: String| {
+        Err(Error::Corrupt { path: path.into(), what: what.into(), reason })
+    };
+    let tail = KEY.len() + 64 + END.len();
+    let Some(at) = bytes.len().checked_sub(tail) else {
+        return corrupt("checksum", format!("the file has only {} bytes", bytes.len()));
+    };
+    let (head, seal) = bytes.split_at(at);
+    if seal != (KEY.to_owned() + &checksum(head) + END).as_bytes() {
+        return corrupt("checksum", "does not fit: the file is truncated or altered".into());
+    }
+    let mut value: Value = match serde_json::from_slice(&bytes) {
+        Ok(value) => value,
+        Err(error) => return corrupt("JSON", error.to_string()),
+    };
+    if let Some(entries) = value.as_object_mut() {
+        entries.remove("checksum");
+    }
+    let found = value.get("schema").cloned().unwrap_or_default();
+    if found != schema {
+        return corrupt(
+            "schema",
+            format!(
+                "is {found}, this version of leaps reads {schema}; use the version that wrote it"
+            ),
+        );
+    }
+    serde_json::from_value(value).or_else(|error| corrupt("contents", error.to_string()))
+}
+
+/// The bytes of an ordinary file.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
+    let fail = |source| failed(path, source);
+    let mut file = File::open(path).map_err(fail)?;
+    // A device or a pipe would never end.
+    if !file.metadata().map_err(fail)?.is_file() {
+        return Err(fail(io::Error::new(io::ErrorKind::InvalidInput, "is not an ordinary file")));
+    }
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).map_err(fail)?;
+    Ok(bytes)
+}
+
+/// The bytes of a file whose checksum is known.
+pub(crate) fn read_checked(path: &Path, expected: &str) -> Result<Vec<u8>> {
+    let bytes = read(path)?;
+    if checksum(&bytes) == expected {
+        return Ok(bytes);
+    }
+    Err(Error::Corrupt {
+        path: path.into(),
+        what: "checksum".into(),
+        reason: format!("does not fit: its {} bytes are truncated or altered", bytes.len()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn every_flipped_bit_and_every_truncation_is_noticed() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("a.json");
+        let contents = BTreeMap::from([("schema", 3), ("b", 5)]);
+        let text = seal(&contents);
+        let bytes = text.as_bytes();
+        std::fs::write(&path, bytes).unwrap();
+        assert_eq!(open::<BTreeMap<String, u32>>(&path, 3).unwrap()["b"], 5);
+        assert!(serde_json::from_str::<Value>(&text).unwrap().is_object());
+        let refused = |bytes: &[u8]| {
+            std::fs::write(&path, bytes).unwrap();
+            let error = open::<BTreeMap<String, u32>>(&path, 3).unwrap_err();
+            matches!(error, Error::Corrupt { path: named, .. } if named == path)
+        };
+        for bit in 0..8 * bytes.len() {
+            let mut altered = bytes.to_vec();
+            altered[bit / 8] ^= 1 << (bit % 8);
+            assert!(refused(&altered), "bit {bit}");
+        }
+        assert!((0..bytes.len()).all(|length| refused(&bytes[..length])));
+        assert!(refused(seal(&BTreeMap::from([("schema", 4)])).as_bytes()));
+        assert!(refused(seal(&BTreeMap::from([("b", 4)])).as_bytes()));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn devices_are_not_read() {
+        assert!(matches!(read(Path::new("/dev/zero")), Err(Error::Io { .. })));
+    }
+}

@@ -1,0 +1,229 @@
+//! Say what is trained and how, and move everything that changes in training to and from arrays.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::model::{self, Model, Summary};
+use super::tensors::Tensors;
+use crate::net::{FreeEnergy, FreeEnergySpec, Net, NetSpec};
+use crate::path::Path;
+use crate::rates::Parametrisation;
+use crate::target::Target;
+use crate::train::{Buffer, Decay, Optimiser, Pool, Reference, TrainSpec, Trainer};
+use crate::{Error, Result};
+
+/// What is trained, on what, and how.
+#[derive(Clone)]
+pub struct Setup<'a> {
+    /// What to sample.
+    pub target: &'a dyn Target,
+    /// The path to it.
+    pub path: &'a Path,
+    /// The network.
+    pub net: &'a Net,
+    /// The free energy.
+    pub free: &'a FreeEnergy,
+    /// How fluxes become rates.
+    pub parametrisation: Parametrisation,
+    /// How to train.
+    pub train: TrainSpec,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// The target in words of the caller, for the files.
+    pub described_target: Value,
+    /// The path in words of the caller, for the files.
+    pub described_path: Value,
+}
+
+/// What makes two runs the same: a run continues only with an equal one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Identity {
+    /// The target, as described.
+    pub target: Value,
+    /// The path, as described.
+    pub path: Value,
+    /// The network.
+    pub network: NetSpec,
+    /// The free energy.
+    pub free_energy: FreeEnergySpec,
+    /// How fluxes become rates.
+    pub parametrisation: Parametrisation,
+    /// How it is trained.
+    pub train: TrainSpec,
+    /// The seed.
+    pub seed: u64,
+}
+
+/// Settings that may change when a run continues: without roll-backs they leave the parameters alone. So does the
+/// number of steps, unless the learning rate falls towards the last one.
+const FREE: [&str; 5] =
+    ["validate_every", "validate_walkers", "validate_intervals", "checkpoint_every", "rollbacks"];
+
+impl Identity {
+    /// The first setting in which `self` is not what `old` was: its name, its value now, its value then.
+    pub fn difference(&self, old: &Identity) -> Option<(String, Value, Value)> {
+        let keys = |identity: &Identity| {
+            let mut value = serde_json::to_value(identity).unwrap_or_default();
+            if let Some(train) = value.get_mut("train").and_then(Value::as_object_mut) {
+                let steps = (identity.train.decay != Decay::Cosine).then_some("steps");
+                FREE.into_iter().chain(steps).for_each(|key| drop(train.remove(key)));
+            }
+            value
+        };
+        difference("", &keys(self), &keys(old))
+    }
+
+    /// Refuse to continue a run that is another one.
+    pub(crate) fn check(&self, old: &Identity, run: &std::path::Path) -> Result<()> {
+        let Some((key, now, then)) = self.difference(old) else { return Ok(()) };
+        Err(Error::invalid(
+            key,
+            now,
+            format!("{then}, as in the run in {}", run.display()),
+            "set it back to continue that run, or start over in a new directory with --fresh",
+        ))
+    }
+}
+
+fn difference(key: &str, now: &Value, then: &Value) -> Option<(String, Value, Value)> {
+    let (Value::Object(a), Value::Object(b)) = (now, then) else {
+        return (now != then).then(|| (key.into(), now.clone(), then.clone()));
+    };
+    let names = a.keys().chain(b.keys().filter(|name| !a.contains_key(*name)));
+    names.into_iter().find_map(|name| {
+        let inner = if key.is_empty() { name.clone() } else { format!("{key}.{name}") };
+        difference(&inner, a.get(name).unwrap_or(&Value::Null), b.get(name).unwrap_or(&Value::Null))
+    })
+}
+
+impl<'a> Setup<'a> {
+    /// What makes this run itself.
+    pub fn identity(&self) -> Identity {
+        Identity {
+            target: self.described_target.clone(),
+            path: self.described_path.clone(),
+            network: self.net.spec().clone(),
+            free_energy: self.free.spec().clone(),
+            parametrisation: self.parametrisation,
+            train: self.train.clone(),
+            seed: self.seed,
+        }
+    }
+
+    /// Training from the start.
+    pub fn start(&self) -> Result<Trainer<'a>> {
+        Trainer::new(
+            self.target,
+            self.path,
+            self.net,
+            self.free,
+            self.parametrisation,
+            &self.train,
+            self.seed,
+        )
+    }
+
+    /// The network as it is.
+    pub(crate) fn model(&self, trainer: &Trainer<'_>, training: Summary) -> Result<Model> {
+        Model::new(
+            self.net,
+            self.free,
+            self.parametrisation,
+            self.described_target.clone(),
+            self.described_path.clone(),
+            training,
+            &trainer.optimiser.average,
+            Some(&trainer.optimiser.parameters),
+        )
+    }
+
+    /// What training needs besides the model to go on as if it had never stopped.
+    pub(crate) fn state<'t>(&self, trainer: &'t Trainer<'_>) -> Result<Tensors<'t>> {
+        let mut tensors = Tensors::new("state.safetensors");
+        let (optimiser, sites) = (&trainer.optimiser, self.target.sites());
+        model::put(&mut tensors, "first.", self.net, self.free, &optimiser.first)?;
+        model::put(&mut tensors, "second.", self.net, self.free, &optimiser.second)?;
+        tensors.put("step", &[1], vec![optimiser.step]);
+        tensors.put("rate_factor", &[1], vec![trainer.rate_factor]);
+        if let Some(pool) = &trainer.pool {
+            tensors.put("pool", &[pool.walkers(), sites], pool.states.as_slice());
+        }
+        // Rollouts of the policy are used once: the next step makes new ones.
+        if self.train.reference == Reference::Buffer {
+            let Buffer { states, times, next } = &trainer.buffer;
+            tensors.put("buffer.states", &[times.len(), sites], states.as_slice());
+            tensors.put("buffer.times", &[times.len()], times.as_slice());
+            tensors.put("buffer.next", &[1], vec![*next as u64]);
+        }
+        Ok(tensors)
+    }
+
+    /// Training from where `model` and `state` were taken.
+    pub(crate) fn resume(&self, model: &Model, state: &Tensors<'_>) -> Result<Trainer<'a>> {
+        let mut average = model.parameters(self.net)?;
+        average.extend(model.free_parameters(self.free)?);
+        let Some(parameters) = model.raw(self.net, self.free)? else {
+            let (what, reason) = ("tensors raw.*".into(), "are missing".into());
+            return Err(Error::Corrupt { path: model.file().into(), what, reason });
+        };
+        let moments = |prefix: &str| {
+            let mut all = model::collect(state, &format!("{prefix}.net."), &self.net.tensors())?;
+            all.extend(model::collect(state, &format!("{prefix}.free."), &self.free.tensors())?);
+            Result::Ok(all)
+        };
+        let mut trainer = Trainer::bare(
+            self.target,
+            self.path,
+            self.net,
+            self.free,
+            self.parametrisation,
+            &self.train,
+            self.seed,
+            parameters.clone(),
+        )?;
+        let (first, second) = (moments("first")?, moments("second")?);
+        trainer.optimiser =
+            Optimiser { parameters, average, first, second, step: state.number("step")? };
+        trainer.rate_factor = state.number("rate_factor")?;
+        if !(trainer.rate_factor > 0.0 && trainer.rate_factor <= 1.0) {
+            return Err(state.corrupt("tensor rate_factor", "is not from 0 to 1"));
+        }
+        match self.train.reference {
+            Reference::Pool => trainer.pool = Some(self.pool(state)?),
+            Reference::Buffer => trainer.buffer = self.buffer(state)?,
+            Reference::Policy => {}
+        }
+        Ok(trainer)
+    }
+
+    fn pool(&self, state: &Tensors<'_>) -> Result<Pool> {
+        let (shape, states) = state.get::<u8>("pool")?;
+        let expected = [self.train.pool, self.target.sites()];
+        if shape != expected {
+            let reason = format!("has shape {shape:?} instead of {expected:?}");
+            return Err(state.corrupt("tensor pool", reason));
+        }
+        Pool::resume(states.to_vec(), self.target.sites(), self.target.tokens(), self.seed)
+            .map_err(|error| state.corrupt("tensor pool", error.to_string()))
+    }
+
+    fn buffer(&self, state: &Tensors<'_>) -> Result<Buffer> {
+        let (_, states) = state.get::<u8>("buffer.states")?;
+        let (_, times) = state.get::<f64>("buffer.times")?;
+        let next = state.number::<u64>("buffer.next")? as usize;
+        let spec = &self.train;
+        let room = spec.buffer * spec.rollout_walkers * spec.rollout_steps;
+        let whole = states.len() == times.len() * self.target.sites() && times.len() <= room;
+        let tokens = states.iter().all(|&token| (token as usize) < self.target.tokens());
+        if !whole || !tokens || next >= room || !times.iter().all(|t| (0.0..=1.0).contains(t)) {
+            let reason = format!(
+                "{} states at {} times do not fit this target and a buffer of {room}",
+                states.len() / self.target.sites(),
+                times.len()
+            );
+            return Err(state.corrupt("tensors buffer.*", reason));
+        }
+        Ok(Buffer { states: states.to_vec(), times: times.to_vec(), next })
+    }
+}

@@ -1,0 +1,192 @@
+//! Stop and go on.
+
+use std::time::Duration;
+
+use leaps::Error;
+use leaps::run::{Checkpoints, Event, Identity, Metrics, Model, Stop};
+use leaps::train::Decay;
+
+use super::*;
+
+#[test]
+fn stopping_anywhere_changes_no_byte() {
+    let bench = bench();
+    for reference in REFERENCES {
+        let scratch = tempfile::tempdir().unwrap();
+        let (whole, setup) = (scratch.path().join("whole"), bench.setup(reference));
+        let expected = train(&setup, &whole);
+        assert_eq!((expected.stop, expected.step), (Stop::Finished, 20));
+        // 5 and 20 are checkpoints, 8 and 20 validations: those stop half way.
+        for stops in [&[1][..], &[5], &[8], &[19], &[20], &[2, 3, 8, 9, 16, 17]] {
+            let directory = scratch.path().join(format!("{stops:?}"));
+            for &stop in stops {
+                let run = TrainingRun::new(&directory, setup.clone());
+                let outcome = run.run(&StopAfter::steps(stop)).unwrap();
+                assert_eq!((outcome.stop, outcome.step), (Stop::Interrupted, stop));
+                assert_eq!(outcome.standing.due, stop % 8 == 0 || stop == 20);
+                Model::load(&directory).unwrap().net(&bench.target).unwrap();
+            }
+            let outcome = train(&setup, &directory);
+            let what = format!("{reference:?} stopped at {stops:?}");
+            assert_same(&directory, &outcome, (&whole, &expected), &what);
+        }
+    }
+}
+
+#[test]
+fn the_number_of_threads_changes_no_byte() {
+    let bench = bench();
+    for reference in REFERENCES {
+        let scratch = tempfile::tempdir().unwrap();
+        let runs = [1, 2, 7].map(|threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let directory = scratch.path().join(threads.to_string());
+            (pool.install(|| train(&bench.setup(reference), &directory)), directory)
+        });
+        let (expected, whole) = &runs[0];
+        for (outcome, directory) in &runs[1..] {
+            assert_same(directory, outcome, (whole, expected), &format!("{reference:?}"));
+        }
+    }
+}
+
+#[test]
+fn a_finished_run_stays_as_it_is_and_can_be_extended() {
+    let (bench, scratch) = (bench(), tempfile::tempdir().unwrap());
+    let (whole, short) = (scratch.path().join("whole"), scratch.path().join("short"));
+    let mut setup = bench.setup(Reference::Pool);
+    setup.train.decay = Decay::None;
+    let expected = train(&setup, &whole);
+    let events = fs::read_to_string(whole.join("events.jsonl")).unwrap();
+    assert_eq!(train(&setup, &whole).checkpoint, expected.checkpoint);
+    assert!(fs::read_to_string(whole.join("events.jsonl")).unwrap().starts_with(&events));
+    // A constant learning rate does not know the last step.
+    setup.train.steps = 10;
+    setup.train.validate_every = 16;
+    train(&setup, &short);
+    setup.train.steps = 20;
+    let outcome = train(&setup, &short);
+    let parameters = |outcome: &Outcome| fs::read(outcome.checkpoint.join("model.safetensors"));
+    assert!(parameters(&outcome).unwrap() == parameters(&expected).unwrap());
+}
+
+#[test]
+fn a_time_limit_leaves_a_valid_checkpoint() {
+    let (bench, scratch) = (bench(), tempfile::tempdir().unwrap());
+    let run = TrainingRun::new(scratch.path().join("a"), bench.setup(Reference::Pool));
+    let outcome = run.within(Duration::ZERO).run(&Unwatched).unwrap();
+    assert_eq!((outcome.stop, outcome.step), (Stop::TimeLimit, 0));
+    assert!(Checkpoints::of(scratch.path().join("a")).load(false).unwrap().is_some());
+}
+
+#[test]
+fn the_run_directory_tells_what_happened() {
+    #[derive(Default)]
+    struct Seen(std::sync::Mutex<(Vec<u64>, Vec<Event>)>);
+    impl Watch for Seen {}
+    impl Observer for Seen {
+        fn measured(&self, metrics: &Metrics) {
+            self.0.lock().unwrap().0.push(metrics.progress.step);
+        }
+        fn happened(&self, event: &Event) {
+            self.0.lock().unwrap().1.push(event.clone());
+        }
+    }
+    let (bench, scratch) = (bench(), tempfile::tempdir().unwrap());
+    let directory = scratch.path().join("a/b");
+    let mut run = TrainingRun::new(&directory, bench.setup(Reference::Pool));
+    run.config = "[train]\nsteps = 20\n".into();
+    run.command = vec!["leaps".into(), "train".into()];
+    let seen = Seen::default();
+    let outcome = run.run(&seen).unwrap();
+    let (steps, events) = seen.0.into_inner().unwrap();
+    assert_eq!(steps, (1..=20).collect::<Vec<u64>>());
+    let text = fs::read_to_string(directory.join("events.jsonl")).unwrap();
+    let names: Vec<String> = text
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["event"].to_string())
+        .collect();
+    assert_eq!(names.len(), events.len());
+    let count = |name: &str| names.iter().filter(|n| n.trim_matches('"') == name).count();
+    let counts = ["started", "validated", "checkpointed", "stopped"].map(count);
+    assert_eq!(counts, [1, 3, 5, 1], "{names:?}");
+    assert!(text.lines().last().unwrap().contains(r#""reason":"finished""#));
+    let lines = metrics(&directory);
+    assert_eq!(lines.len(), 20);
+    assert!(lines[7]["ess"].as_f64().unwrap() > 0.1 && lines[6].get("ess").is_none());
+    assert!(lines[7]["log_z"]["mean"].as_f64().unwrap().is_finite());
+    assert!(lines.iter().all(|line| line["lr"].as_f64().unwrap() > 0.0));
+    assert_eq!(fs::read_to_string(directory.join("config.toml")).unwrap(), run.config);
+    let meta = fs::read_to_string(directory.join("meta.json")).unwrap();
+    assert!(meta.contains("threads") && meta.contains("train"), "{meta}");
+    let list = Checkpoints::of(&directory).list().unwrap();
+    assert_eq!(list.iter().map(|(step, _)| *step).collect::<Vec<_>>(), [10, 15, 20]);
+    let model = Model::load(&directory).unwrap();
+    assert_eq!(model.file(), outcome.checkpoint.join("model.safetensors"));
+    assert_eq!((model.training.steps, model.training.seed), (20, Some(7)));
+    assert_eq!(model.training.ess, lines[19]["ess"].as_f64());
+}
+
+#[test]
+fn another_run_is_refused_by_the_name_of_its_key() {
+    let (bench, scratch) = (bench(), tempfile::tempdir().unwrap());
+    let setup = bench.setup(Reference::Pool);
+    train(&setup, scratch.path());
+    let before = files(scratch.path());
+    let wider = Net::new(&NetSpec::Mlp(MlpSpec { hidden: 5 }), &bench.target).unwrap();
+    let changed = |change: &dyn Fn(&mut Setup<'_>)| {
+        let mut setup = setup.clone();
+        change(&mut setup);
+        setup.identity()
+    };
+    let same = |identity: Identity| identity.difference(&setup.identity()).is_none();
+    assert!(same(changed(&|s| s.train.validate_every = 3)));
+    assert!(!same(changed(&|s| s.train.steps = 30)), "a cosine knows the last step");
+    let cases: [(&str, Setup<'_>); 6] = [
+        (
+            "train.lr",
+            Setup { train: TrainSpec { lr: 0.5, ..setup.train.clone() }, ..setup.clone() },
+        ),
+        ("seed", Setup { seed: 8, ..setup.clone() }),
+        ("network.hidden", Setup { net: &wider, ..setup.clone() }),
+        ("parametrisation", Setup { parametrisation: Parametrisation::Sqrt, ..setup.clone() }),
+        (
+            "path.beta",
+            Setup { described_path: serde_json::json!({ "beta": 0.5 }), ..setup.clone() },
+        ),
+        (
+            "target.size",
+            Setup {
+                described_target: serde_json::json!({ "kind": "ising", "size": 4, "field": 0.2 }),
+                ..setup.clone()
+            },
+        ),
+    ];
+    for (key, other) in cases {
+        let error = TrainingRun::new(scratch.path(), other).run(&Unwatched).unwrap_err();
+        let text = error.to_string();
+        assert!(matches!(error, Error::Invalid { key: named, .. } if named == key), "{text}");
+        assert!(text.contains("--fresh"), "{text}");
+    }
+    assert_eq!(files(scratch.path()), before);
+}
+
+#[test]
+fn a_directory_with_other_things_or_another_process_is_refused() {
+    let (bench, scratch) = (bench(), tempfile::tempdir().unwrap());
+    let setup = bench.setup(Reference::Pool);
+    fs::write(scratch.path().join("thesis.tex"), b"").unwrap();
+    let error = TrainingRun::new(scratch.path(), setup.clone()).run(&Unwatched).unwrap_err();
+    assert!(error.to_string().contains("thesis.tex"), "{error}");
+    let directory = scratch.path().join("run");
+    struct Meanwhile<'a>(&'a TrainingRun<'a>);
+    impl Watch for Meanwhile<'_> {
+        fn total(&self, _: u64) {
+            let error = self.0.run(&Unwatched).unwrap_err();
+            assert!(error.to_string().contains("another process"), "{error}");
+        }
+    }
+    impl Observer for Meanwhile<'_> {}
+    let run = TrainingRun::new(directory, setup);
+    run.run(&Meanwhile(&run)).unwrap();
+}
