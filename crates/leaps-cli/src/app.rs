@@ -2,8 +2,8 @@
 
 use std::ffi::OsString;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context as _, Result};
 use clap::error::ErrorKind;
@@ -12,7 +12,7 @@ use clap::{ArgMatches, FromArgMatches};
 use crate::cli::{self, Cli, Engine, Globals, Verb};
 use crate::error::{self, usage};
 use crate::output;
-use crate::progress::Progress;
+use crate::progress::{Progress, catch_interrupts};
 use crate::verbs;
 
 /// What every verb needs besides its own flags.
@@ -22,7 +22,7 @@ pub struct Context {
     pub command: Vec<String>,
     /// Which flags were given and which have their defaults.
     pub matches: ArgMatches,
-    interrupted: Arc<AtomicBool>,
+    interrupted: OnceLock<Arc<AtomicBool>>,
 }
 
 impl Context {
@@ -40,9 +40,11 @@ impl Context {
         }
     }
 
-    /// A watcher for long work, called `label` in its reports.
+    /// A watcher for long work, called `label` in its reports. Ctrl-C is caught from here on: before,
+    /// nobody looks at the flag it sets.
     pub fn watch(&self, label: &str) -> Progress {
-        Progress::new(label, self.globals.quiet, Arc::clone(&self.interrupted))
+        let flag = self.interrupted.get_or_init(catch_interrupts);
+        Progress::new(label, self.globals.quiet, Arc::clone(flag))
     }
 }
 
@@ -96,10 +98,15 @@ fn execute(cli: Cli, matches: &ArgMatches, words: &[OsString]) -> Result<()> {
         globals: cli.globals,
         command: words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
         matches,
-        interrupted: crate::progress::catch_interrupts()?,
+        interrupted: OnceLock::new(),
     };
     match &cli.verb {
+        Verb::Demo(args) => verbs::demo::run(args, &context),
         Verb::Exact(args) => verbs::exact::run(args, &context),
+        Verb::Ais(args) => verbs::ais::run(args, &context),
+        Verb::Smc(args) => verbs::smc::run(args, &context),
+        Verb::Mcmc(args) => verbs::mcmc::run(args, &context),
+        Verb::Compare(args) => verbs::compare::run(args, &context),
         Verb::Init(args) => verbs::init::run(args, &context),
         Verb::Check(args) => verbs::check::run(args, &context),
         Verb::Completions(args) => verbs::completions::run(args),

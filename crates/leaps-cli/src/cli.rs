@@ -27,8 +27,18 @@ pub fn command() -> Command {
 /// What to do.
 #[derive(Subcommand, Debug)]
 pub enum Verb {
+    /// Compare samplers with the exact answer on a small lattice, in a few seconds
+    Demo(verbs::demo::DemoArgs),
     /// Exact log Z, energy and heat capacity of a target
     Exact(verbs::exact::ExactArgs),
+    /// Annealed importance sampling: log Z and weighted samples
+    Ais(verbs::ais::AisArgs),
+    /// Sequential Monte Carlo: annealing with resampling
+    Smc(verbs::smc::SmcArgs),
+    /// Markov chains with any kernel
+    Mcmc(verbs::mcmc::McmcArgs),
+    /// Several samplers on one target, in one table
+    Compare(verbs::compare::CompareArgs),
     /// Print a commented configuration with every default visible
     Init(verbs::init::InitArgs),
     /// Validate a configuration and explain it; nothing is run

@@ -52,7 +52,7 @@ pub fn exit_code(error: &anyhow::Error) -> u8 {
             return match error {
                 Invalid { .. } | NotApplicable { .. } | Parse { .. } => 2,
                 NonFinite { .. } | Weights(_) => 3,
-                Io { .. } => 4,
+                Io { .. } | Corrupt { .. } => 4,
                 Interrupted => 130,
             };
         }

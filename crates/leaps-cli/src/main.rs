@@ -7,6 +7,8 @@ mod error;
 mod output;
 mod progress;
 mod results;
+mod samplers;
+mod tables;
 mod verbs;
 
 fn main() -> std::process::ExitCode {

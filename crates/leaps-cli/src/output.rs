@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde::Serialize;
 
 /// One line to the person at the terminal; a closed standard error is no reason to fail.
@@ -13,11 +13,9 @@ pub fn talk(text: &str) {
 /// Write data to standard output and make sure that it is gone.
 pub fn data(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    if !text.ends_with('\n') {
-        out.write_all(b"\n")?;
-    }
-    Ok(out.flush()?)
+    let end = if text.ends_with('\n') { "" } else { "\n" };
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.write_all(end.as_bytes()));
+    written.and_then(|()| out.flush()).context("standard output")
 }
 
 /// Write one JSON object to standard output; numbers that are not finite become null.
@@ -42,6 +40,11 @@ impl Table {
     /// Add a row.
     pub fn row(&mut self, cells: impl IntoIterator<Item = impl Into<String>>) {
         self.rows.push(cells.into_iter().map(Into::into).collect());
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows.len()
     }
 
     /// The table as lines without trailing blanks.
@@ -73,16 +76,14 @@ impl Table {
 /// The error has one digit, or two if the first is 1.
 pub fn with_error(mean: f64, error: f64) -> String {
     if !mean.is_finite() || !error.is_finite() || error < 0.0 {
-        return format!("{mean}(?)");
+        return format!("{}(?)", (mean * 1e6).round() / 1e6);
     }
-    if error == 0.0 {
-        return format!("{mean}(0)");
+    if error < 1e-300 {
+        return format!("{}(0)", (mean * 1e10).round() / 1e10);
     }
     let mut digits = -(error.log10().floor() as i32);
-    if error * 10f64.powi(digits) < 1.95 {
-        digits += 1; // two digits
-    } else if error * 10f64.powi(digits) >= 9.5 {
-        digits -= 1; // rounds up to 10: written as two digits of the next power
+    let leading = error * 10f64.powi(digits);
+    if leading < 1.95 {
         digits += 1;
     }
     let scaled = (error * 10f64.powi(digits)).round();
@@ -93,10 +94,17 @@ pub fn with_error(mean: f64, error: f64) -> String {
     format!("{}({})", (mean / unit).round() * unit, scaled * unit)
 }
 
+/// A number with so many decimals, 0 without a sign.
+pub fn fixed(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$}");
+    let zero = text.trim_start_matches('-').chars().all(|c| c == '0' || c == '.');
+    if zero { text.trim_start_matches('-').to_owned() } else { text }
+}
+
 /// How many standard errors an estimate is from the truth.
 pub fn sigmas(mean: f64, error: f64, exact: f64) -> String {
     let z = (mean - exact) / error;
-    if z.is_finite() { format!("{z:+.1}") } else { "-".to_owned() }
+    if z.is_finite() && error.is_finite() { format!("{z:+.1}") } else { "-".to_owned() }
 }
 
 #[cfg(test)]

@@ -5,22 +5,25 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use leaps::device::Watch;
 
 use crate::output;
+use crate::tables::Short;
 
 /// Seconds between two lines where there is no terminal.
 const LINE_EVERY: u64 = 5;
 
 /// A flag that the first Ctrl-C sets; the second ends the program at once with 130.
-pub fn catch_interrupts() -> Result<Arc<AtomicBool>> {
+pub fn catch_interrupts() -> Arc<AtomicBool> {
     let flag = Arc::new(AtomicBool::new(false));
     let interrupt = signal_hook::consts::SIGINT;
-    signal_hook::flag::register_conditional_shutdown(interrupt, 130, Arc::clone(&flag))?;
-    signal_hook::flag::register(interrupt, Arc::clone(&flag))?;
-    Ok(flag)
+    let second =
+        signal_hook::flag::register_conditional_shutdown(interrupt, 130, Arc::clone(&flag));
+    if second.is_ok() {
+        let _ = signal_hook::flag::register(interrupt, Arc::clone(&flag));
+    }
+    flag
 }
 
 /// A bar on a terminal, a plain line every few seconds elsewhere, nothing if quiet.
@@ -35,6 +38,8 @@ pub struct Progress {
     lines: bool,
     bar: Mutex<Option<ProgressBar>>,
     bars: bool,
+    /// What to say when the work begins: not before, so that an error is the only line.
+    title: Mutex<Option<String>>,
 }
 
 impl Progress {
@@ -51,6 +56,21 @@ impl Progress {
             lines: !quiet && !terminal,
             bar: Mutex::new(None),
             bars: !quiet && terminal,
+            title: Mutex::new(None),
+        }
+    }
+
+    /// Say `title` when the work begins.
+    pub fn titled(mut self, title: String) -> Self {
+        self.title = Mutex::new((self.lines || self.bars).then_some(title));
+        self
+    }
+
+    /// Say the title unless it was said.
+    pub fn announce(&self) {
+        let title = self.title.lock().ok().and_then(|mut title| title.take());
+        if let Some(title) = title {
+            output::talk(&title);
         }
     }
 
@@ -77,23 +97,26 @@ impl Progress {
 fn report(done: u64, total: u64, elapsed: Duration) -> String {
     let rate = done as f64 / elapsed.as_secs_f64();
     if total == 0 || done == 0 {
-        return format!("{done} done, {rate:.0}/s");
+        return format!("{done} done, {}/s", Short(rate));
     }
     let left = total.saturating_sub(done) as f64 / rate;
     let percent = 100.0 * done as f64 / total as f64;
-    format!("{percent:.0} % ({done}/{total}), {rate:.3e}/s, {left:.0} s left")
+    format!("{percent:.0} % ({done}/{total}), {}/s, {left:.0} s left", Short(rate))
 }
 
 impl Watch for Progress {
     fn total(&self, units: u64) {
+        self.announce();
         self.total.store(units, Ordering::Relaxed);
         if !self.bars {
             return;
         }
-        let style = ProgressStyle::with_template(
-            "{prefix} {bar:32} {percent:>3} %  {per_sec:>12}  {eta} left",
-        )
-        .unwrap_or_else(|_| ProgressStyle::default_bar());
+        let style =
+            ProgressStyle::with_template("{prefix} {bar:32} {percent:>3} %  {rate:>9}  {eta} left")
+                .unwrap_or_else(|_| ProgressStyle::default_bar())
+                .with_key("rate", |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+                    let _ = write!(out, "{}/s", Short(state.per_sec()));
+                });
         let bar = ProgressBar::with_draw_target(Some(units), ProgressDrawTarget::stderr())
             .with_style(style)
             .with_prefix(self.label.clone());
@@ -133,7 +156,7 @@ mod tests {
     #[test]
     fn reports_are_plain_text() {
         let text = report(250, 1000, Duration::from_secs(5));
-        assert_eq!(text, "25 % (250/1000), 5.000e1/s, 15 s left");
+        assert_eq!(text, "25 % (250/1000), 50.000/s, 15 s left");
         assert!(report(0, 0, Duration::from_secs(1)).chars().all(|c| !c.is_control()));
     }
 

@@ -1,10 +1,14 @@
 //! Define what `--json` prints; field names are promises to scripts.
 
+use leaps::exact::Exact;
+use leaps::observe::{ChainWarning, Correlation, Estimate, Observables, symmetric};
+use leaps::sampler::{PathPoint, WalkerWarning};
+use leaps::target::Target;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::app::Context;
-use crate::config::Config;
+use crate::config::{Config, Problem};
 
 /// The version of the layout; grows when a field changes its meaning.
 pub const SCHEMA: u32 = 1;
@@ -60,4 +64,128 @@ pub struct ExactResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub susceptibility_per_site: Option<f64>,
     pub seconds: f64,
+}
+
+/// What `ais` and `smc` find out.
+#[derive(Clone, Debug, Serialize)]
+pub struct WalkerResult {
+    pub seed: u64,
+    /// `ais` or `smc`.
+    pub scheme: &'static str,
+    pub kernel: String,
+    pub walkers: usize,
+    pub intervals: usize,
+    pub resamplings: usize,
+    /// Effective number of families: walkers at the start that still have weight.
+    pub families: f64,
+    /// Effective sample size as a fraction of the walkers.
+    pub ess: f64,
+    pub ess_error: f64,
+    pub log_z: Estimate,
+    pub elbo: f64,
+    pub observables: Observables,
+    pub correlation: Vec<Correlation>,
+    /// Estimates along the path.
+    pub path: Vec<PathPoint>,
+    pub warnings: Vec<WalkerWarning>,
+    pub network_passes_per_walker: f64,
+    pub energy_calls_per_walker: f64,
+    pub seconds: f64,
+    pub effective_samples_per_second: f64,
+}
+
+/// What `mcmc` finds out.
+#[derive(Clone, Debug, Serialize)]
+pub struct ChainResult {
+    pub seed: u64,
+    pub scheme: &'static str,
+    pub kernel: String,
+    pub chains: usize,
+    pub steps: usize,
+    pub burn_in: usize,
+    pub every: usize,
+    /// Effective samples of the slower of energy and |m|, as a fraction of the kept states.
+    pub ess: f64,
+    pub ess_error: f64,
+    /// Each with its autocorrelation time in steps, where it is measured.
+    pub observables: Map<String, Value>,
+    pub correlation: Vec<Correlation>,
+    pub acceptance: f64,
+    /// Effective sample sizes as the DISCS benchmark reports them.
+    pub discs: Discs,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tempering: Option<TemperingResult>,
+    pub warnings: Vec<ChainWarning>,
+    pub network_passes_per_walker: f64,
+    pub energy_calls_per_walker: f64,
+    pub seconds: f64,
+    pub effective_samples_per_second: f64,
+    #[serde(skip)]
+    pub estimates: Observables,
+    /// Autocorrelation times in steps, by observable.
+    #[serde(skip)]
+    pub times: Vec<(&'static str, Estimate)>,
+}
+
+/// The columns of the DISCS benchmark: autocorrelation effective sample size of the distance to a random
+/// state, mean over chains.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Discs {
+    /// Per step after burn-in.
+    pub ess_per_step: f64,
+    /// Per energy evaluation, charged as DISCS does.
+    pub ess_per_call: f64,
+    /// Per second, of all chains together.
+    pub ess_per_second: f64,
+}
+
+/// How well temperatures exchanged their states.
+#[derive(Clone, Debug, Serialize)]
+pub struct TemperingResult {
+    pub betas: Vec<f64>,
+    pub swap_rates: Vec<f64>,
+    pub round_trips: u64,
+}
+
+/// A result with its origin, as it is printed.
+#[derive(Clone, Debug, Serialize)]
+pub struct Printed<'a, T> {
+    #[serde(flatten)]
+    pub origin: Origin,
+    #[serde(flatten)]
+    pub result: &'a T,
+}
+
+/// Put exact values beside estimates.
+pub fn attach_exact(observables: &mut Observables, exact: &Exact, problem: &Problem) {
+    let (sites, beta) = (problem.target.sites(), problem.beta);
+    let symmetric = symmetric(&problem.target, problem.path.ends());
+    let put = |estimate: &mut Estimate, value: Option<f64>| {
+        if let Some(value) = value {
+            *estimate = estimate.with_exact(value);
+        }
+    };
+    put(&mut observables.energy_per_site, Some(exact.energy_per_site(sites)));
+    put(&mut observables.heat_capacity_per_site, Some(exact.heat_capacity_per_site(sites)));
+    put(&mut observables.magnetization, exact.order.map(|order| order.m));
+    put(&mut observables.abs_magnetization, exact.order.map(|order| order.abs));
+    put(&mut observables.magnetization_squared, exact.order.map(|order| order.squared));
+    put(&mut observables.binder, exact.binder());
+    let chi = exact.susceptibility_per_site(sites, beta, symmetric);
+    put(&mut observables.susceptibility_per_site, chi);
+}
+
+/// The observables by the names they are printed under.
+pub fn named(observables: &Observables) -> Vec<(&'static str, Estimate)> {
+    let mut all = vec![
+        ("energy_per_site", observables.energy_per_site),
+        ("heat_capacity_per_site", observables.heat_capacity_per_site),
+        ("magnetization", observables.magnetization),
+        ("abs_magnetization", observables.abs_magnetization),
+        ("magnetization_squared", observables.magnetization_squared),
+        ("binder", observables.binder),
+        ("susceptibility_per_site", observables.susceptibility_per_site),
+    ];
+    all.extend(observables.correlation_length.map(|length| ("correlation_length", length)));
+    all
 }

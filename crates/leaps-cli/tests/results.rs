@@ -67,6 +67,16 @@ fn infinite_numbers_are_null() {
     assert!((result["log_z"].as_f64().unwrap() - 16.0 * 2f64.ln()).abs() < 1e-12);
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_ends_with_4() {
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = leaps(&["exact", "ising", "--quiet"]).stdout(full).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(4), "{errors}");
+    assert!(errors.starts_with("leaps: error: standard output: "), "{errors}");
+}
+
 #[test]
 fn a_closed_pipe_is_no_error() {
     for line in [

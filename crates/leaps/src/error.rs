@@ -67,6 +67,16 @@ pub enum Error {
         /// The operating system's word.
         source: std::io::Error,
     },
+    /// A file was read, but its contents are damaged or not what they should be.
+    #[error("{path}: {what}: {reason}", path = path.display())]
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// The part of it: an entry, a tensor, a setting.
+        what: String,
+        /// What is wrong with it, and what was expected.
+        reason: String,
+    },
     /// The caller asked for a stop (Ctrl-C).
     #[error("interrupted")]
     Interrupted,

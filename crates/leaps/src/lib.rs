@@ -14,6 +14,8 @@
 //! | [`sampler`] | annealed importance sampling and sequential Monte Carlo as one driver |
 //! | [`observe`] | observables and their errors, for weighted samples and for chains |
 //! | [`device`] | random numbers, threads and SIMD lanes |
+//! | [`rates`] | from network outputs to rates of a Markov jump process |
+//! | [`train`] | learning the networks |
 //! | [`run`] | results and samples as files |
 
 pub mod device;
@@ -23,8 +25,10 @@ pub mod mcmc;
 pub mod net;
 pub mod observe;
 pub mod path;
+pub mod rates;
 pub mod run;
 pub mod sampler;
 pub mod target;
+pub mod train;
 
 pub use error::{Error, Result, finite};

@@ -25,6 +25,8 @@ pub enum Source {
     Set,
     /// A flag of its own.
     Flag,
+    /// Entry n, from 1, of the list `[[compare]]`.
+    Compare(usize),
 }
 
 /// The values given so far, by key path, and their sources. What is not given has its default.
@@ -32,6 +34,8 @@ pub enum Source {
 pub struct Layers {
     table: Table,
     sources: BTreeMap<String, Source>,
+    /// The entries of `[[compare]]`.
+    pub compare: Vec<Table>,
 }
 
 impl Layers {
@@ -114,6 +118,9 @@ impl Layers {
     }
 
     fn insert(&mut self, key: &str, value: Value, source: Source) -> Result<()> {
+        if key == "compare" {
+            return self.take_comparisons(value);
+        }
         self.sources.insert(key.to_owned(), source);
         if ["target", "path", "path.terms", "sample"].contains(&key) {
             let name = self.name(key);
@@ -142,6 +149,28 @@ impl Layers {
         Ok(())
     }
 
+    fn take_comparisons(&mut self, value: Value) -> Result<()> {
+        let entry = |value: &Value| value.as_table().cloned();
+        let entries: Option<Vec<Table>> =
+            value.as_array().and_then(|list| list.iter().map(entry).collect());
+        self.compare =
+            entries.ok_or_else(|| usage("compare: must be a list; write [[compare]] entries"))?;
+        Ok(())
+    }
+
+    /// The values with those of entry `n`, from 1, of `[[compare]]` on top: keys of `[sample]` and
+    /// `[path]` without their section.
+    pub fn with_comparison(&self, n: usize, entry: &Table) -> Result<Self> {
+        let mut layers = self.clone();
+        for (key, value) in entry {
+            let known = ["path", "sample"].map(|section| format!("{section}.{key}"));
+            let known = known.into_iter().find(|path| schema::is_known(path));
+            let path = known.unwrap_or_else(|| format!("sample.{key}"));
+            layers.insert(&path, value.clone(), Source::Compare(n))?;
+        }
+        Ok(layers)
+    }
+
     /// Where the value of a key came from; `None` is its default.
     pub fn source(&self, key: &str) -> Option<&Source> {
         self.sources.get(key)
@@ -152,6 +181,7 @@ impl Layers {
         match self.sources.get(key) {
             Some(Source::File(file, line)) => format!("{file}:{line}: {key}"),
             Some(Source::Set) => format!("--set {key}"),
+            Some(Source::Compare(n)) => format!("compare entry {n}: {key}"),
             Some(Source::Flag) => match key {
                 "target.kind" => "TARGET".to_owned(),
                 "target.path" => "PATH".to_owned(),

@@ -1,6 +1,9 @@
 //! Make one checked configuration of defaults, a file, `--set` and flags.
 
+mod build;
 mod layers;
+mod memory;
+mod moves;
 mod path;
 mod render;
 mod sample;
@@ -17,9 +20,10 @@ use leaps::path::Path;
 use leaps::target::{Pairwise, Target};
 
 pub use layers::Layers;
+pub use moves::{Move, kernels_help};
 pub use path::{PathSpec, ScheduleName};
 pub use render::to_toml;
-pub use sample::{ChainSpec, KernelSpec, ResampleSpec, ResamplingName, WalkerSpec};
+pub use sample::{ChainSpec, KernelSpec, ResampleSpec, ResamplingName, ScanName, WalkerSpec};
 pub use target::{Kind, TargetSpec};
 pub use value::{count, number, seed};
 
@@ -108,6 +112,16 @@ impl Config {
         self.walkers.check()?;
         self.resample.check()?;
         self.chains.check(target.beta.unwrap_or(1.0))?;
+        if self.path.adaptive().is_some()
+            && layers.source("sample.intervals") == Some(&Source::Flag)
+        {
+            return Err(Error::invalid(
+                "sample.intervals",
+                self.walkers.intervals,
+                "left out for the schedule adaptive",
+                "--conditional-ess sets the number of intervals",
+            ));
+        }
         for (key, schedule, word) in [
             ("path.ratio", ScheduleName::Geometric, "geometric"),
             ("path.table", ScheduleName::Piecewise, "piecewise"),

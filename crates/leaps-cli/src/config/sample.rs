@@ -4,9 +4,11 @@
 //! groups it uses.
 
 use clap::{Args, ValueEnum};
+use leaps::mcmc::KernelName;
 use leaps::{Error, Result};
 use serde::{Deserialize, Serialize};
 
+use super::moves::{Move, kernel_parser, move_parser};
 use super::value::{count, number};
 
 /// How walkers are duplicated.
@@ -19,14 +21,27 @@ pub enum ResamplingName {
     Residual,
 }
 
+/// The order of sites in a sweep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ScanName {
+    Systematic,
+    Coloured,
+}
+
 /// The moves that mix the walkers or make the chains.
 #[derive(Clone, Debug, PartialEq, Args, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[command(next_help_heading = "Sampling")]
 pub struct KernelSpec {
     /// Markov chain kernel
-    #[arg(long, default_value = "heat-bath", value_name = "NAME")]
-    pub kernel: String,
+    #[arg(long, default_value = "heat-bath", value_name = "NAME", value_parser = move_parser())]
+    #[arg(hide_possible_values = true)]
+    pub kernel: Move,
+    /// Order of sites in sweeps of heat-bath and metropolis: systematic or coloured
+    #[arg(long, value_enum, default_value = "systematic", value_name = "ORDER")]
+    #[arg(hide_possible_values = true)]
+    pub scan: ScanName,
 }
 
 /// An ensemble of weighted walkers.
@@ -40,12 +55,15 @@ pub struct WalkerSpec {
     /// Steps along the path, each a reweighting and some moves
     #[arg(long, default_value = "100", value_name = "N", value_parser = count)]
     pub intervals: usize,
-    /// Sweeps of the kernel over all sites in each interval
+    /// Steps of the kernel in each interval; for heat-bath and metropolis, sweeps over all sites
     #[arg(long, default_value = "1", value_name = "N", value_parser = count)]
     pub sweeps: usize,
     /// Single-site updates in each interval in place of sweeps, if not 0
-    #[arg(long, default_value = "0", value_name = "N", value_parser = count)]
+    #[arg(long, default_value = "0", value_name = "N", value_parser = count, conflicts_with = "sweeps")]
     pub updates: usize,
+    /// Estimates kept along the path
+    #[arg(long, default_value = "10", value_name = "N", value_parser = count)]
+    pub points: usize,
 }
 
 /// When and how walkers are resampled.
@@ -73,7 +91,7 @@ pub struct ResampleSpec {
 #[command(next_help_heading = "Sampling")]
 pub struct ChainSpec {
     /// Number of independent chains
-    #[arg(long, default_value = "8", value_name = "N", value_parser = count)]
+    #[arg(long, default_value = "64", value_name = "N", value_parser = count)]
     pub chains: usize,
     /// Steps of each chain after burn-in
     #[arg(long, default_value = "10000", value_name = "N", value_parser = count)]
@@ -85,9 +103,10 @@ pub struct ChainSpec {
     #[arg(long, default_value = "1", value_name = "N", value_parser = count)]
     pub every: usize,
     /// Kernel within each temperature of parallel-tempering and houdayer
-    #[arg(long, default_value = "heat-bath", value_name = "NAME")]
-    pub local: String,
-    /// Temperatures of the ladder, where --betas does not list them
+    #[arg(long, default_value = "heat-bath", value_name = "NAME", value_parser = kernel_parser())]
+    #[arg(hide_possible_values = true)]
+    pub local: KernelName,
+    /// Temperatures of the ladder, unless betas lists them
     #[arg(long, default_value = "8", value_name = "N", value_parser = count)]
     pub temperatures: usize,
     /// Inverse temperatures of the ladder, rising to the target's
@@ -119,7 +138,8 @@ impl WalkerSpec {
         at_least("walkers", self.walkers, 2, 1 << 31, "errors need at least two walkers")?;
         at_least("intervals", self.intervals, 1, 1 << 40, "a path has at least one step")?;
         at_least("sweeps", self.sweeps, 0, 1 << 40, "1 is usual")?;
-        at_least("updates", self.updates, 0, 1 << 40, "0 runs sweeps instead")
+        at_least("updates", self.updates, 0, 1 << 40, "0 runs sweeps instead")?;
+        at_least("points", self.points, 1, 1 << 20, "1 keeps the end of the path alone")
     }
 }
 
@@ -136,7 +156,7 @@ impl ResampleSpec {
 impl ChainSpec {
     /// Refuse values outside their ranges.
     pub fn check(&self, beta: f64) -> Result<()> {
-        at_least("chains", self.chains, 1, 1 << 31, "8 gives a first idea of the errors")?;
+        at_least("chains", self.chains, 1, 1 << 31, "64 run about as fast as one")?;
         at_least(
             "steps",
             self.steps,
@@ -147,7 +167,7 @@ impl ChainSpec {
         at_least("burn_in", self.burn_in, 0, 1 << 40, "a tenth of the steps is usual")?;
         at_least("every", self.every, 1, self.steps, "1 measures every step")?;
         at_least("temperatures", self.temperatures, 2, 10_000, "a ladder has two ends")?;
-        let rising = self.betas.windows(2).all(|pair| pair[0] < pair[1]);
+        let rising = self.betas.windows(2).all(|pair| pair[0].abs() < pair[1].abs());
         let ends = self.betas.last().is_none_or(|last| *last == beta && self.betas.len() >= 2);
         if !rising || !ends || self.betas.iter().any(|b| !b.is_finite()) {
             let list: Vec<String> = self.betas.iter().map(f64::to_string).collect();

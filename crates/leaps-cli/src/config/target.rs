@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use leaps::target::{Boundary, Disorder, Lattice, Pairwise, Target, read_edges};
+use leaps::target::{Boundary, Lattice};
 use leaps::{Error, Result, finite};
 use serde::{Deserialize, Serialize};
 
@@ -275,58 +275,6 @@ impl TargetSpec {
             ));
         }
         Ok(())
-    }
-
-    fn lattice(&self) -> Result<Lattice> {
-        let sides = self.size.clone().unwrap_or(Size(vec![2])).0;
-        let dimensions = self.dimensions.unwrap_or(2);
-        let shape = if sides.len() > 1 { sides } else { vec![sides[0]; dimensions] };
-        let boundary = match self.boundary {
-            Some(BoundaryName::Free) => Boundary::Free,
-            _ => Boundary::Periodic,
-        };
-        Lattice::new(&shape, boundary)
-    }
-
-    fn disorder(&self) -> Disorder {
-        match self.couplings {
-            Some(CouplingLaw::Gaussian) => Disorder::Gaussian,
-            _ => Disorder::Pm1,
-        }
-    }
-
-    /// The energy of a [`filled`](Self::filled) description.
-    pub fn build(&self) -> Result<Pairwise> {
-        let coupling = self.coupling.unwrap_or(1.0);
-        let seed = self.disorder_seed.unwrap_or(1);
-        let model = match self.kind {
-            Some(Kind::Ising) => Pairwise::ising(self.lattice()?, coupling, 0.0)?,
-            Some(Kind::Potts) => {
-                Pairwise::potts(self.lattice()?, self.states.unwrap_or(3), coupling, 0.0)?
-            }
-            Some(Kind::SpinGlass) if self.geometry == Some(Geometry::Complete) => {
-                let spins = self.size.as_ref().map_or(64, |size| size.0[0]);
-                Pairwise::sherrington_kirkpatrick(spins, self.disorder(), seed)?
-            }
-            Some(Kind::SpinGlass) => {
-                Pairwise::edwards_anderson(self.lattice()?, self.disorder(), seed)?
-            }
-            Some(Kind::Rbm) => Pairwise::random_boltzmann_machine(
-                self.visible.unwrap_or(16),
-                self.hidden.unwrap_or(8),
-                self.weight_scale.unwrap_or(0.5),
-                seed,
-            )?,
-            Some(Kind::File) | None => read_edges(self.path.as_deref().unwrap_or("".as_ref()))?,
-        };
-        match self.field.as_ref().map(Field::values).transpose()?.as_deref() {
-            None => Ok(model),
-            Some([one]) if model.sites() > 1 => {
-                finite("target.field", *one)?;
-                model.with_uniform_field(*one)
-            }
-            Some(values) => model.with_fields(values),
-        }
     }
 }
 

@@ -13,7 +13,7 @@ pub fn count(text: &str) -> std::result::Result<usize, String> {
     let plain = text.parse().ok();
     let scientific = || {
         let value: f64 = text.parse().ok()?;
-        (value >= 0.0 && value <= 1e15 && value.fract() == 0.0).then_some(value as usize)
+        ((0.0..=1e15).contains(&value) && value.fract() == 0.0).then_some(value as usize)
     };
     plain.or_else(scientific).ok_or_else(|| "a whole number such as 1000 or 1e6".to_owned())
 }

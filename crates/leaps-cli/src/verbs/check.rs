@@ -4,10 +4,13 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use leaps::target::{Colouring, Target};
+use leaps::exact::{enumerate, kaufman, transfer};
+use leaps::mcmc::KernelName;
+use leaps::mcmc::lanes::{Plan, Rule, Scan};
+use leaps::target::{Colouring, Pairwise, Target};
 
 use crate::app::Context;
-use crate::config::{Config, Layers, Problem};
+use crate::config::{Config, Layers, Move, Problem};
 use crate::output;
 
 /// Flags of `check`.
@@ -21,8 +24,11 @@ pub struct CheckArgs {
     set: Vec<String>,
 }
 
-/// Nanoseconds of one core for one single-site update: right within a factor of three.
-const NANOSECONDS_PER_UPDATE: f64 = 10.0;
+/// Nanoseconds of one core for a single-site update by tables, by any other kernel, and for measuring one
+/// site of a state. Within a factor of three on most machines.
+const TABLE_UPDATE: f64 = 1.5;
+const KERNEL_UPDATE: f64 = 90.0;
+const MEASUREMENT: f64 = 45.0;
 
 /// Validate, and say what would be sampled and at what cost.
 pub fn run(args: &CheckArgs, context: &Context) -> Result<()> {
@@ -51,9 +57,18 @@ fn rows(config: &Config, problem: &Problem) -> Vec<(&'static str, String)> {
         0 => config.walkers.sweeps as f64 * sites as f64,
         updates => updates as f64,
     };
-    let walker_work = config.walkers.walkers as f64 * config.walkers.intervals as f64 * updates;
-    let chain_steps = (config.chains.steps + config.chains.burn_in) as f64;
-    let chain_work = config.chains.chains as f64 * chain_steps * sites as f64;
+    let one = if has_tables(config, target) { TABLE_UPDATE } else { KERNEL_UPDATE };
+    let walker_work =
+        one * config.walkers.walkers as f64 * config.walkers.intervals as f64 * updates;
+    let chains = &config.chains;
+    let rungs = match config.kernel.kernel {
+        Move::Kernel(_) => 1,
+        Move::ParallelTempering => chains.temperatures.max(chains.betas.len()),
+        Move::Houdayer => 2 * chains.temperatures.max(chains.betas.len()),
+    };
+    let moves = one * rungs as f64 * (chains.steps + chains.burn_in) as f64;
+    let measurements = MEASUREMENT * (chains.steps / chains.every) as f64;
+    let chain_work = chains.chains as f64 * sites as f64 * (moves + measurements);
     // States, log-weights and their ancestors; the graph with one coupling per directed bond and term.
     let graph = directed * (4 + 8 * terms.len()) + sites * target.tokens() * 8 * terms.len();
     let memory = graph + config.walkers.walkers * (2 * sites + 40);
@@ -65,10 +80,40 @@ fn rows(config: &Config, problem: &Problem) -> Vec<(&'static str, String)> {
         ("bonds", (directed / 2).to_string()),
         ("terms", terms.join(", ")),
         ("colours", Colouring::new(target).colours().to_string()),
+        ("exact", exact_method(target)),
         ("memory", bytes(memory as f64)),
         ("time_ais", seconds(walker_work)),
         ("time_mcmc", seconds(chain_work)),
     ]
+}
+
+fn has_tables(config: &Config, target: &Pairwise) -> bool {
+    let rule = match config.kernel.kernel {
+        Move::Kernel(KernelName::HeatBath) => Rule::HeatBath,
+        Move::Kernel(KernelName::Metropolis) => Rule::Metropolis,
+        _ => return false,
+    };
+    Plan::new(target, rule, Scan::Systematic).is_ok()
+}
+
+/// The method by which `leaps exact` would solve the target.
+fn exact_method(target: &Pairwise) -> String {
+    let kaufman = |(rows, columns, _): (usize, usize, f64)| rows.max(columns) <= kaufman::MAX_SIDE;
+    let states = enumerate::states(target);
+    if states.is_some_and(|states| states <= 1 << 20) {
+        "enumeration".to_owned()
+    } else if target.uniform_torus().is_some_and(kaufman) {
+        "kaufman".to_owned()
+    } else if states.is_some_and(|states| states <= enumerate::MAX_STATES) {
+        "enumeration".to_owned()
+    } else {
+        match transfer::estimate(target) {
+            Ok(cost) if cost.work <= transfer::MAX_WORK && cost.bytes <= transfer::MAX_BYTES => {
+                format!("transfer-matrix, {}", seconds(3.0 * cost.work))
+            }
+            _ => "none: too many states for enumeration, too wide for transfer-matrix".to_owned(),
+        }
+    }
 }
 
 fn bytes(count: f64) -> String {
@@ -81,9 +126,9 @@ fn bytes(count: f64) -> String {
     format!("about {value:.0} {unit}")
 }
 
-/// The time of so many single-site updates on the cores at hand.
-fn seconds(updates: f64) -> String {
-    let seconds = updates * NANOSECONDS_PER_UPDATE * 1e-9 / rayon::current_num_threads() as f64;
+/// The time of so many nanoseconds of one core on the cores at hand.
+fn seconds(nanoseconds: f64) -> String {
+    let seconds = nanoseconds * 1e-9 / rayon::current_num_threads() as f64;
     match seconds {
         ..1.0 => "under a second".to_owned(),
         ..120.0 => format!("about {seconds:.0} s"),

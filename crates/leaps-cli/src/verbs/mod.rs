@@ -1,7 +1,13 @@
 //! Do what each verb says, one file per verb.
 
+pub mod ais;
 pub mod check;
+pub mod compare;
 pub mod completions;
+pub mod demo;
 pub mod exact;
 pub mod init;
 pub mod man;
+pub mod mcmc;
+mod sampling;
+pub mod smc;

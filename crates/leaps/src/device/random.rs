@@ -24,6 +24,10 @@ pub enum Purpose {
     Exchange = 6,
     /// Initial parameters of networks.
     Parameters = 7,
+    /// Jumps of walkers that follow a network.
+    Jump = 8,
+    /// Reference states of training.
+    Reference = 9,
 }
 
 /// A source of random choices.

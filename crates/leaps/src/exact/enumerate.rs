@@ -163,7 +163,7 @@ fn few_states(target: &dyn Target, limit: u64) -> Result<u64> {
         let bits = sites as f64 * (q as f64).log2();
         Error::not_applicable(
             "enumeration",
-            format!("{q}^{sites} = 2^{bits:.1} states are more than 2^{}", limit.ilog2()),
+            format!("about 2^{bits:.0} states are more than 2^{}", limit.ilog2()),
         )
     })
 }

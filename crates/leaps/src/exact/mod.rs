@@ -80,10 +80,12 @@ impl Exact {
         self.potential_variance / sites as f64
     }
 
-    /// $N (\langle m^2\rangle - \langle |m|\rangle^2)$, if the order parameter is known.
-    pub fn susceptibility_per_site(&self, sites: usize) -> Option<f64> {
+    /// $\beta N (\langle m^2\rangle - \langle |m|\rangle^2)$ for a [`symmetric`](crate::observe::symmetric) target, else
+    /// with $\langle m\rangle$ for $\langle |m|\rangle$; if the order parameter is known.
+    pub fn susceptibility_per_site(&self, sites: usize, beta: f64, symmetric: bool) -> Option<f64> {
         let order = self.order?;
-        Some(sites as f64 * (order.squared - order.abs * order.abs))
+        let level = if symmetric { order.abs } else { order.m };
+        Some(beta * sites as f64 * (order.squared - level * level))
     }
 
     /// Binder's cumulant $1 - \langle m^4\rangle / (3 \langle m^2\rangle^2)$, if the order parameter is
@@ -146,7 +148,7 @@ fn first_of(methods: &[&dyn Fn() -> Result<Exact>]) -> Result<Exact> {
             result => return result,
         }
     }
-    Err(Error::not_applicable("every exact method", reasons.join("; ")))
+    Err(Error::not_applicable("an exact method", reasons.join("; ")))
 }
 
 /// The exact answer if it is cheap: what is printed beside an estimate. The methods of [`solve`] with

@@ -8,17 +8,27 @@
 //! A network is a folder with its specification, its parameters and its forward pass beside a
 //! hand-derived backward pass, written once for 16 configurations in SIMD lanes.
 
+#[cfg(test)]
+mod authors;
 mod dense;
 mod features;
+mod free_energy;
 mod hollow;
+mod import;
 mod layout;
+mod lea;
+mod lec;
 mod mlp;
 mod model;
 mod network;
 #[cfg(test)]
 mod testing;
 
+pub use free_energy::{FreeEnergy, FreeEnergySpec};
 pub use hollow::HollowSpec;
+pub use import::{Imported, ImportedTarget, import_checkpoint};
 pub use layout::Tensor;
+pub use lea::LeaSpec;
+pub use lec::LecSpec;
 pub use mlp::MlpSpec;
 pub use model::{Net, NetSpec, Worker};

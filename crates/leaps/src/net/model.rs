@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::features::{FEATURES, features};
 use super::hollow::{Hollow, HollowSpec};
 use super::layout::{self, Tensor};
+use super::lea::{Lea, LeaSpec};
+use super::lec::{Lec, LecSpec};
 use super::mlp::{Mlp, MlpSpec};
 use super::network::{Group, Network};
 use crate::device::lanes::dispatch;
@@ -19,6 +21,10 @@ use crate::{Error, Result};
 pub enum NetSpec {
     /// A hidden layer over all other sites.
     Mlp(MlpSpec),
+    /// Attention over all other sites.
+    Lea(LeaSpec),
+    /// State-dependent convolutions on a lattice.
+    Lec(LecSpec),
     /// Convolutions over the half-spaces around a site of a lattice.
     Hollow(HollowSpec),
 }
@@ -89,7 +95,7 @@ macro_rules! networks {
         }
     };
 }
-networks!(Mlp, Hollow);
+networks!(Mlp, Lea, Lec, Hollow);
 
 /// The input of a pass, seen as vectors of the level.
 #[inline(always)]
@@ -182,6 +188,18 @@ impl Net {
                 }
                 AnyNetwork::Mlp(Mlp::new(spec, sites, inputs, outputs))
             }
+            NetSpec::Lea(spec) => {
+                if spec.heads == 0 || spec.width == 0 || spec.embedding == 0 || sites < 2 {
+                    return Err(Error::invalid(
+                        "network",
+                        format!("{spec:?}"),
+                        "heads, width and embedding at least 1, on at least 2 sites",
+                        "4, 8 and 32 are the defaults",
+                    ));
+                }
+                AnyNetwork::Lea(Lea::new(spec, sites, inputs, outputs))
+            }
+            NetSpec::Lec(spec) => AnyNetwork::Lec(Lec::new(spec, target)?),
             NetSpec::Hollow(spec) => {
                 let lattice = target.lattice().ok_or_else(|| {
                     Error::not_applicable(

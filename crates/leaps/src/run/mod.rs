@@ -1,6 +1,6 @@
 //! Write results and samples as files.
 
-mod crc;
+pub(crate) mod crc;
 mod npz;
 
 pub use npz::NpzWriter;

@@ -64,7 +64,7 @@ impl<K: Kernel + Sync> Population for KernelWalkers<'_, K> {
         Ok(())
     }
 
-    fn mutate(&mut self, grid: &Grid, k: usize) -> Result<()> {
+    fn mutate(&mut self, grid: &Grid, k: usize, _: &mut [f64]) -> Result<()> {
         let (target, seed, steps, made) = (self.target, self.seed, self.steps, self.made);
         let model = Model::new(target, grid.lambda(k));
         self.walkers.par_iter_mut().enumerate().with_min_len(8).try_for_each(

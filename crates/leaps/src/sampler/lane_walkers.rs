@@ -93,7 +93,7 @@ impl Population for LaneWalkers {
         Ok(())
     }
 
-    fn mutate(&mut self, grid: &Grid, k: usize) -> Result<()> {
+    fn mutate(&mut self, grid: &Grid, k: usize, _: &mut [f64]) -> Result<()> {
         let tables = Tables::new(&self.plan, grid.lambda(k));
         let (plan, level, from, updates) = (&self.plan, self.level, self.made, self.updates);
         self.groups.par_iter_mut().for_each(|group| {
@@ -182,7 +182,6 @@ impl Population for LaneWalkers {
     }
 
     fn energy_calls(&self) -> f64 {
-        // An update looks at one site's bonds: a whole energy is `sites` of them.
-        1.0 + self.made as f64 / self.plan.sites() as f64
+        1.0 + self.made as f64 * self.plan.calls_per_update()
     }
 }

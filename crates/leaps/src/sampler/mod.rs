@@ -2,20 +2,24 @@
 
 mod adaptive;
 mod anneal;
+mod flow_walkers;
 mod grid;
 mod kernel_walkers;
 mod lane_walkers;
 mod moves;
 mod population;
 mod resample;
+mod warnings;
 mod weights;
 
 pub use adaptive::choose_times;
 pub use anneal::{Ensemble, PathPoint, Resampling, anneal};
+pub use flow_walkers::{Flow, FlowWalkers, Stepper, flow_grid};
 pub use grid::Grid;
 pub use kernel_walkers::KernelWalkers;
 pub use lane_walkers::LaneWalkers;
 pub use moves::{Amount, Moves, Settings, Times, sample};
 pub use population::Population;
 pub use resample::Scheme;
+pub use warnings::WalkerWarning;
 pub use weights::LogWeights;

@@ -17,8 +17,8 @@ pub trait Population {
     /// Weigh for interval `k`.
     fn weigh(&mut self, grid: &Grid, k: usize, log_weights: &mut [f64]) -> Result<()>;
 
-    /// Move at `rho_{t_k}`.
-    fn mutate(&mut self, grid: &Grid, k: usize) -> Result<()>;
+    /// Move at `rho_{t_k}`. Moves that do not leave it invariant say so in the log-weights.
+    fn mutate(&mut self, grid: &Grid, k: usize, log_weights: &mut [f64]) -> Result<()>;
 
     /// Weigh and move through the intervals `from..to` without a stop between them.
     fn advance(
@@ -31,7 +31,7 @@ pub trait Population {
         for k in intervals {
             watch.check()?;
             self.weigh(grid, k, log_weights)?;
-            self.mutate(grid, k)?;
+            self.mutate(grid, k, log_weights)?;
             watch.advance(self.walkers() as u64);
         }
         Ok(())
@@ -46,7 +46,8 @@ pub trait Population {
     /// All states, `[walker * sites + site]`.
     fn states(&self) -> Vec<u8>;
 
-    /// Energy evaluations made per walker so far, counted in whole energies.
+    /// Energy evaluations made per walker so far, charged as for Markov chains
+    /// ([`Kernel::energy_calls`](crate::mcmc::Kernel::energy_calls)).
     fn energy_calls(&self) -> f64;
 }
 

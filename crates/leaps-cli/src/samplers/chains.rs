@@ -1,0 +1,222 @@
+//! Run independent Markov chains, or ladders of temperatures that exchange states.
+
+use leaps::exact;
+use leaps::mcmc::lanes::{Plan, Rule, run_lane_chains};
+use leaps::mcmc::{self, AnyKernel, ChainSettings, KernelName, TemperingSettings, run_tempering};
+use leaps::observe::{ChainRecorder, ChainSummary, Estimate, Recorder};
+use leaps::target::{Model, Target};
+use leaps::{Error, Result};
+use serde_json::{Map, Value};
+
+use super::Samples;
+use super::walkers::scan;
+use crate::config::{Config, Move, Problem};
+use crate::progress::Progress;
+use crate::results::{ChainResult, Discs, TemperingResult, attach_exact};
+
+/// Bytes of kept states beyond which a file of samples is refused.
+const MOST_BYTES: usize = 4 << 30;
+
+/// Measures a chain and, if asked, keeps its states.
+struct Keeper<'a> {
+    recorder: ChainRecorder<'a>,
+    states: Option<Vec<u8>>,
+}
+
+impl Recorder for Keeper<'_> {
+    fn record(&mut self, x: &[u8]) {
+        self.recorder.record(x);
+        if let Some(states) = &mut self.states {
+            states.extend_from_slice(x);
+        }
+    }
+}
+
+/// What the chains did, whichever way they were run.
+struct Finished<'a> {
+    chains: Vec<Keeper<'a>>,
+    acceptance: f64,
+    energy_calls: f64,
+    tempering: Option<TemperingResult>,
+}
+
+/// Run the chains and measure them; `keep` their states for a file.
+pub fn run_chains(
+    config: &Config,
+    problem: &Problem,
+    keep: bool,
+    watch: &Progress,
+) -> Result<(ChainResult, Samples)> {
+    let (target, spec) = (&problem.target, &config.chains);
+    let kept = spec.chains.saturating_mul(spec.steps / spec.every).saturating_mul(target.sites());
+    if keep && kept > MOST_BYTES {
+        return Err(Error::invalid(
+            "sample.every",
+            spec.every,
+            "such that the states of a file take at most 4 GiB",
+            "measure less often, or take fewer steps",
+        ));
+    }
+    let start = watch.seconds();
+    let finished = run(config, problem, keep, watch)?;
+    let seconds = watch.seconds() - start;
+
+    let mut samples = Samples::default();
+    let mut recorders = Vec::with_capacity(finished.chains.len());
+    for chain in finished.chains {
+        samples.states.extend(chain.states.unwrap_or_default());
+        recorders.push(chain.recorder);
+    }
+    for x in samples.states.chunks_exact(target.sites()) {
+        samples.energies.push((0..target.terms()).map(|term| target.energy(term, x)).sum());
+        samples.log_weights.push(0.0);
+    }
+    let summary = ChainSummary::new(recorders)?;
+    let mut estimates = summary.observables();
+    if let Some(exact) = exact::known(target, problem.path.ends()) {
+        attach_exact(&mut estimates, &exact, problem);
+    }
+    let memory = summary.autocorrelations();
+    let slower = [&memory.energy_per_site, &memory.abs_magnetization]
+        .into_iter()
+        .min_by(|a, b| a.effective_samples.total_cmp(&b.effective_samples))
+        .unwrap_or(&memory.energy_per_site);
+    let ess = slower.effective_samples / summary.states() as f64;
+    let every = spec.every as f64;
+    let in_steps = |time: Estimate| Estimate::new(time.mean * every, time.error * every);
+    let times = vec![
+        ("energy_per_site", in_steps(memory.energy_per_site.time)),
+        ("magnetization", in_steps(memory.magnetization.time)),
+        ("abs_magnetization", in_steps(memory.abs_magnetization.time)),
+    ];
+    let discs_ess = summary.discs_ess();
+    let discs = Discs {
+        ess_per_step: discs_ess / spec.steps as f64,
+        ess_per_call: discs_ess / finished.energy_calls,
+        ess_per_second: discs_ess * summary.chains() as f64 / seconds,
+    };
+    let result = ChainResult {
+        seed: config.seed,
+        scheme: "mcmc",
+        kernel: config.kernel.kernel.to_string(),
+        chains: spec.chains,
+        steps: spec.steps,
+        burn_in: spec.burn_in,
+        every: spec.every,
+        ess,
+        ess_error: ess * slower.time.error / slower.time.mean,
+        observables: with_times(&estimates, &times),
+        correlation: estimates.correlation.clone(),
+        acceptance: finished.acceptance,
+        discs,
+        tempering: finished.tempering,
+        warnings: summary.warnings(),
+        network_passes_per_walker: 0.0,
+        energy_calls_per_walker: finished.energy_calls,
+        seconds,
+        effective_samples_per_second: slower.effective_samples / seconds,
+        estimates,
+        times,
+    };
+    Ok((result, samples))
+}
+
+/// The observables as JSON, with autocorrelation times where there are some.
+fn with_times(
+    estimates: &leaps::observe::Observables,
+    times: &[(&'static str, Estimate)],
+) -> Map<String, Value> {
+    let Ok(Value::Object(mut all)) = serde_json::to_value(estimates) else { return Map::new() };
+    for (name, time) in times {
+        if let Some(Value::Object(entry)) = all.get_mut(*name) {
+            entry.insert("autocorrelation_time".to_owned(), time.mean.into());
+        }
+    }
+    all
+}
+
+fn run<'a>(
+    config: &Config,
+    problem: &'a Problem,
+    keep: bool,
+    watch: &Progress,
+) -> Result<Finished<'a>> {
+    let (target, lambda, spec) = (&problem.target, problem.path.ends(), &config.chains);
+    let settings = ChainSettings {
+        chains: spec.chains,
+        burn_in: spec.burn_in as u64,
+        steps: spec.steps as u64,
+        every: spec.every as u64,
+        seed: config.seed,
+    };
+    let make = || Keeper {
+        recorder: ChainRecorder::new(target, lambda, config.seed),
+        states: keep.then(Vec::new),
+    };
+    let kernel = match config.kernel.kernel {
+        Move::Kernel(kernel) => kernel,
+        exchange => {
+            let betas = ladder(config, problem.beta);
+            let tempering = TemperingSettings {
+                ladder: betas.iter().map(|&beta| vec![beta; lambda.len()]).collect(),
+                houdayer: exchange == Move::Houdayer,
+            };
+            let local = AnyKernel::new(spec.local, target, lambda)?;
+            let outcomes =
+                run_tempering(target, &local, &tempering, &settings, |_, _| make(), watch)?;
+            return Ok(tempered(outcomes, betas));
+        }
+    };
+    let model = Model::new(target, lambda);
+    let rule = match kernel {
+        KernelName::HeatBath => Some(Rule::HeatBath),
+        KernelName::Metropolis => Some(Rule::Metropolis),
+        _ => None,
+    };
+    // Tables move 64 chains at once; targets they do not fit are moved one by one.
+    let plan = rule.and_then(|rule| Plan::new(target, rule, scan(config.kernel.scan)).ok());
+    let outcomes = match plan {
+        Some(plan) => run_lane_chains(&model, &plan, &settings, |_| make(), watch)?,
+        None => {
+            let kernel = AnyKernel::new(kernel, target, lambda)?;
+            mcmc::run_chains(&model, &kernel, &settings, |_| make(), watch)?
+        }
+    };
+    let n = outcomes.len() as f64;
+    Ok(Finished {
+        acceptance: outcomes.iter().map(|chain| chain.acceptance).sum::<f64>() / n,
+        energy_calls: outcomes.iter().map(|chain| chain.energy_calls).sum::<f64>() / n,
+        chains: outcomes.into_iter().map(|chain| chain.recorder).collect(),
+        tempering: None,
+    })
+}
+
+/// Inverse temperatures from hot to the target's.
+fn ladder(config: &Config, beta: f64) -> Vec<f64> {
+    if !config.chains.betas.is_empty() {
+        return config.chains.betas.clone();
+    }
+    let rungs = config.chains.temperatures;
+    (1..=rungs).map(|k| if k == rungs { beta } else { beta * k as f64 / rungs as f64 }).collect()
+}
+
+fn tempered<'a>(
+    outcomes: Vec<mcmc::TemperingOutcome<Keeper<'a>>>,
+    betas: Vec<f64>,
+) -> Finished<'a> {
+    let n = outcomes.len() as f64;
+    let mut swap_rates = vec![0.0; betas.len() - 1];
+    for outcome in &outcomes {
+        for (sum, rate) in swap_rates.iter_mut().zip(&outcome.swap_rates) {
+            *sum += rate / n;
+        }
+    }
+    let cold = |outcome: &mcmc::TemperingOutcome<_>| *outcome.acceptance.last().unwrap_or(&1.0);
+    let round_trips = outcomes.iter().map(|outcome| outcome.round_trips).sum();
+    Finished {
+        acceptance: outcomes.iter().map(cold).sum::<f64>() / n,
+        energy_calls: outcomes.iter().map(|outcome| outcome.energy_calls).sum::<f64>() / n,
+        tempering: Some(TemperingResult { betas, swap_rates, round_trips }),
+        chains: outcomes.into_iter().flat_map(|outcome| outcome.recorders).collect(),
+    }
+}

@@ -1,0 +1,47 @@
+//! Run the library's samplers as a configuration says.
+
+mod chains;
+mod walkers;
+
+pub use chains::run_chains;
+pub use walkers::run_walkers;
+
+use std::path::Path;
+
+use anyhow::Result;
+use leaps::run::NpzWriter;
+use leaps::target::{Pairwise, Target};
+use serde_json::Value;
+
+use crate::error::usage;
+
+/// States with their weights, to be written to a file.
+#[derive(Clone, Debug, Default)]
+pub struct Samples {
+    /// `[walker * sites + site]`.
+    pub states: Vec<u8>,
+    pub log_weights: Vec<f64>,
+    /// `sum_k E_k` of every state.
+    pub energies: Vec<f64>,
+}
+
+/// Open a file of samples before the work starts, so that a wrong name costs nothing.
+pub fn open(path: Option<&Path>) -> Result<Option<NpzWriter>> {
+    let Some(path) = path else { return Ok(None) };
+    let shown = path.display();
+    if path.is_dir() {
+        return Err(usage(format!("--out = {shown}: must be a file, not a directory")));
+    }
+    if path.extension().is_none_or(|extension| extension != "npz") {
+        return Err(usage(format!("--out = {shown}: must end in .npz; write --out samples.npz")));
+    }
+    Ok(Some(NpzWriter::create(path)?))
+}
+
+/// Write the samples and give the file its name.
+pub fn save(mut file: NpzWriter, target: &Pairwise, samples: &Samples, meta: &Value) -> Result<()> {
+    let sites = [target.sites()];
+    let shape = target.lattice().map_or(&sites[..], |lattice| lattice.shape());
+    file.samples(shape, &samples.states, &samples.log_weights, &samples.energies, meta)?;
+    Ok(file.finish()?)
+}

@@ -1,0 +1,120 @@
+//! Lay results out for people.
+
+use leaps::observe::Estimate;
+
+use crate::output::{Table, fixed, sigmas, with_error};
+use crate::results::{ChainResult, WalkerResult, named};
+
+/// A result that can be shown to a person.
+pub trait Report {
+    /// One line on how it was found.
+    fn summary(&self) -> String;
+
+    /// The numbers.
+    fn table(&self) -> String;
+
+    /// The effective sample size as a fraction.
+    fn ess(&self) -> f64;
+
+    /// Reasons to doubt the numbers.
+    fn doubts(&self) -> Vec<String>;
+}
+
+/// Estimates, with columns for exact values and autocorrelation times if there are any.
+fn estimates(rows: &[(&str, Estimate)], times: &[(&'static str, Estimate)]) -> Table {
+    let exact = rows.iter().any(|(_, estimate)| estimate.exact.is_some());
+    let mut table = Table::default();
+    let mut head = vec!["", "estimate"];
+    head.extend(["exact", "sigmas"].iter().filter(|_| exact));
+    head.extend((!times.is_empty()).then_some("tau/steps"));
+    table.row(head);
+    for (name, estimate) in rows {
+        let mut cells = vec![(*name).to_owned(), with_error(estimate.mean, estimate.error)];
+        if exact {
+            let value = estimate.exact.map(|exact| fixed(exact, 8));
+            let deviation =
+                estimate.exact.map(|exact| sigmas(estimate.mean, estimate.error, exact));
+            cells.extend([value.unwrap_or_default(), deviation.unwrap_or_default()]);
+        }
+        let time = times.iter().find(|(timed, _)| timed == name);
+        cells.extend(time.map(|(_, time)| with_error(time.mean, time.error)));
+        table.row(cells);
+    }
+    table
+}
+
+impl Report for WalkerResult {
+    fn summary(&self) -> String {
+        format!(
+            "{} with {}, {} walkers, {} intervals, {} resamplings, {:.2} s, {} effective samples/s",
+            self.scheme,
+            self.kernel,
+            self.walkers,
+            self.intervals,
+            self.resamplings,
+            self.seconds,
+            Short(self.effective_samples_per_second),
+        )
+    }
+
+    fn table(&self) -> String {
+        let mut rows =
+            vec![("ess", Estimate::new(self.ess, self.ess_error)), ("log_z", self.log_z)];
+        rows.extend(named(&self.observables));
+        let mut table = estimates(&rows, &[]);
+        table.row(["elbo".to_owned(), fixed(self.elbo, 4)]);
+        table.text()
+    }
+
+    fn ess(&self) -> f64 {
+        self.ess
+    }
+
+    fn doubts(&self) -> Vec<String> {
+        self.warnings.iter().map(ToString::to_string).collect()
+    }
+}
+
+impl Report for ChainResult {
+    fn summary(&self) -> String {
+        format!(
+            "{}, {} chains of {} steps after {}, acceptance {:.3}, {:.2} s, {} effective samples/s",
+            self.kernel,
+            self.chains,
+            self.steps,
+            self.burn_in,
+            self.acceptance,
+            self.seconds,
+            Short(self.effective_samples_per_second),
+        )
+    }
+
+    fn table(&self) -> String {
+        let mut rows = vec![("ess", Estimate::new(self.ess, self.ess_error))];
+        rows.extend(named(&self.estimates));
+        estimates(&rows, &self.times).text()
+    }
+
+    fn ess(&self) -> f64 {
+        self.ess
+    }
+
+    fn doubts(&self) -> Vec<String> {
+        self.warnings.iter().map(ToString::to_string).collect()
+    }
+}
+
+/// A rate or a count with three figures.
+pub struct Short(pub f64);
+
+impl std::fmt::Display for Short {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let text = match self.0 {
+            x if !x.is_finite() => "-".to_owned(),
+            x if x.abs() >= 1e6 => format!("{x:.2e}"),
+            x if x.abs() >= 100.0 || x == 0.0 => format!("{x:.0}"),
+            x => format!("{x:.3}"),
+        };
+        f.pad(&text)
+    }
+}

@@ -1,0 +1,39 @@
+//! Run annealed importance sampling.
+
+use anyhow::Result;
+use clap::Args;
+
+use super::sampling::{Destination, finish, prepare};
+use crate::app::Context;
+use crate::config::{KernelSpec, PathSpec, ProblemArgs, WalkerSpec, kernels_help};
+use crate::samplers::run_walkers;
+
+/// Flags of `ais`.
+#[derive(Args, Debug)]
+#[command(after_help = kernels_help(false))]
+pub struct AisArgs {
+    #[command(flatten)]
+    problem: ProblemArgs,
+    #[command(flatten)]
+    path: PathSpec,
+    #[command(flatten)]
+    kernel: KernelSpec,
+    #[command(flatten)]
+    walkers: WalkerSpec,
+    #[command(flatten)]
+    destination: Destination,
+}
+
+/// Anneal without resampling and print what the weighted walkers say.
+pub fn run(args: &AisArgs, context: &Context) -> Result<()> {
+    let mut layers = args.problem.layers(context.globals.seed, &context.matches)?;
+    layers.flags("path", &args.path, &context.matches)?;
+    layers.flags("sample", &args.kernel, &context.matches)?;
+    layers.flags("sample", &args.walkers, &context.matches)?;
+    let job = prepare(context, layers, &args.destination)?;
+    let watch = job.watch(context, "ais");
+    let done = run_walkers(&job.config, &job.problem, false, &watch);
+    drop(watch);
+    let (result, samples) = done.map_err(|error| job.layers.explain(error))?;
+    finish(context, job, &result, &samples)
+}

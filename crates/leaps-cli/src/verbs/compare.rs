@@ -1,0 +1,228 @@
+//! Run several samplers on one target and lay them side by side.
+//!
+//! The specification is a configuration with a list of samplers; keys of `[sample]` and `[path]` in an
+//! entry override those of the file:
+//! ```toml
+//! [[compare]]
+//! sampler = "smc"
+//! name = "SMC, 200 intervals"
+//! intervals = 200
+//! ```
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+use leaps::Error;
+use leaps::observe::Estimate;
+use leaps::target::Target;
+use serde::Serialize;
+use toml::{Table as Entry, Value};
+
+use crate::app::Context;
+use crate::config::{Config, Layers, Problem};
+use crate::error::usage;
+use crate::output::{self, Table, sigmas, with_error};
+use crate::results::{ChainResult, Origin, Printed, WalkerResult};
+use crate::samplers::{run_chains, run_walkers};
+use crate::tables::{Report, Short};
+
+/// Flags of `compare`.
+#[derive(Args, Debug)]
+pub struct CompareArgs {
+    /// Configuration with [[compare]] entries; without any, AIS, SMC and two kernels are compared
+    #[arg(value_name = "SPEC")]
+    spec: PathBuf,
+    /// Override a key of the configuration, such as sample.walkers=2000; repeatable
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
+}
+
+/// What is compared if the specification does not say.
+const USUAL: &str = "
+    compare = [{ sampler = 'ais' }, { sampler = 'smc' },
+               { sampler = 'mcmc', kernel = 'heat-bath' }, { sampler = 'mcmc', kernel = 'swendsen-wang' }]";
+
+/// One sampler and what it found.
+#[derive(Debug, Serialize)]
+pub struct Compared {
+    pub name: String,
+    #[serde(flatten)]
+    pub result: Outcome,
+}
+
+/// The result of either kind of sampler.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum Outcome {
+    Walkers(Box<WalkerResult>),
+    Chains(Box<ChainResult>),
+}
+
+/// All samplers of a comparison.
+#[derive(Debug, Serialize)]
+pub struct Comparison {
+    pub seed: u64,
+    pub samplers: Vec<Compared>,
+}
+
+/// Run every sampler of the specification and print one table.
+pub fn run(args: &CompareArgs, context: &Context) -> Result<()> {
+    let mut layers = Layers::default();
+    layers.read_file(&args.spec)?;
+    layers.set(&args.set)?;
+    let seed = Entry::from_iter([("seed".to_owned(), (context.globals.seed as i64).into())]);
+    layers.flags("", &seed, &context.matches)?;
+    let (config, problem, comparison) = compare(layers, context)?;
+    if context.globals.json {
+        let origin = Origin::new(context, &config, problem.target.sites());
+        return output::json(&Printed { origin, result: &comparison });
+    }
+    output::data(&table(&comparison))
+}
+
+/// Run every sampler of `layers`; the configuration returned is the one they share.
+pub fn compare(mut layers: Layers, context: &Context) -> Result<(Config, Problem, Comparison)> {
+    let usual = layers.compare.is_empty();
+    if usual {
+        layers.parse_file(USUAL, "the usual samplers".as_ref())?;
+    }
+    let config = Config::resolve(&layers)?;
+    let problem = config.problem(&layers)?;
+    // Everything is checked before anything runs.
+    let mut jobs = Vec::new();
+    for (n, entry) in layers.compare.iter().enumerate() {
+        let mut entry = entry.clone();
+        let sampler = word(&mut entry, "sampler", n + 1)?.unwrap_or_default();
+        if !["ais", "smc", "mcmc"].contains(&sampler.as_str()) {
+            let n = n + 1;
+            let text =
+                format!("compare entry {n}: sampler = '{sampler}': must be ais, smc or mcmc");
+            return Err(usage(text));
+        }
+        let name = word(&mut entry, "name", n + 1)?;
+        let own = layers.with_comparison(n + 1, &entry)?;
+        let config = Config::resolve(&own)?;
+        let problem = config.problem(&own)?;
+        config.check_memory(&problem).map_err(|error| own.explain(error))?;
+        let name = name.unwrap_or_else(|| usual_name(&sampler, &config));
+        jobs.push((name, sampler, own, config, problem));
+    }
+    context.say(format!("{}, seed {}", problem.description, config.seed));
+    let mut samplers = Vec::new();
+    for (name, sampler, layers, config, problem) in &jobs {
+        let watch = context.watch(name);
+        let done = match sampler.as_str() {
+            "mcmc" => run_chains(config, problem, false, &watch)
+                .map(|(result, _)| Outcome::Chains(Box::new(result))),
+            other => run_walkers(config, problem, other == "smc", &watch)
+                .map(|(result, _)| Outcome::Walkers(Box::new(result))),
+        };
+        drop(watch);
+        if usual && let Err(error @ Error::NotApplicable { .. }) = &done {
+            context.say(format!("{name} is left out: {error}"));
+            continue;
+        }
+        let result = done.map_err(|error| layers.explain(error))?;
+        let (summary, doubts) = match &result {
+            Outcome::Walkers(result) => (result.summary(), result.doubts()),
+            Outcome::Chains(result) => (result.summary(), result.doubts()),
+        };
+        context.detail(format!("{name}: {summary}"));
+        for doubt in doubts {
+            context.say(format!("warning: {name}: {doubt}"));
+        }
+        samplers.push(Compared { name: name.clone(), result });
+    }
+    let seed = config.seed;
+    Ok((config, problem, Comparison { seed, samplers }))
+}
+
+fn word(entry: &mut Entry, key: &str, n: usize) -> Result<Option<String>> {
+    match entry.remove(key) {
+        None => Ok(None),
+        Some(Value::String(word)) => Ok(Some(word)),
+        Some(other) => {
+            Err(usage(format!("compare entry {n}: {key} = {other}: must be a word in quotes")))
+        }
+    }
+}
+
+fn usual_name(sampler: &str, config: &Config) -> String {
+    match sampler {
+        "mcmc" => config.kernel.kernel.to_string(),
+        _ if config.path.adaptive().is_some() => format!("{sampler} adaptive"),
+        _ => format!("{sampler} {}", config.walkers.intervals),
+    }
+}
+
+/// The comparison for people.
+pub fn table(comparison: &Comparison) -> String {
+    let mut table = Table::default();
+    table.row([
+        "sampler",
+        "ess",
+        "log_z",
+        "sigmas",
+        "energy_per_site",
+        "sigmas",
+        "network_passes",
+        "energy_calls",
+        "seconds",
+        "samples/s",
+    ]);
+    let deviation =
+        |e: &Estimate| e.exact.map_or("-".into(), |exact| sigmas(e.mean, e.error, exact));
+    let shown = |e: &Estimate| [with_error(e.mean, e.error), deviation(e)];
+    for Compared { name, result } in &comparison.samplers {
+        let mut cells = vec![name.clone()];
+        let (log_z, energy, numbers) = match result {
+            Outcome::Walkers(r) => (
+                shown(&r.log_z),
+                &r.observables.energy_per_site,
+                (
+                    r.ess,
+                    r.ess_error,
+                    r.energy_calls_per_walker,
+                    r.seconds,
+                    r.effective_samples_per_second,
+                ),
+            ),
+            Outcome::Chains(r) => (
+                ["-".to_owned(), "-".to_owned()],
+                &r.estimates.energy_per_site,
+                (
+                    r.ess,
+                    r.ess_error,
+                    r.energy_calls_per_walker,
+                    r.seconds,
+                    r.effective_samples_per_second,
+                ),
+            ),
+        };
+        let (ess, ess_error, calls, seconds, rate) = numbers;
+        cells.push(with_error(ess, ess_error));
+        cells.extend(log_z);
+        cells.extend(shown(energy));
+        cells.push("0".to_owned());
+        cells.extend([Short(calls).to_string(), format!("{seconds:.2}"), Short(rate).to_string()]);
+        table.row(cells);
+    }
+    table.text() + &discs(comparison)
+}
+
+/// The columns of the DISCS benchmark, for the chains among the samplers.
+fn discs(comparison: &Comparison) -> String {
+    let mut table = Table::default();
+    table.row(["DISCS", "ess/step", "ess/call", "ess/s"]);
+    for Compared { name, result } in &comparison.samplers {
+        if let Outcome::Chains(r) = result {
+            let numbers = [r.discs.ess_per_step, r.discs.ess_per_call];
+            let mut cells = vec![name.clone()];
+            cells.extend(numbers.map(|number| format!("{number:.2e}")));
+            cells.push(Short(r.discs.ess_per_second).to_string());
+            table.row(cells);
+        }
+    }
+    if table.rows() > 1 { format!("\n{}", table.text()) } else { String::new() }
+}

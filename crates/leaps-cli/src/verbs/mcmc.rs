@@ -1,0 +1,36 @@
+//! Run Markov chains with any kernel, or temperatures that exchange states.
+
+use anyhow::Result;
+use clap::Args;
+
+use super::sampling::{Destination, finish, prepare};
+use crate::app::Context;
+use crate::config::{ChainSpec, KernelSpec, ProblemArgs, kernels_help};
+use crate::samplers::run_chains;
+
+/// Flags of `mcmc`.
+#[derive(Args, Debug)]
+#[command(after_help = kernels_help(true))]
+pub struct McmcArgs {
+    #[command(flatten)]
+    problem: ProblemArgs,
+    #[command(flatten)]
+    kernel: KernelSpec,
+    #[command(flatten)]
+    chains: ChainSpec,
+    #[command(flatten)]
+    destination: Destination,
+}
+
+/// Run the chains and print averages, errors and autocorrelation times.
+pub fn run(args: &McmcArgs, context: &Context) -> Result<()> {
+    let mut layers = args.problem.layers(context.globals.seed, &context.matches)?;
+    layers.flags("sample", &args.kernel, &context.matches)?;
+    layers.flags("sample", &args.chains, &context.matches)?;
+    let job = prepare(context, layers, &args.destination)?;
+    let watch = job.watch(context, "mcmc");
+    let done = run_chains(&job.config, &job.problem, job.file.is_some(), &watch);
+    drop(watch);
+    let (result, samples) = done.map_err(|error| job.layers.explain(error))?;
+    finish(context, job, &result, &samples)
+}

@@ -1,0 +1,272 @@
+//! Sample with every verb, and hold the numbers against exact ones.
+//!
+//! Seeds are fixed, so these tests are deterministic; |z| < 5 has a false-alarm rate of 6e-7 per number on
+//! the day a seed changes, and finds biases of five standard errors.
+
+mod common;
+
+use common::{json, leaps, refused, run, run_line, stdout};
+use serde_json::Value;
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("not a number: {value}"))
+}
+
+fn near_exact(name: &str, estimate: &Value) {
+    let z = (number(&estimate["mean"]) - number(&estimate["exact"])) / number(&estimate["error"]);
+    assert!(z.abs() < 5.0, "{name}: {estimate} is {z} sigmas off");
+}
+
+#[test]
+fn annealing_finds_log_z() {
+    for line in [
+        "ais ising --size 4 --field 0.1 --walkers 2000 --intervals 50",
+        "ais ising --size 4 --updates 16 --kernel metropolis --walkers 2000 --schedule trigonometric",
+        "ais potts --size 3 --walkers 2000 --schedule geometric --ratio 0.2 --scan coloured",
+        "smc spin-glass --size 4 --couplings gaussian --walkers 2000 --resampling residual",
+        "smc rbm --visible 6 --hidden 4 --walkers 2000 --kernel gwg --sweeps 5 --resample 0.9",
+        "smc ising --size 4 --schedule adaptive --conditional-ess 0.9 --walkers 2000",
+        "smc ising --size 4 --field 0.3 --set path.terms.field=trigonometric --walkers 2000",
+    ] {
+        let result = json(&run_line(&format!("{line} --json --quiet")));
+        assert_eq!(result["schema"], 1);
+        assert_eq!(result["scheme"], line.split_whitespace().next().unwrap());
+        assert_eq!((&result["seed"], &result["walkers"]), (&1.into(), &2000.into()), "{line}");
+        near_exact(line, &result["log_z"]);
+        for name in ["energy_per_site", "abs_magnetization", "magnetization_squared"] {
+            near_exact(&format!("{line}: {name}"), &result["observables"][name]);
+        }
+        let ess = number(&result["ess"]);
+        assert!(ess > 0.05 && ess <= 1.0, "{line}: ess {ess}");
+        assert!(number(&result["elbo"]) < number(&result["log_z"]["mean"]));
+        for key in ["intervals", "ess_error", "network_passes_per_walker", "seconds"] {
+            assert!(result[key].is_number(), "{line}: {key} in {result}");
+        }
+        assert!(number(&result["energy_calls_per_walker"]) > 0.0);
+        assert!(number(&result["effective_samples_per_second"]) > 0.0);
+        assert!(!result["path"].as_array().unwrap().is_empty());
+    }
+}
+
+#[test]
+fn chains_agree_with_enumeration() {
+    for line in [
+        "mcmc ising --size 4 --chains 16 --steps 2000 --burn-in 200",
+        "mcmc ising --size 4 --field 0.2 --kernel wolff --chains 8 --steps 2000",
+        "mcmc potts --size 3 --kernel swendsen-wang --chains 8 --steps 2000 --every 2",
+        "mcmc spin-glass --size 4 --kernel parallel-tempering --temperatures 4 --chains 8 --steps 2000",
+        "mcmc spin-glass --size 4 --kernel houdayer --betas 0.5,1 --local metropolis --chains 8 --steps 2000",
+    ] {
+        let result = json(&run_line(&format!("{line} --json --quiet")));
+        assert!(result.get("log_z").is_none(), "{line}");
+        for name in ["energy_per_site", "abs_magnetization", "heat_capacity_per_site"] {
+            near_exact(&format!("{line}: {name}"), &result["observables"][name]);
+        }
+        let time = number(&result["observables"]["energy_per_site"]["autocorrelation_time"]);
+        assert!(time >= 0.5, "{line}: {time}");
+        let tempered = line.contains("tempering") || line.contains("houdayer");
+        assert_eq!(result.get("tempering").is_some(), tempered, "{line}");
+    }
+}
+
+#[test]
+fn results_do_not_depend_on_threads() {
+    for line in
+        ["ais ising --size 4 --walkers 200", "mcmc ising --size 4 --steps 50 --kernel wolff"]
+    {
+        let one = json(&run_line(&format!("{line} --json --threads 1")));
+        let two = json(&run_line(&format!("{line} --json --threads 3")));
+        assert_eq!(one["observables"], two["observables"], "{line}");
+        let other = json(&run_line(&format!("{line} --json --seed 2")));
+        assert_ne!(one["observables"], other["observables"], "{line}");
+    }
+}
+
+#[test]
+fn tables_show_errors_and_deviations() {
+    let text = stdout(&run_line("ais ising --size 4 --walkers 500"));
+    let line = text.lines().find(|line| line.starts_with("log_z")).unwrap();
+    let words: Vec<&str> = line.split_whitespace().collect();
+    assert!(words.len() == 4 && words[1].ends_with(')') && words[2] == "15.52224629", "{line}");
+    assert!(!text.contains('\u{1b}'));
+}
+
+#[test]
+fn requirements_decide_the_exit_code() {
+    let line = "ais ising --size 4 --walkers 100 --intervals 50 --quiet --require-ess";
+    let output = run_line(&format!("{line} 0.999"));
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    assert!(errors.contains("--require-ess = 0.999") && !output.stdout.is_empty(), "{errors}");
+    assert!(run_line(&format!("{line} 0.01")).status.success());
+}
+
+#[test]
+fn samples_go_to_a_file_that_is_opened_first() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("samples.npz");
+    let name = file.to_str().unwrap();
+    stdout(&run(&["ais", "ising", "--size", "4x6", "--walkers", "50", "--out", name]));
+    let bytes = std::fs::read(&file).unwrap();
+    assert!(bytes.starts_with(b"PK"), "not a zip archive");
+    let text = String::from_utf8_lossy(&bytes);
+    for word in ["x.npy", "log_weight.npy", "energy.npy", "meta.npy", "(50, 4, 6)", "'|u1'"] {
+        assert!(text.contains(word), "no {word}");
+    }
+    let line = ["mcmc", "ising", "--size", "4", "--chains", "3", "--steps", "10", "--every", "5"];
+    stdout(&run(&[&line[..], &["--out", name]].concat()));
+    let text = String::from_utf8_lossy(&std::fs::read(&file).unwrap()).into_owned();
+    assert!(text.contains("(6, 4, 4)"), "kept states of all chains");
+
+    let folder = directory.path().to_str().unwrap();
+    refused(&format!("ais ising --out {folder}"), &["--out", "directory"]);
+    refused("ais ising --out samples.csv", &["--out = samples.csv", ".npz"]);
+    // A year of work, were it not refused before it starts.
+    let output = run_line("ais ising --size 64 --intervals 1000000000 --out /nowhere/x.npz");
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(4), "{errors}");
+    assert!(errors.contains("/nowhere/x.npz"), "{errors}");
+}
+
+#[test]
+fn bad_settings_are_named() {
+    for (line, words) in [
+        ("ais ising --walkers 0", &["--walkers = 0", "from 2"][..]),
+        ("ais ising --walkers many", &["--walkers = many", "1e6"]),
+        ("ais ising --intervals 0", &["--intervals = 0", "from 1"]),
+        ("ais ising --kernel magic", &["--kernel = magic", "heat-bath"]),
+        ("ais ising --kernel houdayer", &["--kernel = houdayer", "mcmc"]),
+        ("ais ising --updates 3 --sweeps 2", &["--updates", "--sweeps"]),
+        ("ais ising --updates 3 --kernel wolff", &["--updates = 3", "heat-bath"]),
+        ("ais ising --schedule quick", &["--schedule = quick", "linear"]),
+        ("ais ising --ratio 0.5", &["--ratio", "--schedule geometric"]),
+        ("ais ising --schedule geometric --ratio 0", &["--ratio = 0", "from 1e-6"]),
+        ("ais ising --schedule piecewise --table 0:0,1:2", &["--table", "from [0, 0] to [1, 1]"]),
+        ("ais ising --table 0:0,x", &["--table = 0:0,x", "0.5:0.8"]),
+        ("ais ising --schedule adaptive --conditional-ess 1", &["--conditional-ess = 1"]),
+        ("ais ising --schedule adaptive --intervals 5", &["--intervals = 5", "--conditional-ess"]),
+        ("ais ising --require-ess 2", &["--require-ess = 2"]),
+        ("ais ising --resample 0.5", &["--resample"]),
+        ("smc ising --resample 1.5", &["--resample = 1.5", "from 0 to 1"]),
+        ("smc ising --resampling best", &["--resampling = best", "systematic"]),
+        ("mcmc ising --chains 0", &["--chains = 0", "from 1"]),
+        ("mcmc ising --steps 1", &["--steps = 1", "from 2"]),
+        ("mcmc ising --every 0", &["--every = 0", "from 1"]),
+        ("mcmc ising --betas 0.5,0.2", &["--betas = 0.5,0.2", "rising"]),
+        ("mcmc ising --temperatures 1", &["--temperatures = 1", "from 2"]),
+        ("mcmc ising --local magic", &["--local = magic", "metropolis"]),
+        ("mcmc ising --kernel=parallel-tempering --local=houdayer", &["--local = houdayer"]),
+    ] {
+        refused(line, words);
+    }
+}
+
+#[test]
+fn comparisons_take_one_table() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("spec.toml");
+    let spec = path.to_str().unwrap();
+    let target = "[target]\nkind = 'ising'\nsize = 4\n[sample]\nwalkers = 200\nsteps = 200\n";
+    std::fs::write(&path, target).unwrap();
+    let text = stdout(&run(&["compare", spec]));
+    // Four samplers, and the DISCS columns of the two chains.
+    assert_eq!(text.lines().count(), 9, "{text}");
+    assert!(text.contains("ais 100") && text.contains("swendsen-wang"), "{text}");
+    assert!(text.contains("ess/step  ess/call   ess/s"), "{text}");
+
+    let entries = "[[compare]]\nsampler = 'smc'\nname = 'mine'\nintervals = 7\nschedule = 'geometric'\n\
+                   [[compare]]\nsampler = 'mcmc'\nkernel = 'wolff'\n";
+    std::fs::write(&path, format!("{target}{entries}")).unwrap();
+    let result = json(&run(&["compare", spec, "--json", "--seed", "4"]));
+    assert_eq!((&result["seed"], &result["samplers"][0]["seed"]), (&4.into(), &4.into()));
+    assert_eq!(result["samplers"][0]["name"], "mine");
+    assert_eq!(result["samplers"][0]["intervals"], 7);
+    assert_eq!(result["samplers"][1]["kernel"], "wolff");
+    let per_step = result["samplers"][1]["discs"]["ess_per_step"].as_f64().unwrap();
+    assert!((0.1..=1.5).contains(&per_step), "{per_step}");
+    near_exact("compare", &result["samplers"][0]["log_z"]);
+
+    for (entry, words) in [
+        ("walkers = 3", &["compare entry 1", "sampler", "ais, smc or mcmc"][..]),
+        ("sampler = 'ais'\nwalkers = 0", &["compare entry 1: sample.walkers = 0", "from 2"]),
+        ("sampler = 'ais'\nwalkrs = 5", &["compare entry 1", "did you mean sample.walkers?"]),
+        ("sampler = 3", &["compare entry 1", "sampler = 3"]),
+    ] {
+        std::fs::write(&path, format!("{target}[[compare]]\n{entry}\n")).unwrap();
+        refused(&format!("compare {spec}"), words);
+    }
+}
+
+#[test]
+fn the_usual_comparison_suits_every_target() {
+    for target in [
+        "ising --size 4 --coupling -1",
+        "potts --size 3",
+        "potts --size 3 --coupling -1",
+        "spin-glass --size 4",
+        "rbm",
+    ] {
+        let mut command =
+            leaps(&["compare", "-", "--set", "sample.steps=50", "--set", "sample.walkers=50"]);
+        let configuration = stdout(&run_line(&format!("init {target}")));
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("run.toml");
+        std::fs::write(&path, configuration).unwrap();
+        let output = command.stdin(std::fs::File::open(&path).unwrap()).output().unwrap();
+        let text = stdout(&output);
+        assert!(text.lines().count() >= 4, "{target}: {text}");
+    }
+}
+
+#[test]
+fn the_demonstration_leaves_its_results() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = leaps(&["demo"]).current_dir(directory.path()).output().unwrap();
+    let text = stdout(&output);
+    assert!(text.contains("wolff") && text.contains("smc 100"), "{text}");
+    let results =
+        std::fs::read_to_string(directory.path().join("leaps-demo/results.json")).unwrap();
+    let results: Value = serde_json::from_str(&results).unwrap();
+    for sampler in results["samplers"].as_array().unwrap() {
+        near_exact("demo", &sampler["observables"]["energy_per_site"]);
+    }
+    let spec = directory.path().join("leaps-demo/compare.toml");
+    stdout(&run(&["check", spec.to_str().unwrap()]));
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_ends_with_130() {
+    use std::process::{Command, Stdio};
+    use std::time::{Duration, Instant};
+    for line in [
+        "ais ising --size 64 --intervals 1000000 --out x.npz",
+        "smc ising --size 64 --intervals 1000000",
+        "mcmc ising --size 64 --steps 100000000 --every 1000 --kernel wolff",
+        "exact ising --size 14x15 --field 0.1",
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        let arguments: Vec<&str> = line.split_whitespace().collect();
+        let mut child = leaps(&arguments)
+            .current_dir(directory.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // The title is said when the work begins.
+        let mut errors = std::io::BufReader::new(child.stderr.take().unwrap());
+        let mut title = String::new();
+        std::io::BufRead::read_line(&mut errors, &mut title).unwrap();
+        assert!(title.contains("Ising 64x64") || title.contains("Ising 14x15"), "{title}");
+        let start = Instant::now();
+        let id = child.id().to_string();
+        assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+        let mut rest = String::new();
+        std::io::Read::read_to_string(&mut errors, &mut rest).unwrap();
+        let (status, errors) = (child.wait().unwrap(), rest);
+        assert_eq!(status.code(), Some(130), "leaps {line}: {errors}");
+        assert!(errors.contains("leaps: error: interrupted"), "leaps {line}: {errors}");
+        assert!(start.elapsed() < Duration::from_secs(10), "leaps {line} took too long to stop");
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "files left behind");
+    }
+}

@@ -1,0 +1,247 @@
+//! The free energy along the path as a small function of time: `dF/dt`, which the loss adds to `K_t`.
+
+mod curve;
+mod rate;
+#[cfg(test)]
+mod tests;
+
+use serde::{Deserialize, Serialize};
+
+use super::features::{FEATURES, features};
+use super::layout::{self, Tensor};
+use crate::device::Level;
+use crate::device::lanes::dispatch;
+use crate::device::vector::{Array, Floats, Vector, WIDTH, cast, cast_mut};
+use crate::{Error, Result};
+use curve::Curve;
+use rate::Rate;
+
+/// Which function of time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+pub enum FreeEnergySpec {
+    /// `dF/dt` itself, times the number of sites: a hidden layer over features of time.
+    Rate,
+    /// `F(t)` by a multilayer perceptron with silu units, differentiated exactly; as in the authors'
+    /// checkpoints.
+    Mlp {
+        /// Units of each hidden layer.
+        hidden: Vec<usize>,
+    },
+}
+
+/// A function of time for the free energy of a target.
+///
+/// Parameters are a flat slice in the order of [`tensors`](FreeEnergy::tensors).
+#[derive(Clone, Debug)]
+pub struct FreeEnergy {
+    spec: FreeEnergySpec,
+    kind: Kind,
+    level: Level,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Rate(Rate),
+    Curve(Curve),
+}
+
+/// Sixteen times on their way through the function.
+struct Space {
+    t: Array<f32>,
+    features: [Array<f32>; FEATURES],
+    d: Array<f32>,
+    out: Array<f32>,
+    scratch: Vec<Array<f32>>,
+}
+
+impl FreeEnergy {
+    /// The function `spec` for a target with `sites` sites.
+    pub fn new(spec: &FreeEnergySpec, sites: usize) -> Result<Self> {
+        let kind = match spec {
+            FreeEnergySpec::Rate => Kind::Rate(Rate::new(sites)),
+            FreeEnergySpec::Mlp { hidden } => {
+                if hidden.is_empty() || hidden.contains(&0) {
+                    return Err(Error::invalid(
+                        "free_energy.hidden",
+                        format!("{hidden:?}"),
+                        "a list of layer sizes, each at least 1",
+                        "[64, 64] is usual",
+                    ));
+                }
+                Kind::Curve(Curve::new(hidden))
+            }
+        };
+        Ok(FreeEnergy { spec: spec.clone(), kind, level: Level::detect() })
+    }
+
+    /// What the function was built from.
+    pub fn spec(&self) -> &FreeEnergySpec {
+        &self.spec
+    }
+
+    /// The parameters by name.
+    pub fn tensors(&self) -> Vec<Tensor> {
+        match &self.kind {
+            Kind::Rate(rate) => rate.tensors(),
+            Kind::Curve(curve) => curve.tensors(),
+        }
+    }
+
+    /// Number of parameters.
+    pub fn parameters(&self) -> usize {
+        layout::total(&self.tensors())
+    }
+
+    /// Fresh parameters.
+    pub fn initial(&self, seed: u64) -> Vec<f32> {
+        // Streams beyond those of a network's tensors.
+        layout::initialise(&self.tensors(), seed ^ 0xF4EE_E4E4_61E5)
+    }
+
+    /// `dF/dt` at every time.
+    pub fn rates(&self, parameters: &[f32], times: &[f64]) -> Vec<f32> {
+        let mut space = self.space();
+        let mut out = Vec::with_capacity(times.len());
+        for times in times.chunks(WIDTH) {
+            space.set(times);
+            self.run(parameters, &mut space);
+            out.extend_from_slice(&space.out.0[..times.len()]);
+        }
+        out
+    }
+
+    /// Add the gradient of `sum_k weights[k] dF/dt(times[k])` to `grad`.
+    pub fn gradient(&self, parameters: &[f32], times: &[f64], weights: &[f32], grad: &mut [f32]) {
+        assert_eq!(times.len(), weights.len(), "one weight per time");
+        let mut space = self.space();
+        for (times, weights) in times.chunks(WIDTH).zip(weights.chunks(WIDTH)) {
+            space.set(times);
+            space.d = Array([0.0; WIDTH]);
+            space.d.0[..weights.len()].copy_from_slice(weights);
+            self.run(parameters, &mut space);
+            self.run_backward(parameters, &mut space, grad);
+        }
+    }
+
+    fn space(&self) -> Space {
+        let zero = Array([0.0; WIDTH]);
+        let scratch = vec![zero; self.scratch()];
+        Space { t: zero, features: [zero; FEATURES], d: zero, out: zero, scratch }
+    }
+
+    fn run(&self, parameters: &[f32], space: &mut Space) {
+        #[inline(always)]
+        unsafe fn pass<L: Floats>(this: &FreeEnergy, p: &[f32], space: &mut Space) {
+            unsafe {
+                let (t, features) = space.input::<L>();
+                let rate = this.rate(p, t, &features, cast_mut::<L>(&mut space.scratch));
+                cast_mut::<L>(std::slice::from_mut(&mut space.out))[0] = rate;
+            }
+        }
+        let this = self;
+        dispatch!(self.level, pass, (this: &FreeEnergy, parameters: &[f32], space: &mut Space));
+    }
+
+    fn run_backward(&self, parameters: &[f32], space: &mut Space, grad: &mut [f32]) {
+        #[inline(always)]
+        unsafe fn pass<L: Floats>(
+            this: &FreeEnergy,
+            p: &[f32],
+            space: &mut Space,
+            grad: &mut [f32],
+        ) {
+            unsafe {
+                let (t, features) = space.input::<L>();
+                let d = cast::<L>(std::slice::from_ref(&space.d))[0];
+                this.backward(p, t, &features, cast_mut::<L>(&mut space.scratch), d, grad);
+            }
+        }
+        let this = self;
+        dispatch!(self.level, pass, (
+            this: &FreeEnergy,
+            parameters: &[f32],
+            space: &mut Space,
+            grad: &mut [f32],
+        ));
+    }
+
+    /// Vectors of scratch that [`rate`](Self::rate) followed by [`backward`](Self::backward) needs.
+    pub(crate) fn scratch(&self) -> usize {
+        match &self.kind {
+            Kind::Rate(rate) => rate.scratch(),
+            Kind::Curve(curve) => curve.scratch(),
+        }
+    }
+
+    /// `dF/dt` of 16 times.
+    #[inline(always)]
+    pub(crate) unsafe fn rate<V: Vector>(
+        &self,
+        p: &[V::Scalar],
+        t: V,
+        features: &[V; FEATURES],
+        scratch: &mut [V],
+    ) -> V {
+        unsafe {
+            match &self.kind {
+                Kind::Rate(rate) => rate.forward(p, features, scratch),
+                Kind::Curve(curve) => curve.forward(p, t, scratch).1,
+            }
+        }
+    }
+
+    /// `F` of 16 times up to a constant, if the function has it.
+    #[cfg(test)]
+    pub(crate) unsafe fn value<V: Vector>(
+        &self,
+        p: &[V::Scalar],
+        t: V,
+        scratch: &mut [V],
+    ) -> Option<V> {
+        match &self.kind {
+            Kind::Rate(_) => None,
+            Kind::Curve(curve) => Some(unsafe { curve.forward(p, t, scratch).0 }),
+        }
+    }
+
+    /// After [`rate`](Self::rate): add the gradient of `d dF/dt`, over all lanes, to `grad`.
+    #[inline(always)]
+    pub(crate) unsafe fn backward<V: Vector>(
+        &self,
+        p: &[V::Scalar],
+        t: V,
+        features: &[V; FEATURES],
+        scratch: &mut [V],
+        d: V,
+        grad: &mut [V::Scalar],
+    ) {
+        unsafe {
+            match &self.kind {
+                Kind::Rate(rate) => rate.backward(p, features, scratch, d, grad),
+                Kind::Curve(curve) => curve.backward(p, t, scratch, d, grad),
+            }
+        }
+    }
+}
+
+impl Space {
+    fn set(&mut self, times: &[f64]) {
+        // Lanes left over repeat the last time: any finite number would do.
+        for lane in 0..WIDTH {
+            let t = times[lane.min(times.len() - 1)];
+            self.t.0[lane] = t as f32;
+            for (row, value) in self.features.iter_mut().zip(features(t)) {
+                row.0[lane] = value as f32;
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn input<L: Floats>(&self) -> (L::V, [L::V; FEATURES]) {
+        let t = cast::<L>(std::slice::from_ref(&self.t))[0];
+        let mut features = [t; FEATURES];
+        features.copy_from_slice(cast::<L>(&self.features));
+        (t, features)
+    }
+}

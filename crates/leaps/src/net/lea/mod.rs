@@ -1,0 +1,365 @@
+//! Attention over all other sites, for any target.
+//!
+//! Site s is described by $u_s = \sum_c x_{sc} e_c + p_s$, its token and its place. With keys $k_s = A u_s$, values
+//! $v_s = B u_s$ and queries $q_i(t)$ that know the place and the time but not the token, each head gives
+//!
+//! $$a_i = \sum_{s \ne i} \frac{e^{k_s \cdot q_i/\sqrt D}}{\sum_{r \ne i} e^{k_r \cdot q_i/\sqrt D}}\, v_s ,$$
+//!
+//! and the outputs are a small network of the heads' $a_i$, side by side, with time as a scale and a shift. This is the paper's LEA
+//! layer with a hidden layer in place of its linear read-out. The own site is left out of both sums, so no rounding lets its token in.
+
+mod attention;
+
+use serde::{Deserialize, Serialize};
+
+use super::dense::TimeEmbedding;
+use super::layout::{Init, Tensor, take, take_mut};
+use super::network::{Group, Network};
+use crate::device::vector::Vector;
+use attention::Attention;
+
+/// Settings of a LEA network.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LeaSpec {
+    /// Attention heads.
+    pub heads: usize,
+    /// Numbers per key, query and value of a head, D.
+    pub width: usize,
+    /// Numbers that describe a site, and hidden units of the read-out.
+    pub embedding: usize,
+}
+
+impl Default for LeaSpec {
+    fn default() -> Self {
+        LeaSpec { heads: 4, width: 8, embedding: 32 }
+    }
+}
+
+/// See the [module](self).
+#[derive(Clone, Debug)]
+pub(crate) struct Lea {
+    sites: usize,
+    inputs: usize,
+    outputs: usize,
+    embedding: usize,
+    attention: Attention,
+    time: TimeEmbedding,
+}
+
+/// The parameters, or their gradients, taken apart.
+struct Parts<T> {
+    tokens: T,
+    places: T,
+    key: T,
+    value: T,
+    query: T,
+    hidden: T,
+    hidden_bias: T,
+    out: T,
+    out_bias: T,
+    time: T,
+}
+
+impl Lea {
+    pub(crate) fn new(spec: &LeaSpec, sites: usize, inputs: usize, outputs: usize) -> Self {
+        let attention = Attention { sites, heads: spec.heads, width: spec.width };
+        let time = TimeEmbedding { outputs: 2 * (attention.size() + spec.embedding) };
+        Lea { sites, inputs, outputs, embedding: spec.embedding, attention, time }
+    }
+
+    fn sizes(&self) -> [usize; 9] {
+        let (n, e, a) = (self.sites, self.embedding, self.attention.size());
+        [self.inputs * e, n * e, a * e, a * e, a * e, e * a, e, self.outputs * e, self.outputs]
+    }
+
+    fn split<'p, S>(&self, mut p: &'p [S]) -> Parts<&'p [S]> {
+        let [tokens, places, key, value, query, hidden, hidden_bias, out, out_bias] =
+            self.sizes().map(|n| take(&mut p, n));
+        Parts { tokens, places, key, value, query, hidden, hidden_bias, out, out_bias, time: p }
+    }
+
+    fn split_mut<'p, S>(&self, mut p: &'p mut [S]) -> Parts<&'p mut [S]> {
+        let [tokens, places, key, value, query, hidden, hidden_bias, out, out_bias] =
+            self.sizes().map(|n| take_mut(&mut p, n));
+        Parts { tokens, places, key, value, query, hidden, hidden_bias, out, out_bias, time: p }
+    }
+}
+
+/// The scratch space taken apart.
+struct Desk<'s, V> {
+    time: &'s mut [V],
+    /// Scales and shifts of queries, then of hidden units; and their gradients.
+    scale: &'s mut [V],
+    d_scale: &'s mut [V],
+    /// `[site * embedding]`.
+    u: &'s mut [V],
+    d_u: &'s mut [V],
+    /// `[site * size]`.
+    key: &'s mut [V],
+    value: &'s mut [V],
+    query: &'s mut [V],
+    a: &'s mut [V],
+    d_key: &'s mut [V],
+    d_value: &'s mut [V],
+    d_query: &'s mut [V],
+    d_a: &'s mut [V],
+    /// Attention weights of one site and head.
+    p: &'s mut [V],
+    /// Hidden units of one site: before scale and shift, after the activation, gradient.
+    hidden: &'s mut [V],
+}
+
+impl Lea {
+    fn desk<'s, V>(&self, mut s: &'s mut [V]) -> Desk<'s, V> {
+        let (n, e, a) = (self.sites, self.embedding, self.attention.size());
+        let mut next = |count: usize| take_mut(&mut s, count);
+        Desk {
+            time: next(self.time.scratch()),
+            scale: next(self.time.outputs),
+            d_scale: next(self.time.outputs),
+            u: next(n * e),
+            d_u: next(n * e),
+            key: next(n * a),
+            value: next(n * a),
+            query: next(n * a),
+            a: next(n * a),
+            d_key: next(n * a),
+            d_value: next(n * a),
+            d_query: next(n * a),
+            d_a: next(n * a),
+            p: next(2 * n),
+            hidden: next(3 * e),
+        }
+    }
+}
+
+/// `out[o] = sum_i weight[o * inputs + i] input[i]`.
+#[inline(always)]
+unsafe fn multiply<V: Vector>(weight: &[V::Scalar], input: &[V], out: &mut [V]) {
+    unsafe {
+        for (row, out) in weight.chunks_exact(input.len()).zip(out) {
+            let mut sum = V::zero();
+            for (&weight, &input) in row.iter().zip(input) {
+                sum = V::splat(weight).fma(input, sum);
+            }
+            *out = sum;
+        }
+    }
+}
+
+/// Add the gradient of [`multiply`] over all sites: of the weights, and of the inputs.
+#[inline(always)]
+unsafe fn multiply_back<V: Vector>(
+    weight: &[V::Scalar],
+    width: usize,
+    input: &[V],
+    d_out: &[V],
+    d_weight: &mut [V::Scalar],
+    d_input: &mut [V],
+) {
+    let outputs = weight.len() / width;
+    unsafe {
+        for o in 0..outputs {
+            for i in 0..width {
+                let mut sum = V::zero();
+                for (d_out, input) in d_out.chunks_exact(outputs).zip(input.chunks_exact(width)) {
+                    sum = d_out[o].fma(input[i], sum);
+                }
+                d_weight[o * width + i] += sum.sum();
+            }
+        }
+        for (d_out, d_input) in d_out.chunks_exact(outputs).zip(d_input.chunks_exact_mut(width)) {
+            for (&d_out, row) in d_out.iter().zip(weight.chunks_exact(width)) {
+                for (d_input, &weight) in d_input.iter_mut().zip(row) {
+                    *d_input = V::splat(weight).fma(d_out, *d_input);
+                }
+            }
+        }
+    }
+}
+
+impl Network for Lea {
+    fn tensors(&self) -> Vec<Tensor> {
+        let (n, e, a) = (self.sites, self.embedding, self.attention.size());
+        let fan = |n: usize| Init::Normal(1.0 / (n as f64).sqrt());
+        let mut all = vec![
+            Tensor::new("tokens", &[self.inputs, e], Init::Normal(1.0)),
+            Tensor::new("places", &[n, e], Init::Normal(1.0)),
+            Tensor::new("key", &[a, e], fan(e)),
+            Tensor::new("value", &[a, e], fan(e)),
+            Tensor::new("query", &[a, e], fan(e)),
+            Tensor::new("hidden.weight", &[e, a], fan(a)),
+            Tensor::new("hidden.bias", &[e], Init::Zero),
+            Tensor::new("out.weight", &[self.outputs, e], Init::Normal(0.1 / (e as f64).sqrt())),
+            Tensor::new("out.bias", &[self.outputs], Init::Zero),
+        ];
+        all.extend(self.time.tensors("time", 0.3));
+        all
+    }
+
+    fn scratch(&self) -> usize {
+        let (n, e, a) = (self.sites, self.embedding, self.attention.size());
+        self.time.scratch() + 2 * self.time.outputs + 2 * n * e + 8 * n * a + 2 * n + 3 * e
+    }
+
+    #[inline(always)]
+    unsafe fn forward<V: Vector>(
+        &self,
+        packed: &[V::Scalar],
+        group: &Group<'_, V>,
+        scratch: &mut [V],
+        out: &mut [V],
+    ) {
+        let (n, e, a) = (self.sites, self.embedding, self.attention.size());
+        let w = self.split(packed);
+        let desk = self.desk(scratch);
+        unsafe {
+            self.time.forward(w.time, group.features, desk.time, desk.scale);
+            for site in 0..n {
+                let u = &mut desk.u[site * e..][..e];
+                for (k, u) in u.iter_mut().enumerate() {
+                    let mut sum = V::splat(w.places[site * e + k]);
+                    for c in 0..self.inputs {
+                        let x = group.x[site * self.inputs + c];
+                        sum = V::splat(w.tokens[c * e + k]).fma(x, sum);
+                    }
+                    *u = sum;
+                }
+                multiply(w.key, u, &mut desk.key[site * a..][..a]);
+                multiply(w.value, u, &mut desk.value[site * a..][..a]);
+                for k in 0..a {
+                    let mut sum = V::zero();
+                    for (&weight, &place) in
+                        w.query[k * e..][..e].iter().zip(&w.places[site * e..][..e])
+                    {
+                        sum = V::splat(weight).fma(V::splat(place), sum);
+                    }
+                    let slope = V::constant(1.0).add(desk.scale[k]);
+                    desk.query[site * a + k] = sum.fma(slope, desk.scale[a + k]);
+                }
+            }
+            self.attention.forward(desk.key, desk.value, desk.query, desk.p, desk.a);
+            let (scale, shift) = desk.scale[2 * a..].split_at(e);
+            for site in 0..n {
+                let (before, after) = desk.hidden.split_at_mut(e);
+                multiply(w.hidden, &desk.a[site * a..][..a], before);
+                for k in 0..e {
+                    let z = before[k].add(V::splat(w.hidden_bias[k]));
+                    after[k] = z.fma(V::constant(1.0).add(scale[k]), shift[k]).silu();
+                }
+                let out = &mut out[site * self.outputs..][..self.outputs];
+                multiply(w.out, &after[..e], out);
+                for (out, &bias) in out.iter_mut().zip(w.out_bias) {
+                    *out = out.add(V::splat(bias));
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn backward<V: Vector>(
+        &self,
+        packed: &[V::Scalar],
+        group: &Group<'_, V>,
+        scratch: &mut [V],
+        d_out: &[V],
+        grad: &mut [V::Scalar],
+    ) {
+        let (n, e, a) = (self.sites, self.embedding, self.attention.size());
+        let (w, g) = (self.split(packed), self.split_mut(grad));
+        let desk = self.desk(scratch);
+        unsafe {
+            for d in desk.d_scale.iter_mut() {
+                *d = V::zero();
+            }
+            for d in desk.d_u.iter_mut() {
+                *d = V::zero();
+            }
+            for d in desk.d_a.iter_mut() {
+                *d = V::zero();
+            }
+            // The read-out, site by site, its hidden units computed again.
+            let (scale, shift) = desk.scale[2 * a..].split_at(e);
+            let (d_query_scale, d_hidden_scale) = desk.d_scale.split_at_mut(2 * a);
+            for site in 0..n {
+                let (before, rest) = desk.hidden.split_at_mut(e);
+                let (after, d_hidden) = rest.split_at_mut(e);
+                let input = &desk.a[site * a..][..a];
+                multiply(w.hidden, input, before);
+                for k in 0..e {
+                    before[k] = before[k].add(V::splat(w.hidden_bias[k]));
+                    let z = before[k].fma(V::constant(1.0).add(scale[k]), shift[k]);
+                    after[k] = z.silu();
+                    d_hidden[k] = V::zero();
+                }
+                let d_out = &d_out[site * self.outputs..][..self.outputs];
+                for (bias, d_out) in g.out_bias.iter_mut().zip(d_out) {
+                    *bias += d_out.sum();
+                }
+                multiply_back(w.out, e, after, d_out, g.out, d_hidden);
+                for k in 0..e {
+                    let slope = V::constant(1.0).add(scale[k]);
+                    let d_z = d_hidden[k].mul(before[k].fma(slope, shift[k]).silu_slope());
+                    d_hidden_scale[k] = d_z.fma(before[k], d_hidden_scale[k]);
+                    d_hidden_scale[e + k] = d_hidden_scale[e + k].add(d_z);
+                    d_hidden[k] = d_z.mul(slope);
+                    g.hidden_bias[k] += d_hidden[k].sum();
+                }
+                let d_a = &mut desk.d_a[site * a..][..a];
+                multiply_back(w.hidden, a, input, d_hidden, g.hidden, d_a);
+            }
+            self.attention.backward(
+                (desk.key, desk.value, desk.query),
+                desk.p,
+                desk.d_a,
+                (desk.d_key, desk.d_value, desk.d_query),
+            );
+            multiply_back(w.key, e, desk.u, desk.d_key, g.key, desk.d_u);
+            multiply_back(w.value, e, desk.u, desk.d_value, g.value, desk.d_u);
+            for site in 0..n {
+                let places = &w.places[site * e..][..e];
+                for k in 0..a {
+                    let row = &w.query[k * e..][..e];
+                    let mut base = V::zero();
+                    for (&weight, &place) in row.iter().zip(places) {
+                        base = V::splat(weight).fma(V::splat(place), base);
+                    }
+                    let d = desk.d_query[site * a + k];
+                    d_query_scale[k] = d.fma(base, d_query_scale[k]);
+                    d_query_scale[a + k] = d_query_scale[a + k].add(d);
+                    let d = d.mul(V::constant(1.0).add(desk.scale[k]));
+                    for i in 0..e {
+                        g.query[k * e + i] += d.mul(V::splat(places[i])).sum();
+                        g.places[site * e + i] += d.mul(V::splat(row[i])).sum();
+                    }
+                }
+                for k in 0..e {
+                    let d = desk.d_u[site * e + k];
+                    g.places[site * e + k] += d.sum();
+                    for c in 0..self.inputs {
+                        g.tokens[c * e + k] += d.mul(group.x[site * self.inputs + c]).sum();
+                    }
+                }
+            }
+            self.time.backward(w.time, group.features, desk.time, desk.d_scale, g.time);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::testing;
+
+    #[test]
+    fn gradients_are_finite_differences_and_outputs_are_hollow() {
+        for (sites, inputs, outputs, heads) in
+            [(5, 1, 1, 2), (4, 3, 3, 1), (6, 5, 5, 3), (3, 1, 1, 1)]
+        {
+            let spec = LeaSpec { heads, width: 3, embedding: 4 };
+            let lea = Lea::new(&spec, sites, inputs, outputs);
+            testing::check_network(&lea, sites, inputs, outputs);
+        }
+    }
+}

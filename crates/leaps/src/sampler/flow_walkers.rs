@@ -1,0 +1,435 @@
+//! Move walkers by the jump process of a network, and weigh them by how far it misses its target.
+//!
+//! | stepper | chain | log-weight |
+//! |---|---|---|
+//! | euler (the paper, alg:samp) | every site flips independently during a step of length h | `h K_t(x)` before the step; biased at O(h) |
+//! | trapezoid | the same | mean of K before and after the step; samples still biased |
+//! | events | time frozen at the midpoint of each interval, jumps drawn one by one | exact at any number of intervals, for any network |
+//!
+//! Sixteen walkers share a network pass; a walker that is done with its intervals gives its lane to the next
+//! one, so nobody waits for the slowest. No result depends on who shares a pass.
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::Grid;
+use super::population::{Population, check_energy};
+use crate::device::vector::WIDTH;
+use crate::device::{Purpose, Stream, Unwatched, Watch};
+use crate::mcmc::{AnyKernel, Kernel, KernelName};
+use crate::net::{Net, Worker};
+use crate::path::Path;
+use crate::rates::{Parametrisation, Rates};
+use crate::target::{Model, Target, initial_state, show_state};
+use crate::{Error, Result};
+
+/// How the jump process is followed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stepper {
+    /// Steps of fixed length, weights from the left end.
+    Euler,
+    /// The same steps, weights from both ends.
+    Trapezoid,
+    /// Jump by jump at frozen times: exact.
+    #[default]
+    Events,
+}
+
+/// The rates of a trained, or untrained, network.
+#[derive(Clone, Debug)]
+pub struct Flow<'a> {
+    /// The network.
+    pub net: &'a Net,
+    /// Its parameters, packed by [`Net::pack`].
+    pub packed: Vec<f32>,
+    /// How fluxes become rates.
+    pub parametrisation: Parametrisation,
+}
+
+/// The grid that a stepper goes along, and how long it stays in each interval.
+///
+/// `cuts` are the ends of the intervals, from 0 to 1. Euler and trapezoid go from cut to cut; events visits
+/// the midpoints, and weighs once more at the end.
+pub fn flow_grid(path: &Path, stepper: Stepper, cuts: &[f64]) -> Result<(Grid, Vec<f64>)> {
+    let checked = Grid::new(path, cuts.to_vec())?;
+    let mut durations = vec![0.0];
+    durations.extend(cuts.windows(2).map(|pair| pair[1] - pair[0]));
+    if stepper != Stepper::Events {
+        return Ok((checked, durations));
+    }
+    let mut times = vec![0.0];
+    times.extend(cuts.windows(2).map(|pair| 0.5 * (pair[0] + pair[1])));
+    times.push(1.0);
+    durations.push(0.0);
+    Ok((Grid::new(path, times)?, durations))
+}
+
+#[derive(Clone, Debug)]
+struct Walker {
+    x: Vec<u8>,
+    energies: Vec<f64>,
+    /// Half of the last step's length, still to be multiplied with K at its end (trapezoid).
+    pending: f64,
+    passes: u64,
+}
+
+/// Walkers that follow a [`Flow`].
+pub struct FlowWalkers<'a> {
+    target: &'a dyn Target,
+    path: &'a Path,
+    flow: &'a Flow<'a>,
+    stepper: Stepper,
+    durations: Vec<f64>,
+    /// Heat-bath sweeps at the time of every interval.
+    sweeps: u64,
+    kernel: Option<AnyKernel>,
+    walkers: Vec<Walker>,
+    seed: u64,
+}
+
+/// A walker on its way through intervals.
+struct Lane {
+    /// Its place among those of the task.
+    walker: usize,
+    k: usize,
+    left: f64,
+    stream: Stream,
+}
+
+/// What a task of [`FlowWalkers`] needs besides its walkers.
+struct Desk {
+    worker: Worker,
+    rates: Rates,
+    changes: Vec<f64>,
+    kernel: Option<AnyKernel>,
+}
+
+impl<'a> FlowWalkers<'a> {
+    /// `walkers` walkers in uniformly random states; `durations` from [`flow_grid`].
+    pub fn new(
+        target: &'a dyn Target,
+        path: &'a Path,
+        flow: &'a Flow<'a>,
+        stepper: Stepper,
+        durations: Vec<f64>,
+        sweeps: u64,
+        walkers: usize,
+        seed: u64,
+    ) -> Result<Self> {
+        let kernel = match sweeps {
+            0 => None,
+            _ => Some(AnyKernel::new(KernelName::HeatBath, target, path.ends())?),
+        };
+        let made: Result<Vec<Walker>> = (0..walkers)
+            .into_par_iter()
+            .map(|number| {
+                let x = initial_state(target, seed, number as u32);
+                let energies: Vec<f64> =
+                    (0..target.terms()).map(|k| target.energy(k, &x)).collect();
+                check_energy(target, &energies, || x.clone(), seed, number, 0)?;
+                Ok(Walker { x, energies, pending: 0.0, passes: 0 })
+            })
+            .collect();
+        let walkers = made?;
+        Ok(FlowWalkers { target, path, flow, stepper, durations, sweeps, kernel, walkers, seed })
+    }
+
+    /// Network passes per walker so far.
+    pub fn passes(&self) -> f64 {
+        let sum: u64 = self.walkers.iter().map(|w| w.passes).sum();
+        sum as f64 / self.walkers.len() as f64
+    }
+
+    /// Run all walkers through the intervals, weighing first in each if `weigh`.
+    fn drive(
+        &mut self,
+        grid: &Grid,
+        intervals: std::ops::Range<usize>,
+        weigh: bool,
+        log_weights: &mut [f64],
+        watch: &dyn Watch,
+    ) -> Result<()> {
+        let threads = rayon::current_num_threads();
+        let chunk = (self.walkers.len().div_ceil(4 * threads)).next_multiple_of(WIDTH);
+        let mut walkers = std::mem::take(&mut self.walkers);
+        let this = &*self;
+        let done = walkers
+            .par_chunks_mut(chunk)
+            .zip(log_weights.par_chunks_mut(chunk))
+            .enumerate()
+            .try_for_each(|(task, (walkers, log_weights))| {
+                let task = Task { this, grid, end: intervals.end, weigh, first: task * chunk };
+                task.run(intervals.start, walkers, log_weights, watch)
+            });
+        self.walkers = walkers;
+        done
+    }
+}
+
+struct Task<'t, 'a> {
+    this: &'t FlowWalkers<'a>,
+    grid: &'t Grid,
+    end: usize,
+    weigh: bool,
+    /// Number of the first walker.
+    first: usize,
+}
+
+impl Task<'_, '_> {
+    fn run(
+        &self,
+        start: usize,
+        walkers: &mut [Walker],
+        log_weights: &mut [f64],
+        watch: &dyn Watch,
+    ) -> Result<()> {
+        let (this, q) = (self.this, self.this.target.tokens());
+        let mut desk = Desk {
+            worker: this.flow.net.worker(),
+            rates: Rates::default(),
+            changes: vec![0.0; this.target.sites() * q],
+            kernel: this.kernel.clone(),
+        };
+        let mut lanes: [Option<Lane>; WIDTH] = std::array::from_fn(|_| None);
+        let mut next = 0;
+        loop {
+            watch.check()?;
+            for place in 0..WIDTH {
+                // Walkers without anything left to do in their intervals leave at once.
+                while lanes[place].is_none() && next < walkers.len() {
+                    let fresh = (next, start - 1);
+                    next += 1;
+                    lanes[place] =
+                        self.enter(place, fresh, walkers, log_weights, &mut desk, watch)?;
+                }
+            }
+            if lanes.iter().all(Option::is_none) {
+                return Ok(());
+            }
+            this.flow.net.forward(&this.flow.packed, &mut desk.worker);
+            for (place, slot) in lanes.iter_mut().enumerate() {
+                let Some(lane) = slot else { continue };
+                let walker = &mut walkers[lane.walker];
+                walker.passes += 1;
+                let over =
+                    self.act(place, lane, walker, &mut log_weights[lane.walker], &mut desk)?;
+                if over {
+                    watch.advance(1);
+                    let at = (lane.walker, lane.k);
+                    *slot = self.enter(place, at, walkers, log_weights, &mut desk, watch)?;
+                }
+            }
+        }
+    }
+
+    /// The time at which interval `k` calls the network.
+    fn time(&self, k: usize) -> usize {
+        if self.this.stepper == Stepper::Events { k } else { k - 1 }
+    }
+
+    /// Let walker `number`, done with interval `k`, into the next one that needs the network; `None` if
+    /// it has arrived.
+    fn enter(
+        &self,
+        place: usize,
+        (number, mut k): (usize, usize),
+        walkers: &mut [Walker],
+        log_weights: &mut [f64],
+        desk: &mut Desk,
+        watch: &dyn Watch,
+    ) -> Result<Option<Lane>> {
+        let this = self.this;
+        let walker = &mut walkers[number];
+        loop {
+            k += 1;
+            if k == self.end {
+                return Ok(None);
+            }
+            if self.weigh {
+                log_weights[number] += this.drop(walker, self.grid, k);
+            }
+            let at = self.time(k);
+            if let Some(kernel) = &mut desk.kernel {
+                let model = Model::new(this.target, self.grid.lambda(at));
+                for sweep in 0..this.sweeps {
+                    let step = k as u64 * this.sweeps + sweep;
+                    let number = (self.first + number) as u32;
+                    let mut stream = Stream::new(this.seed, Purpose::Move, number, step);
+                    kernel.step(&model, &mut walker.x, &mut stream);
+                }
+                this.measure(walker, self.first + number, k)?;
+            }
+            if this.durations[k] > 0.0 {
+                desk.worker.set(place, &walker.x, self.grid.time(at));
+                let address = (self.first + number) as u32;
+                let stream = Stream::new(this.seed, Purpose::Jump, address, k as u64);
+                return Ok(Some(Lane { walker: number, k, left: this.durations[k], stream }));
+            }
+            watch.advance(1);
+        }
+    }
+
+    /// Use the network's outputs for the walker in lane `place`; whether its interval is over.
+    fn act(
+        &self,
+        place: usize,
+        lane: &mut Lane,
+        walker: &mut Walker,
+        log_weight: &mut f64,
+        desk: &mut Desk,
+    ) -> Result<bool> {
+        let (this, q) = (self.this, self.this.target.tokens());
+        let at = self.time(lane.k);
+        let Desk { worker, rates, changes, .. } = desk;
+        this.target.changes(self.grid.lambda(at), &mut walker.x, changes);
+        rates.set(this.flow.parametrisation, q, &walker.x, changes, |i| worker.output(place, i));
+        let number = self.first + lane.walker;
+        if !rates.balance().is_finite() {
+            return Err(Error::NonFinite {
+                what: "sum of the rates".into(),
+                value: rates.balance(),
+                seed: this.seed,
+                walker: number,
+                step: lane.k as u64,
+                state: show_state(&walker.x),
+            });
+        }
+        if this.stepper == Stepper::Events {
+            let wait = -(1.0 - lane.stream.uniform()).ln() / rates.total_out;
+            let stay = wait.min(lane.left);
+            *log_weight += stay * rates.balance();
+            lane.left -= stay;
+            if wait > stay || lane.left <= 0.0 {
+                this.measure(walker, number, lane.k)?;
+                return Ok(true);
+            }
+            let (site, token) = rates.find(q, lane.stream.uniform() * rates.total_out);
+            walker.x[site] = token;
+            worker.set_token(place, site, token);
+            return Ok(false);
+        }
+        let slope = this.path.slope(self.grid.time(at));
+        let k_value =
+            rates.balance() - walker.energies.iter().zip(&slope).map(|(e, s)| e * s).sum::<f64>();
+        let h = lane.left;
+        if walker.pending < 0.0 {
+            // The pass at the end of the last step.
+            *log_weight -= walker.pending * k_value;
+            walker.pending = 0.0;
+            return Ok(true);
+        }
+        let share = if this.stepper == Stepper::Trapezoid { 0.5 * h } else { h };
+        *log_weight += (share + walker.pending) * k_value;
+        walker.pending = h - share;
+        for site in 0..walker.x.len() {
+            let row = &rates.out[site * q..(site + 1) * q];
+            let total: f64 = row.iter().sum();
+            if total > 0.0 && lane.stream.uniform() < -(-h * total).exp_m1() {
+                let point = lane.stream.uniform() * total;
+                walker.x[site] = pick(row, point);
+            }
+        }
+        this.measure(walker, number, lane.k)?;
+        if this.stepper == Stepper::Trapezoid && lane.k == self.grid.intervals() {
+            worker.set(place, &walker.x, 1.0);
+            walker.pending = -walker.pending;
+            lane.k += 1;
+            lane.left = 0.0;
+            return Ok(false);
+        }
+        Ok(true)
+    }
+}
+
+/// The index whose stretch of the summed weights holds `point`.
+fn pick(weights: &[f64], mut point: f64) -> u8 {
+    let mut last = 0;
+    for (i, &weight) in weights.iter().enumerate() {
+        if weight > 0.0 {
+            last = i;
+            if point < weight {
+                break;
+            }
+            point -= weight;
+        }
+    }
+    last as u8
+}
+
+impl FlowWalkers<'_> {
+    /// `U_{t_{k-1}}(x) - U_{t_k}(x)`, which only events weighs by.
+    fn drop(&self, walker: &Walker, grid: &Grid, k: usize) -> f64 {
+        if self.stepper != Stepper::Events {
+            return 0.0;
+        }
+        let lambdas = grid.lambda(k - 1).iter().zip(grid.lambda(k));
+        walker.energies.iter().zip(lambdas).map(|(e, (a, b))| (a - b) * e).sum()
+    }
+
+    fn measure(&self, walker: &mut Walker, number: usize, k: usize) -> Result<()> {
+        for (term, energy) in walker.energies.iter_mut().enumerate() {
+            *energy = self.target.energy(term, &walker.x);
+        }
+        check_energy(
+            self.target,
+            &walker.energies,
+            || walker.x.clone(),
+            self.seed,
+            number,
+            k as u64,
+        )
+    }
+}
+
+impl Population for FlowWalkers<'_> {
+    fn walkers(&self) -> usize {
+        self.walkers.len()
+    }
+
+    fn weigh(&mut self, grid: &Grid, k: usize, log_weights: &mut [f64]) -> Result<()> {
+        for (walker, log_weight) in self.walkers.iter().zip(log_weights) {
+            *log_weight += self.drop(walker, grid, k);
+        }
+        Ok(())
+    }
+
+    fn mutate(&mut self, grid: &Grid, k: usize, log_weights: &mut [f64]) -> Result<()> {
+        self.drive(grid, k..k + 1, false, log_weights, &Unwatched)
+    }
+
+    fn advance(
+        &mut self,
+        grid: &Grid,
+        intervals: std::ops::Range<usize>,
+        log_weights: &mut [f64],
+        watch: &dyn Watch,
+    ) -> Result<()> {
+        self.drive(grid, intervals, true, log_weights, watch)
+    }
+
+    fn resample(&mut self, ancestors: &[u32]) {
+        self.walkers = ancestors
+            .iter()
+            .zip(&self.walkers)
+            .map(|(&ancestor, old)| {
+                // Passes are the walker's own, whatever state it takes over.
+                Walker { passes: old.passes, ..self.walkers[ancestor as usize].clone() }
+            })
+            .collect();
+    }
+
+    fn energies(&self) -> Vec<f64> {
+        self.walkers.iter().flat_map(|w| w.energies.iter().copied()).collect()
+    }
+
+    fn states(&self) -> Vec<u8> {
+        self.walkers.iter().flat_map(|w| w.x.iter().copied()).collect()
+    }
+
+    fn energy_calls(&self) -> f64 {
+        // Every pass looks at all neighbours, about two energies.
+        let sweeps = self.sweeps as f64 * (self.durations.len() - 1) as f64;
+        1.0 + 2.0 * self.passes() + sweeps
+    }
+}

@@ -1,0 +1,221 @@
+//! Evaluate the loss and its gradient over a batch.
+
+use rayon::prelude::*;
+
+use crate::device::vector::WIDTH;
+use crate::net::{FreeEnergy, Net, Worker};
+use crate::path::Path;
+use crate::rates::{Parametrisation, Rates, flux};
+use crate::target::Target;
+use crate::{Error, Result};
+
+/// Reference states and their times.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Batch {
+    /// States, `[configuration * sites + site]`.
+    pub states: Vec<u8>,
+    /// Their times.
+    pub times: Vec<f64>,
+    sites: usize,
+}
+
+impl Batch {
+    /// An empty batch of states with `sites` sites.
+    pub fn new(sites: usize) -> Self {
+        Batch { states: Vec::new(), times: Vec::new(), sites }
+    }
+
+    /// Number of configurations.
+    pub fn len(&self) -> usize {
+        self.times.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.times.is_empty()
+    }
+
+    /// Configuration `i`.
+    pub fn state(&self, i: usize) -> &[u8] {
+        &self.states[i * self.sites..][..self.sites]
+    }
+}
+
+/// Accumulators of the gradient. Groups of 16 configurations go to them in turn and they are added up in
+/// order, so that the bits do not depend on the number of threads.
+const SLOTS: usize = 16;
+
+struct Slot {
+    worker: Worker,
+    gradient: Vec<f32>,
+    rates: Rates,
+    changes: Vec<Vec<f64>>,
+}
+
+/// The loss of a network on a target, with space to compute its gradient.
+pub struct Loss<'a> {
+    target: &'a dyn Target,
+    path: &'a Path,
+    net: &'a Net,
+    free: &'a FreeEnergy,
+    parametrisation: Parametrisation,
+    slots: Vec<Slot>,
+}
+
+impl<'a> Loss<'a> {
+    /// The loss of `net` and `free` on `target` along `path`.
+    pub fn new(
+        target: &'a dyn Target,
+        path: &'a Path,
+        net: &'a Net,
+        free: &'a FreeEnergy,
+        parametrisation: Parametrisation,
+    ) -> Self {
+        let slot = || Slot {
+            worker: net.worker(),
+            gradient: vec![0.0; net.packed()],
+            rates: Rates::default(),
+            changes: vec![vec![0.0; target.sites() * target.tokens()]; WIDTH],
+        };
+        let slots = (0..SLOTS).map(|_| slot()).collect();
+        Loss { target, path, net, free, parametrisation, slots }
+    }
+
+    /// The residuals `K_t(x) + dF/dt` of a batch, and the gradient of their mean square: the network's
+    /// parameters first, then those of the free energy.
+    pub fn gradient(
+        &mut self,
+        parameters: &[f32],
+        batch: &Batch,
+        gradient: &mut [f32],
+    ) -> Result<Vec<f64>> {
+        let (own, free) = parameters.split_at(self.net.parameters());
+        let packed = self.net.pack(own);
+        let shift = self.free.rates(free, &batch.times);
+        let groups = batch.len().div_ceil(WIDTH);
+        let share = 2.0 / batch.len() as f64;
+        let (target, path, net) = (self.target, self.path, self.net);
+        let parametrisation = self.parametrisation;
+        let mut parts: Vec<Result<Vec<(usize, f64)>>> = Vec::new();
+        self.slots
+            .par_iter_mut()
+            .enumerate()
+            .map(|(number, slot)| {
+                slot.gradient.fill(0.0);
+                let mut found = Vec::new();
+                for group in (number..groups).step_by(SLOTS) {
+                    let range = group * WIDTH..((group + 1) * WIDTH).min(batch.len());
+                    let job = Job { target, path, net, parametrisation, batch, shift: &shift };
+                    job.run(slot, &packed, range, share, &mut found)?;
+                }
+                Ok(found)
+            })
+            .collect_into_vec(&mut parts);
+        let mut residuals = vec![0.0; batch.len()];
+        for part in parts {
+            for (i, residual) in part? {
+                residuals[i] = residual;
+            }
+        }
+        let (own, rest) = gradient.split_at_mut(net.parameters());
+        own.fill(0.0);
+        rest.fill(0.0);
+        let mut sum = vec![0.0f32; net.packed()];
+        sum.par_chunks_mut(4096).enumerate().for_each(|(chunk, sum)| {
+            for slot in &self.slots {
+                let part = &slot.gradient[chunk * 4096..][..sum.len()];
+                for (sum, value) in sum.iter_mut().zip(part) {
+                    *sum += value;
+                }
+            }
+        });
+        net.unpack(&sum, own);
+        let d: Vec<f32> = residuals.iter().map(|r| (share * r) as f32).collect();
+        self.free.gradient(free, &batch.times, &d, rest);
+        Ok(residuals)
+    }
+}
+
+struct Job<'a> {
+    target: &'a dyn Target,
+    path: &'a Path,
+    net: &'a Net,
+    parametrisation: Parametrisation,
+    batch: &'a Batch,
+    shift: &'a [f32],
+}
+
+impl Job<'_> {
+    fn run(
+        &self,
+        slot: &mut Slot,
+        packed: &[f32],
+        range: std::ops::Range<usize>,
+        share: f64,
+        found: &mut Vec<(usize, f64)>,
+    ) -> Result<()> {
+        let Slot { worker, gradient, rates, changes } = slot;
+        let (q, channels) = (self.target.tokens(), self.net.outputs());
+        for lane in 0..WIDTH {
+            // Lanes beyond the batch repeat its last configuration and get no gradient.
+            let i = (range.start + lane).min(range.end - 1);
+            worker.set(lane, self.batch.state(i), self.batch.times[i]);
+        }
+        self.net.forward(packed, worker);
+        let mut x = Vec::with_capacity(self.target.sites());
+        let mut outputs = [0.0f32; 256];
+        for lane in 0..WIDTH {
+            let i = range.start + lane;
+            if i >= range.end {
+                for d in worker.d_out.iter_mut() {
+                    d.0[lane] = 0.0;
+                }
+                continue;
+            }
+            let t = self.batch.times[i];
+            x.clear();
+            x.extend_from_slice(self.batch.state(i));
+            let changes = &mut changes[lane];
+            self.target.changes(&self.path.lambda(t), &mut x, changes);
+            rates.set(self.parametrisation, q, &x, changes, |at| worker.output(lane, at));
+            let slope = self.path.slope(t);
+            let fall: f64 =
+                slope.iter().enumerate().map(|(k, s)| s * self.target.energy(k, &x)).sum();
+            let residual = rates.balance() - fall + f64::from(self.shift[i]);
+            if !residual.is_finite() {
+                return Err(Error::NonFinite {
+                    what: format!("residual of the loss at t = {t}"),
+                    value: residual,
+                    seed: 0,
+                    walker: i,
+                    step: 0,
+                    state: crate::target::show_state(&x),
+                });
+            }
+            found.push((i, residual));
+            for (site, &own) in x.iter().enumerate() {
+                for s in 0..channels {
+                    outputs[s] = worker.output(lane, site * channels + s);
+                }
+                let mut back = 0.0;
+                for token in (0..q as u8).filter(|&token| token != own) {
+                    let du = changes[site * q + token as usize];
+                    let j = flux(&outputs[..channels], own, token);
+                    let d = share * residual * self.parametrisation.slope(j, du);
+                    if channels == 1 {
+                        let d = if own == 1 { d } else { -d };
+                        worker.d_out[site].0[lane] = d as f32;
+                    } else {
+                        worker.d_out[site * channels + token as usize].0[lane] = d as f32;
+                        back -= d;
+                    }
+                }
+                if channels > 1 {
+                    worker.d_out[site * channels + own as usize].0[lane] = back as f32;
+                }
+            }
+        }
+        self.net.backward(packed, worker, gradient);
+        Ok(())
+    }
+}

@@ -1,0 +1,19 @@
+//! Train a network so that its jump process carries the uniform distribution to the target.
+//!
+//! The loss is $L = \langle (K_t(x) + \partial_t F_t)^2 \rangle$ over reference states x at times t, any
+//! reference being allowed (prop. thm:pinn_theorem). Reference states come from a pool of persistent walkers, each
+//! kept in equilibrium at its own time by heat-bath sweeps, or from rollouts of the network itself.
+
+mod adam;
+mod loss;
+mod pool;
+mod rollout;
+mod spec;
+mod trainer;
+
+pub use adam::Optimiser;
+pub use loss::{Batch, Loss};
+pub use pool::Pool;
+pub use rollout::Buffer;
+pub use spec::{Decay, Reference, TrainSpec};
+pub use trainer::{Progress, Trainer};

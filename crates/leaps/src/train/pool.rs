@@ -1,0 +1,117 @@
+//! Keep walkers in equilibrium along the path, as reference states.
+
+use rayon::prelude::*;
+
+use super::Batch;
+use crate::device::{Purpose, Stream};
+use crate::mcmc::{AnyKernel, Kernel, KernelName};
+use crate::path::Path;
+use crate::target::{Model, Target, initial_state};
+use crate::{Error, Result};
+
+/// Walkers spread evenly over the times of the path.
+///
+/// Walker `w` of `W` lives at the time `(w + u)/W`, with a fresh u each time it is used; it moves by heat-bath
+/// sweeps there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pool {
+    /// States, `[walker * sites + site]`.
+    pub states: Vec<u8>,
+    sites: usize,
+    seed: u64,
+}
+
+/// Sweeps that bring a new pool from the uniform distribution to its times, the temperature falling.
+const PREPARATION: u64 = 64;
+
+impl Pool {
+    /// `walkers` walkers, annealed to their times.
+    pub fn new(target: &dyn Target, path: &Path, walkers: usize, seed: u64) -> Result<Self> {
+        let sites = target.sites();
+        let mut states = vec![0; walkers * sites];
+        let kernel = AnyKernel::new(KernelName::HeatBath, target, path.ends())?;
+        states.par_chunks_mut(sites).enumerate().for_each_init(
+            || kernel.clone(),
+            |kernel, (walker, x)| {
+                x.copy_from_slice(&initial_state(target, seed, walker as u32));
+                let t = (walker as f64 + 0.5) / walkers as f64;
+                for sweep in 0..PREPARATION {
+                    let fraction = (2.0 * (sweep + 1) as f64 / PREPARATION as f64).min(1.0);
+                    let lambda = path.lambda(t * fraction);
+                    let mut stream = Stream::new(seed, Purpose::Initial, walker as u32, 1 + sweep);
+                    kernel.step(&Model::new(target, &lambda), x, &mut stream);
+                }
+            },
+        );
+        Ok(Pool { states, sites, seed })
+    }
+
+    /// Take over the states of an earlier pool.
+    pub fn resume(states: Vec<u8>, sites: usize, tokens: usize, seed: u64) -> Result<Self> {
+        let whole = sites > 0 && !states.is_empty() && states.len().is_multiple_of(sites);
+        if !whole || states.iter().any(|&token| token as usize >= tokens) {
+            return Err(Error::invalid(
+                "pool",
+                format!("{} tokens", states.len()),
+                format!("full states of {sites} tokens below {tokens}"),
+                "resume from a checkpoint of this target",
+            ));
+        }
+        Ok(Pool { states, sites, seed })
+    }
+
+    /// Number of walkers.
+    pub fn walkers(&self) -> usize {
+        self.states.len() / self.sites
+    }
+
+    /// Move `size` walkers by `sweeps` sweeps and return their states and times: for gradient step `step`.
+    ///
+    /// Times are stratified: walker number `k` of the batch comes from the k-th of `size` equal parts of the
+    /// path.
+    pub fn draw(
+        &mut self,
+        target: &dyn Target,
+        path: &Path,
+        kernel: &AnyKernel,
+        size: usize,
+        sweeps: u64,
+        step: u64,
+    ) -> Batch {
+        let (walkers, sites) = (self.walkers(), self.sites);
+        let mut stream = Stream::new(self.seed, Purpose::Reference, u32::MAX, step);
+        let mut chosen: Vec<(usize, f64)> = (0..size)
+            .map(|k| {
+                let walker =
+                    ((k as f64 + stream.uniform()) / size as f64 * walkers as f64) as usize;
+                let walker = walker.min(walkers - 1);
+                (walker, (walker as f64 + stream.uniform()) / walkers as f64)
+            })
+            .collect();
+        // More draws than walkers visit some of them twice; the second visit goes on from the first.
+        chosen.dedup_by_key(|(walker, _)| *walker);
+        let mut batch = Batch::new(sites);
+        batch.times.extend(chosen.iter().map(|(_, t)| *t));
+        let mut taken: Vec<(usize, f64, Vec<u8>)> = chosen
+            .into_iter()
+            .map(|(walker, t)| (walker, t, self.states[walker * sites..][..sites].to_vec()))
+            .collect();
+        let seed = self.seed;
+        taken.par_iter_mut().for_each_init(
+            || kernel.clone(),
+            |kernel, (walker, t, x)| {
+                let lambda = path.lambda(*t);
+                for sweep in 0..sweeps {
+                    let at = step * sweeps + sweep;
+                    let mut stream = Stream::new(seed, Purpose::Reference, *walker as u32, at);
+                    kernel.step(&Model::new(target, &lambda), x, &mut stream);
+                }
+            },
+        );
+        for (walker, _, x) in &taken {
+            self.states[walker * sites..][..sites].copy_from_slice(x);
+            batch.states.extend_from_slice(x);
+        }
+        batch
+    }
+}

@@ -1,0 +1,185 @@
+//! Say how to train.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Result};
+
+/// How the learning rate falls after warm-up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Decay {
+    /// Half a cosine to 1 %.
+    #[default]
+    Cosine,
+    /// Multiplied by `decay_factor` every `decay_every` steps, as in the paper.
+    Step,
+    /// Constant.
+    None,
+}
+
+/// Where reference states come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Reference {
+    /// Persistent walkers in equilibrium, each at its own time.
+    #[default]
+    Pool,
+    /// Rollouts of the network as it is, used once.
+    Policy,
+    /// A replay buffer of rollouts (alg:train-with-buffer).
+    Buffer,
+}
+
+/// Settings of a training run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TrainSpec {
+    /// Gradient steps.
+    pub steps: u64,
+    /// Configurations per step.
+    pub batch: usize,
+    /// Largest learning rate.
+    pub lr: f64,
+    /// Steps over which the learning rate rises from 0.
+    pub warmup: u64,
+    /// How it falls.
+    pub decay: Decay,
+    /// Factor of the step decay.
+    pub decay_factor: f64,
+    /// Steps between two factors of the step decay.
+    pub decay_every: u64,
+    /// Adam's memory of the gradient.
+    pub beta1: f64,
+    /// Adam's memory of its square.
+    pub beta2: f64,
+    /// Largest norm of the gradient, beyond which it is scaled down.
+    pub clip: f64,
+    /// Decay of the averaged parameters per step; sampling uses the average.
+    pub ema: f64,
+    /// Where reference states come from.
+    pub reference: Reference,
+    /// Walkers of the pool.
+    pub pool: usize,
+    /// Heat-bath sweeps of a walker each time it is used.
+    pub sweeps: u64,
+    /// Walkers of a rollout.
+    pub rollout_walkers: usize,
+    /// Steps of a rollout.
+    pub rollout_steps: usize,
+    /// Rollouts that the buffer holds.
+    pub buffer: usize,
+    /// Gradient steps between two rollouts.
+    pub rollout_every: u64,
+    /// Steps over which the end time of rollouts grows from the first step to 1, slowly at the end.
+    pub anneal: u64,
+    /// Steps between two validations; 0 is never.
+    pub validate_every: u64,
+    /// Walkers of a validation.
+    pub validate_walkers: usize,
+    /// Intervals of a validation.
+    pub validate_intervals: usize,
+    /// Steps between two checkpoints.
+    pub checkpoint_every: u64,
+    /// On a loss that is not finite, go back to the last checkpoint with half the learning rate, at most so
+    /// many times.
+    pub rollbacks: u32,
+}
+
+impl Default for TrainSpec {
+    fn default() -> Self {
+        TrainSpec {
+            steps: 5000,
+            batch: 256,
+            lr: 2e-3,
+            warmup: 200,
+            decay: Decay::Cosine,
+            decay_factor: 0.995,
+            decay_every: 1000,
+            beta1: 0.9,
+            beta2: 0.99,
+            clip: 20.0,
+            ema: 0.995,
+            reference: Reference::Pool,
+            pool: 8192,
+            sweeps: 2,
+            rollout_walkers: 200,
+            rollout_steps: 125,
+            buffer: 100,
+            rollout_every: 100,
+            anneal: 20_000,
+            validate_every: 1000,
+            validate_walkers: 500,
+            validate_intervals: 50,
+            checkpoint_every: 500,
+            rollbacks: 0,
+        }
+    }
+}
+
+impl TrainSpec {
+    /// Refuse values that make no sense.
+    pub fn check(&self) -> Result<()> {
+        let positive = |key: &str, value: u64, advice: &str| {
+            if value > 0 {
+                return Ok(());
+            }
+            Err(Error::invalid(format!("train.{key}"), value, "at least 1", advice))
+        };
+        positive("steps", self.steps, "5000 is a start")?;
+        positive("batch", self.batch as u64, "256 is usual on a CPU")?;
+        positive("pool", self.pool as u64, "8192 is usual")?;
+        positive("rollout_walkers", self.rollout_walkers as u64, "200 is usual")?;
+        positive("rollout_steps", self.rollout_steps as u64, "125 is usual")?;
+        positive("buffer", self.buffer as u64, "100 is usual")?;
+        positive("rollout_every", self.rollout_every, "100 is usual")?;
+        positive("decay_every", self.decay_every, "1000 is usual")?;
+        positive("checkpoint_every", self.checkpoint_every, "500 is usual")?;
+        positive("validate_walkers", self.validate_walkers as u64, "500 is usual")?;
+        positive("validate_intervals", self.validate_intervals as u64, "50 is usual")?;
+        let within = |key: &str, value: f64, low: f64, high: f64, advice: &str| {
+            if value >= low && value <= high {
+                return Ok(());
+            }
+            let condition = format!("from {low} to {high}");
+            Err(Error::invalid(format!("train.{key}"), value, condition, advice))
+        };
+        within("lr", self.lr, 1e-12, 1.0, "2e-3 is usual")?;
+        within("beta1", self.beta1, 0.0, 0.999_999, "0.9 is usual")?;
+        within("beta2", self.beta2, 0.0, 0.999_999_9, "0.99 is usual")?;
+        within("ema", self.ema, 0.0, 0.999_999_9, "0.995 is usual; 0 averages nothing")?;
+        within("clip", self.clip, 1e-12, f64::MAX, "20 is usual")?;
+        within("decay_factor", self.decay_factor, 1e-6, 1.0, "0.995 is the paper's")
+    }
+
+    /// The learning rate of step `step`, from 0.
+    pub fn rate(&self, step: u64) -> f64 {
+        let warm = if self.warmup == 0 { 1.0 } else { (step as f64 + 1.0) / self.warmup as f64 };
+        let fall = match self.decay {
+            Decay::None => 1.0,
+            Decay::Step => self.decay_factor.powf((step / self.decay_every) as f64),
+            Decay::Cosine => {
+                let part = step as f64 / self.steps as f64;
+                0.01 + 0.99 * 0.5 * (1.0 + (std::f64::consts::PI * part.min(1.0)).cos())
+            }
+        };
+        self.lr * warm.min(1.0) * fall
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_learning_rate_rises_and_falls() {
+        let spec = TrainSpec { steps: 1000, warmup: 100, lr: 1.0, ..TrainSpec::default() };
+        assert!((spec.rate(0) - 0.01).abs() < 1e-6);
+        assert!(spec.rate(99) > 0.97 && spec.rate(500) < 0.52);
+        assert!((spec.rate(1000) - 0.01).abs() < 1e-9);
+        let step = TrainSpec { decay: Decay::Step, warmup: 0, lr: 1.0, ..TrainSpec::default() };
+        assert_eq!(step.rate(999), 1.0);
+        assert!((step.rate(2000) - 0.995f64.powi(2)).abs() < 1e-12);
+        assert!(TrainSpec { lr: f64::NAN, ..TrainSpec::default() }.check().is_err());
+        assert!(TrainSpec::default().check().is_ok());
+    }
+}

@@ -1,0 +1,103 @@
+//! Walkers that follow a network, trained or not: exact weights from events, a known bias from euler.
+
+use leaps::device::Unwatched;
+use leaps::exact::enumerate;
+use leaps::net::{MlpSpec, Net, NetSpec};
+use leaps::path::{Path, Schedule};
+use leaps::rates::Parametrisation;
+use leaps::sampler::{Ensemble, Flow, FlowWalkers, Resampling, Scheme, Stepper, anneal, flow_grid};
+use leaps::target::{Boundary, Disorder, Lattice, Pairwise, Target};
+
+fn torus(shape: &[usize]) -> Lattice {
+    Lattice::new(shape, Boundary::Periodic).unwrap()
+}
+
+fn cuts(n: usize) -> Vec<f64> {
+    (0..=n).map(|k| k as f64 / n as f64).collect()
+}
+
+struct Run {
+    parametrisation: Parametrisation,
+    stepper: Stepper,
+    intervals: usize,
+    sweeps: u64,
+    resampling: Resampling,
+    walkers: usize,
+    seed: u64,
+}
+
+/// An untrained network whose outputs are large enough to matter.
+fn run(target: &dyn Target, beta: f64, settings: &Run) -> (Ensemble, f64) {
+    let net = Net::new(&NetSpec::Mlp(MlpSpec { hidden: 8 }), target).unwrap();
+    let parameters: Vec<f32> = net.initial(3).iter().map(|p| 2.2 * p).collect();
+    let flow = Flow {
+        net: &net,
+        packed: net.pack(&parameters),
+        parametrisation: settings.parametrisation,
+    };
+    let path = Path::new(&vec![beta; target.terms()], Schedule::Linear).unwrap();
+    let (grid, durations) = flow_grid(&path, settings.stepper, &cuts(settings.intervals)).unwrap();
+    let mut walkers = FlowWalkers::new(
+        target,
+        &path,
+        &flow,
+        settings.stepper,
+        durations,
+        settings.sweeps,
+        settings.walkers,
+        settings.seed,
+    )
+    .unwrap();
+    let ensemble =
+        anneal(target, &mut walkers, &grid, &settings.resampling, 5, settings.seed, &Unwatched)
+            .unwrap();
+    (ensemble, walkers.passes())
+}
+
+fn targets() -> Vec<(&'static str, Pairwise, f64)> {
+    vec![
+        ("ising", Pairwise::ising(torus(&[4, 4]), 1.0, 0.2).unwrap(), 0.4),
+        ("potts", Pairwise::potts(torus(&[3, 3]), 3, 1.0, 0.3).unwrap(), 0.8),
+        (
+            "glass",
+            Pairwise::edwards_anderson(torus(&[3, 3]), Disorder::Gaussian, 2)
+                .unwrap()
+                .with_uniform_field(-0.2)
+                .unwrap(),
+            0.7,
+        ),
+    ]
+}
+
+#[test]
+fn events_is_unbiased_with_an_untrained_network() {
+    for (name, target, beta) in targets() {
+        for (n, parametrisation) in Parametrisation::ALL.into_iter().enumerate() {
+            let never = Resampling::NEVER;
+            let often = Resampling { threshold: 0.7, scheme: Scheme::Systematic };
+            // Without sweeps only the network moves walkers: the target must be warm.
+            for (sweeps, resampling, beta) in [(0, never, 0.5 * beta), (1, often, beta)] {
+                let lambda = vec![beta; target.terms()];
+                let exact = enumerate::solve(&target, &lambda, &Unwatched).unwrap().log_z;
+                let settings = Run {
+                    parametrisation,
+                    stepper: Stepper::Events,
+                    intervals: 12,
+                    sweeps,
+                    resampling,
+                    walkers: 6000,
+                    seed: n as u64,
+                };
+                let (ensemble, passes) = run(&target, beta, &settings);
+                let log_z = ensemble.log_z();
+                let z = (log_z.mean - exact) / log_z.error;
+                println!(
+                    "{name} {parametrisation:?} {log_z:?} {exact} ess {} passes {passes}",
+                    ensemble.weights.ess()
+                );
+                assert!(z.abs() < 5.0 && log_z.error < 0.1, "{name} {parametrisation:?}: {z}");
+                assert!(passes > 12.4, "the network must make walkers jump: {passes}");
+            }
+        }
+    }
+}
