@@ -158,6 +158,11 @@ impl Worker {
         }
     }
 
+    /// Say how a loss changes with output `index = site * outputs + s` of a lane, for a backward pass.
+    pub fn set_gradient(&mut self, lane: usize, index: usize, value: f32) {
+        self.d_out[index].0[lane] = value;
+    }
+
     /// Output `index = site * outputs + s` of a lane after a forward pass.
     pub fn output(&self, lane: usize, index: usize) -> f32 {
         self.out[index].0[lane]
@@ -252,8 +257,9 @@ impl Net {
         self.network.forward(self.level, packed, worker);
     }
 
-    /// After [`forward`](Self::forward): add the gradient of `sum d_out * out` to `grad` (packed).
-    pub(crate) fn backward(&self, packed: &[f32], worker: &mut Worker, grad: &mut [f32]) {
+    /// After [`forward`](Self::forward): add the gradient of `sum d_out * out` to `grad` (packed), with
+    /// `d_out` as set by [`Worker::set_gradient`].
+    pub fn backward(&self, packed: &[f32], worker: &mut Worker, grad: &mut [f32]) {
         self.network.backward(self.level, packed, worker, grad);
     }
 
