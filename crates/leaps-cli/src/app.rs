@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::process::ExitCode;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context as _, Result};
@@ -40,8 +40,12 @@ impl Context {
         }
     }
 
-    /// A watcher for long work, called `label` in its reports. Ctrl-C is caught from here on: before,
-    /// nobody looks at the flag it sets.
+    /// Catch Ctrl-C from here on, and tell whether it came: before files are opened, so that none is left behind.
+    pub fn interrupted(&self) -> bool {
+        self.interrupted.get_or_init(catch_interrupts).load(Ordering::Relaxed)
+    }
+
+    /// A watcher for long work, called `label` in its reports, which Ctrl-C stops.
     pub fn watch(&self, label: &str) -> Progress {
         let flag = self.interrupted.get_or_init(catch_interrupts);
         Progress::new(label, self.globals.quiet, Arc::clone(flag))
