@@ -48,6 +48,8 @@ pub struct Progress {
     manner: Manner,
     bar: Mutex<Option<ProgressBar>>,
     until: Option<Instant>,
+    /// What to say when the work begins: not before, so that an error is the only line.
+    title: Mutex<Option<String>>,
 }
 
 impl Progress {
@@ -63,6 +65,21 @@ impl Progress {
             manner: Manner::of(quiet),
             bar: Mutex::new(None),
             until: None,
+            title: Mutex::new(None),
+        }
+    }
+
+    /// Say `title` when the work begins.
+    pub fn titled(mut self, title: String) -> Self {
+        self.title = Mutex::new((self.manner != Manner::Silent).then_some(title));
+        self
+    }
+
+    /// Say the title unless it was said.
+    pub fn announce(&self) {
+        let title = self.title.lock().ok().and_then(|mut title| title.take());
+        if let Some(title) = title {
+            output::talk(&title);
         }
     }
 
@@ -104,6 +121,7 @@ fn report(done: u64, total: u64, elapsed: Duration) -> String {
 
 impl Watch for Progress {
     fn total(&self, units: u64) {
+        self.announce();
         self.total.store(units, Ordering::Relaxed);
         if self.manner != Manner::Bar {
             return;

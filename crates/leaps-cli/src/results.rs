@@ -1,13 +1,14 @@
 //! Define what `--json` prints; field names are promises to scripts.
 
 use leaps::exact::Exact;
-use leaps::observe::{ChainWarning, Correlation, Estimate, Histogram, Observables};
-use leaps::sampler::PathPoint;
+use leaps::observe::{ChainWarning, Correlation, Estimate, Histogram, Observables, symmetric};
+use leaps::sampler::{PathPoint, WalkerWarning};
+use leaps::target::Target;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::app::Context;
-use crate::config::Config;
+use crate::config::{Config, Problem};
 
 /// The version of the layout; grows when a field changes its meaning.
 pub const SCHEMA: u32 = 1;
@@ -79,6 +80,8 @@ pub struct WalkerResult {
     pub walkers: usize,
     pub intervals: usize,
     pub resamplings: usize,
+    /// Effective number of families: walkers at the start that still have weight.
+    pub families: f64,
     /// Effective sample size as a fraction of the walkers.
     pub ess: f64,
     pub ess_error: f64,
@@ -88,6 +91,7 @@ pub struct WalkerResult {
     pub correlation: Vec<Correlation>,
     /// Estimates along the path.
     pub path: Vec<PathPoint>,
+    pub warnings: Vec<WalkerWarning>,
     pub histograms: Histograms,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub snapshots: Option<Snapshots>,
@@ -206,7 +210,9 @@ pub struct Printed<'a, T> {
 }
 
 /// Put exact values beside estimates.
-pub fn attach_exact(observables: &mut Observables, exact: &Exact, sites: usize, beta: f64) {
+pub fn attach_exact(observables: &mut Observables, exact: &Exact, problem: &Problem) {
+    let (sites, beta) = (problem.target.sites(), problem.beta);
+    let symmetric = symmetric(&problem.target, problem.path.ends());
     let put = |estimate: &mut Estimate, value: Option<f64>| {
         if let Some(value) = value {
             *estimate = estimate.with_exact(value);
@@ -218,7 +224,7 @@ pub fn attach_exact(observables: &mut Observables, exact: &Exact, sites: usize, 
     put(&mut observables.abs_magnetization, exact.order.map(|order| order.abs));
     put(&mut observables.magnetization_squared, exact.order.map(|order| order.squared));
     put(&mut observables.binder, exact.binder());
-    let chi = exact.susceptibility_per_site(sites, beta);
+    let chi = exact.susceptibility_per_site(sites, beta, symmetric);
     put(&mut observables.susceptibility_per_site, chi);
 }
 

@@ -15,6 +15,9 @@ pub trait Report {
 
     /// The effective sample size as a fraction.
     fn ess(&self) -> f64;
+
+    /// Reasons to doubt the numbers.
+    fn doubts(&self) -> Vec<String>;
 }
 
 /// Estimates, with columns for exact values and autocorrelation times if there are any.
@@ -73,6 +76,10 @@ impl Report for WalkerResult {
     fn ess(&self) -> f64 {
         self.ess
     }
+
+    fn doubts(&self) -> Vec<String> {
+        self.warnings.iter().map(ToString::to_string).collect()
+    }
 }
 
 impl Report for ChainResult {
@@ -97,6 +104,10 @@ impl Report for ChainResult {
 
     fn ess(&self) -> f64 {
         self.ess
+    }
+
+    fn doubts(&self) -> Vec<String> {
+        self.warnings.iter().map(ToString::to_string).collect()
     }
 }
 

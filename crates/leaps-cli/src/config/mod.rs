@@ -2,6 +2,7 @@
 
 mod build;
 mod layers;
+mod memory;
 mod moves;
 mod network;
 mod path;

@@ -54,7 +54,7 @@ impl From<SchemeName> for Stepper {
 #[serde(default, deny_unknown_fields)]
 #[command(next_help_heading = "Sampling")]
 pub struct KernelSpec {
-    /// Markov chain kernel, see below
+    /// Markov chain kernel
     #[arg(long, default_value = "heat-bath", value_name = "NAME", value_parser = move_parser())]
     #[arg(hide_possible_values = true)]
     pub kernel: Move,
@@ -144,7 +144,7 @@ pub struct ChainSpec {
     #[arg(long, default_value = "heat-bath", value_name = "NAME", value_parser = kernel_parser())]
     #[arg(hide_possible_values = true)]
     pub local: KernelName,
-    /// Temperatures of the ladder, where --betas does not list them
+    /// Temperatures of the ladder, unless betas lists them
     #[arg(long, default_value = "8", value_name = "N", value_parser = count)]
     pub temperatures: usize,
     /// Inverse temperatures of the ladder, rising to the target's

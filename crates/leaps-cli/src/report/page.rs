@@ -37,6 +37,9 @@ impl Page<'_> {
         );
         out += &format!("<p class=\"lead\">{}</p>\n", escape(&self.lead()));
         out += &self.facts();
+        for warning in results["warnings"].as_array().into_iter().flatten() {
+            out += &format!("<p class=\"warning\">Warning: {}</p>\n", escape(&doubt(warning)));
+        }
         let figures = [
             ("Training", charts::training(&self.source.metrics, exact)),
             ("Along the path", charts::path(results)),
@@ -267,4 +270,14 @@ fn figure(charts: &[Chart], note: String) -> String {
 
 fn plain(value: &Value) -> String {
     escape(&value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+}
+
+/// A warning of a result: its name and its numbers.
+fn doubt(warning: &Value) -> String {
+    let entries = warning.as_object().into_iter().flatten();
+    let words = entries.map(|(key, value)| match value.as_f64() {
+        Some(number) => format!("{} {}", key.replace('_', " "), Short(number)),
+        None => value.as_str().unwrap_or_default().replace('-', " "),
+    });
+    words.collect::<Vec<_>>().join(", ")
 }

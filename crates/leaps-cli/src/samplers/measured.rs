@@ -39,7 +39,7 @@ pub fn measured(
     let mut log_z = ensemble.log_z();
     if let Some(exact) = exact::known(target, lambda) {
         log_z = log_z.with_exact(exact.log_z);
-        attach_exact(&mut observables, &exact, target.sites(), problem.beta);
+        attach_exact(&mut observables, &exact, problem);
     }
     let (ess, walkers) = (ensemble.ess(), ensemble.weights.len());
     let result = WalkerResult {
@@ -50,6 +50,8 @@ pub fn measured(
         walkers,
         intervals: journey.intervals,
         resamplings: ensemble.segments.resamplings(),
+        families: ensemble.effective_families(),
+        warnings: ensemble.warnings(),
         ess: ess.mean,
         ess_error: ess.error,
         log_z,

@@ -34,7 +34,7 @@ pub fn run(args: &AisArgs, context: &Context) -> Result<()> {
     layers.flags("sample", &args.walkers, &context.matches)?;
     layers.flags("sample", &args.updates, &context.matches)?;
     let job = prepare(context, layers, &args.destination)?;
-    let watch = context.watch("ais");
+    let watch = job.watch(context, "ais");
     let done = run_walkers(&job.config, &job.problem, false, &watch);
     drop(watch);
     let (result, samples) = done.map_err(|error| job.layers.explain(error))?;

@@ -149,6 +149,7 @@ pub fn compare(mut layers: Layers, context: &Context) -> Result<(Config, Problem
         let own = layers.with_comparison(n + 1, &entry)?;
         let config = Config::resolve(&own)?;
         let problem = config.problem(&own)?;
+        config.check_memory(&problem).map_err(|error| own.explain(error))?;
         let name = name.unwrap_or_else(|| usual_name(&sampler, &config));
         jobs.push(Job { name, sampler, model, layers: own, config, problem });
     }
@@ -164,11 +165,14 @@ pub fn compare(mut layers: Layers, context: &Context) -> Result<(Config, Problem
             continue;
         }
         let result = done.map_err(|error| layers.explain(error))?;
-        let summary = match &result {
-            Outcome::Walkers(result) => result.summary(),
-            Outcome::Chains(result) => result.summary(),
+        let (summary, doubts) = match &result {
+            Outcome::Walkers(result) => (result.summary(), result.doubts()),
+            Outcome::Chains(result) => (result.summary(), result.doubts()),
         };
         context.detail(format!("{name}: {summary}"));
+        for doubt in doubts {
+            context.say(format!("warning: {name}: {doubt}"));
+        }
         samplers.push(Compared { name: name.clone(), result });
     }
     let seed = config.seed;

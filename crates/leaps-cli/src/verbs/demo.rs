@@ -34,7 +34,7 @@ pub fn run(args: &DemoArgs, context: &Context) -> Result<()> {
     let out = &args.out;
     std::fs::create_dir_all(out).map_err(|source| Error::Io { path: out.clone(), source })?;
     let mut run = out.join("run");
-    let layers = layers(&run, args)?;
+    let layers = layers(&run, args, context)?;
     let config = Config::resolve(&layers)?;
     let problem = config.problem(&layers)?;
     let mut training = Training {
@@ -61,9 +61,9 @@ pub fn run(args: &DemoArgs, context: &Context) -> Result<()> {
         training.train(context)?;
     }
 
-    let specification = specification(&run);
+    let specification = specification(&run, context);
     leaps::run::write_file(out.join("compare.toml"), specification.as_bytes())?;
-    let (_, _, comparison) = compare(self::layers(&run, args)?, context)?;
+    let (_, _, comparison) = compare(self::layers(&run, args, context)?, context)?;
     let origin = || Origin::new(context, &config, problem.target.sites());
     keep(&run.join("comparison.json"), &Printed { origin: origin(), result: &comparison })?;
     if let Some(network) = network(&comparison) {
@@ -84,15 +84,16 @@ pub fn run(args: &DemoArgs, context: &Context) -> Result<()> {
     Ok(())
 }
 
-/// The specification with its run directory filled in.
-fn specification(run: &Path) -> String {
+/// The specification with its run directory and the seed filled in.
+fn specification(run: &Path, context: &Context) -> String {
     let quoted = toml::Value::String(run.display().to_string()).to_string();
-    SPECIFICATION.replace("\"@RUN@\"", &quoted)
+    let seed = format!("seed = {}", context.globals.seed);
+    SPECIFICATION.replace("\"@RUN@\"", &quoted).replace("seed = 1", &seed)
 }
 
-fn layers(run: &Path, args: &DemoArgs) -> Result<Layers> {
+fn layers(run: &Path, args: &DemoArgs, context: &Context) -> Result<Layers> {
     let mut layers = Layers::default();
-    layers.parse_file(&specification(run), "demo.toml".as_ref())?;
+    layers.parse_file(&specification(run, context), "demo.toml".as_ref())?;
     layers.set(&args.set)?;
     Ok(layers)
 }

@@ -39,7 +39,7 @@ pub fn run(args: &SmcArgs, context: &Context) -> Result<()> {
     layers.flags("sample", &args.updates, &context.matches)?;
     layers.flags("sample", &args.resample, &context.matches)?;
     let job = prepare(context, layers, &args.destination)?;
-    let watch = context.watch("smc");
+    let watch = job.watch(context, "smc");
     let done = run_walkers(&job.config, &job.problem, true, &watch);
     drop(watch);
     let (result, samples) = done.map_err(|error| job.layers.explain(error))?;

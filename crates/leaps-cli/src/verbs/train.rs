@@ -73,6 +73,7 @@ pub fn run(args: &TrainArgs, context: &Context) -> Result<()> {
     let layers = layers(args, context)?;
     let config = Config::resolve(&layers)?;
     let problem = config.problem(&layers)?;
+    config.check_memory(&problem).map_err(|error| layers.explain(error))?;
     if args.run.fresh {
         directory = training::fresh(&directory);
     }
@@ -86,6 +87,9 @@ pub fn run(args: &TrainArgs, context: &Context) -> Result<()> {
     };
     training.train(context)?;
     let (result, _) = training.sample(context)?;
+    for doubt in result.doubts() {
+        context.say(format!("warning: {doubt}"));
+    }
     let shown = training.directory.display();
     context.say(format!("wrote {shown}/results.json; next: 'leaps report {shown}'"));
     if context.globals.json {
