@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context as _, Result};
@@ -12,7 +11,8 @@ use clap::{ArgMatches, FromArgMatches};
 use crate::cli::{self, Cli, Engine, Globals, Verb};
 use crate::error::{self, usage};
 use crate::output;
-use crate::progress::{Progress, catch_interrupts};
+use crate::progress::Progress;
+use crate::signals::Signals;
 use crate::verbs;
 
 /// What every verb needs besides its own flags.
@@ -22,7 +22,8 @@ pub struct Context {
     pub command: Vec<String>,
     /// Which flags were given and which have their defaults.
     pub matches: ArgMatches,
-    interrupted: OnceLock<Arc<AtomicBool>>,
+    signals: OnceLock<Signals>,
+    stops: OnceLock<()>,
 }
 
 impl Context {
@@ -42,13 +43,25 @@ impl Context {
 
     /// Catch Ctrl-C from here on, and tell whether it came: before files are opened, so that none is left behind.
     pub fn interrupted(&self) -> bool {
-        self.interrupted.get_or_init(catch_interrupts).load(Ordering::Relaxed)
+        self.signals.get_or_init(Signals::catch).caught()
     }
 
     /// A watcher for long work, called `label` in its reports, which Ctrl-C stops.
     pub fn watch(&self, label: &str) -> Progress {
-        let flag = self.interrupted.get_or_init(catch_interrupts);
+        let flag = &self.signals.get_or_init(Signals::catch).flag;
         Progress::new(label, self.globals.quiet, Arc::clone(flag))
+    }
+
+    /// Catch the signals of batch systems as well as Ctrl-C from here on.
+    pub fn catch_stops(&self) -> &Signals {
+        let signals = self.signals.get_or_init(Signals::catch);
+        self.stops.get_or_init(|| signals.catch_stops());
+        signals
+    }
+
+    /// Whether a signal has come.
+    pub fn is_stopped(&self) -> bool {
+        self.signals.get().is_some_and(Signals::caught)
     }
 }
 
@@ -102,11 +115,15 @@ fn execute(cli: Cli, matches: &ArgMatches, words: &[OsString]) -> Result<()> {
         globals: cli.globals,
         command: words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
         matches,
-        interrupted: OnceLock::new(),
+        signals: OnceLock::new(),
+        stops: OnceLock::new(),
     };
     match &cli.verb {
         Verb::Demo(args) => verbs::demo::run(args, &context),
+        Verb::Train(args) => verbs::train::run(args, &context),
         Verb::Sample(args) => verbs::sample::run(args, &context),
+        Verb::Status(args) => verbs::status::run(args, &context),
+        Verb::Report(args) => verbs::report::run(args, &context),
         Verb::Rates(args) => verbs::rates::run(args, &context),
         Verb::Exact(args) => verbs::exact::run(args, &context),
         Verb::Ais(args) => verbs::ais::run(args, &context),

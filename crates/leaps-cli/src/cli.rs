@@ -10,7 +10,7 @@ use crate::verbs;
 #[command(name = "leaps", version, max_term_width = 100, propagate_version = true)]
 #[command(
     after_help = "Exit codes: 0 done, 1 a requested check failed, 2 usage or configuration, \
-    3 numerical failure, 4 files, 130 interrupted."
+    3 numerical failure, 4 files, 75 stopped in time with a valid checkpoint, 130 interrupted."
 )]
 pub struct Cli {
     #[command(flatten)]
@@ -21,16 +21,24 @@ pub struct Cli {
 
 /// The whole command line. Negative numbers are values everywhere, so that errors name their flag.
 pub fn command() -> Command {
-    Cli::command().mut_subcommands(|verb| verb.allow_negative_numbers(true))
+    Cli::command()
+        .mut_subcommands(|verb| verb.allow_negative_numbers(true))
+        .mut_subcommand("train", |verb| verb.mut_arg("kind", verbs::train::first_word))
 }
 
 /// What to do.
 #[derive(Subcommand, Debug)]
 pub enum Verb {
-    /// Compare samplers with the exact answer on a small lattice, in a few seconds
+    /// Train a network on a small lattice, sample and compare with the exact answer, in a minute
     Demo(verbs::demo::DemoArgs),
+    /// Train a network; continues a run that was stopped
+    Train(verbs::train::TrainArgs),
     /// Sample with a trained network: log Z and weighted samples
     Sample(verbs::sample::SampleArgs),
+    /// Where training runs stand, one line each
+    Status(verbs::status::StatusArgs),
+    /// One page with everything about a run or a result
+    Report(verbs::report::ReportArgs),
     /// Evaluate a network at given states and times
     Rates(verbs::rates::RatesArgs),
     /// Exact log Z, energy and heat capacity of a target

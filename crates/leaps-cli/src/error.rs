@@ -10,12 +10,16 @@ pub enum Failure {
     Usage(String),
     /// The work is done, but what was asked of its result does not hold (`--require-ess`).
     Requirement(String),
+    /// A time limit or a signal ended the work; what was done is kept.
+    Stopped(String),
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Usage(text) | Failure::Requirement(text) => f.write_str(text),
+            Failure::Usage(text) | Failure::Requirement(text) | Failure::Stopped(text) => {
+                f.write_str(text)
+            }
         }
     }
 }
@@ -45,6 +49,7 @@ pub fn exit_code(error: &anyhow::Error) -> u8 {
             return match failure {
                 Failure::Usage(_) => 2,
                 Failure::Requirement(_) => 1,
+                Failure::Stopped(_) => 75,
             };
         }
         if let Some(error) = cause.downcast_ref::<leaps::Error>() {

@@ -7,9 +7,12 @@ mod error;
 mod models;
 mod output;
 mod progress;
+mod report;
 mod results;
 mod samplers;
+mod signals;
 mod tables;
+mod training;
 mod verbs;
 
 fn main() -> std::process::ExitCode {

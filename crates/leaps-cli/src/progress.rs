@@ -14,16 +14,26 @@ use crate::tables::Short;
 /// Seconds between two lines where there is no terminal.
 const LINE_EVERY: u64 = 5;
 
-/// A flag that the first Ctrl-C sets; the second ends the program at once with 130.
-pub fn catch_interrupts() -> Arc<AtomicBool> {
-    let flag = Arc::new(AtomicBool::new(false));
-    let interrupt = signal_hook::consts::SIGINT;
-    let second =
-        signal_hook::flag::register_conditional_shutdown(interrupt, 130, Arc::clone(&flag));
-    if second.is_ok() {
-        let _ = signal_hook::flag::register(interrupt, Arc::clone(&flag));
+/// How progress is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Manner {
+    /// A bar on a terminal.
+    Bar,
+    /// A plain line every few seconds.
+    Lines,
+    /// Not at all.
+    Silent,
+}
+
+impl Manner {
+    /// What suits standard error.
+    pub fn of(quiet: bool) -> Self {
+        match (quiet, std::io::stderr().is_terminal()) {
+            (true, _) => Manner::Silent,
+            (false, true) => Manner::Bar,
+            (false, false) => Manner::Lines,
+        }
     }
-    flag
 }
 
 /// A bar on a terminal, a plain line every few seconds elsewhere, nothing if quiet.
@@ -35,9 +45,9 @@ pub struct Progress {
     done: AtomicU64,
     /// Milliseconds after the start at which the next plain line is due.
     due: AtomicU64,
-    lines: bool,
+    manner: Manner,
     bar: Mutex<Option<ProgressBar>>,
-    bars: bool,
+    until: Option<Instant>,
     /// What to say when the work begins: not before, so that an error is the only line.
     title: Mutex<Option<String>>,
 }
@@ -45,7 +55,6 @@ pub struct Progress {
 impl Progress {
     /// Watch work called `label`.
     pub fn new(label: &str, quiet: bool, interrupted: Arc<AtomicBool>) -> Self {
-        let terminal = std::io::stderr().is_terminal();
         Progress {
             label: label.to_owned(),
             interrupted,
@@ -53,16 +62,16 @@ impl Progress {
             total: AtomicU64::new(0),
             done: AtomicU64::new(0),
             due: AtomicU64::new(1000 * LINE_EVERY),
-            lines: !quiet && !terminal,
+            manner: Manner::of(quiet),
             bar: Mutex::new(None),
-            bars: !quiet && terminal,
+            until: None,
             title: Mutex::new(None),
         }
     }
 
     /// Say `title` when the work begins.
     pub fn titled(mut self, title: String) -> Self {
-        self.title = Mutex::new((self.lines || self.bars).then_some(title));
+        self.title = Mutex::new((self.manner != Manner::Silent).then_some(title));
         self
     }
 
@@ -72,6 +81,12 @@ impl Progress {
         if let Some(title) = title {
             output::talk(&title);
         }
+    }
+
+    /// The same, asking for a stop after a moment.
+    pub fn until(mut self, until: Option<Instant>) -> Self {
+        self.until = until;
+        self
     }
 
     /// Seconds since the work began.
@@ -108,7 +123,7 @@ impl Watch for Progress {
     fn total(&self, units: u64) {
         self.announce();
         self.total.store(units, Ordering::Relaxed);
-        if !self.bars {
+        if self.manner != Manner::Bar {
             return;
         }
         let style =
@@ -127,9 +142,9 @@ impl Watch for Progress {
 
     fn advance(&self, done: u64) {
         let done = self.done.fetch_add(done, Ordering::Relaxed) + done;
-        if self.lines {
+        if self.manner == Manner::Lines {
             self.line(done);
-        } else if self.bars
+        } else if self.manner == Manner::Bar
             && let Ok(Some(bar)) = self.bar.try_lock().as_deref()
         {
             bar.set_position(done);
@@ -137,7 +152,8 @@ impl Watch for Progress {
     }
 
     fn stopped(&self) -> bool {
-        self.interrupted.load(Ordering::Relaxed)
+        let late = || self.until.is_some_and(|until| Instant::now() >= until);
+        self.interrupted.load(Ordering::Relaxed) || late()
     }
 }
 

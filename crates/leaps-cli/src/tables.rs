@@ -125,3 +125,14 @@ impl std::fmt::Display for Short {
         f.pad(&text)
     }
 }
+
+/// A time in seconds as people say it.
+pub fn span(seconds: f64) -> String {
+    match seconds {
+        s if !s.is_finite() => "-".to_owned(),
+        ..120.0 => format!("{seconds:.0} s"),
+        ..7200.0 => format!("{:.0} min", seconds / 60.0),
+        ..172_800.0 => format!("{:.1} h", seconds / 3600.0),
+        _ => format!("{:.1} d", seconds / 86_400.0),
+    }
+}

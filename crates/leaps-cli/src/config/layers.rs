@@ -203,6 +203,17 @@ impl Layers {
         self.sources.get(key)
     }
 
+    /// Where the value of a key came from, in words; `None` is its default.
+    pub fn origin(&self, key: &str) -> Option<String> {
+        Some(match self.sources.get(key)? {
+            Source::File(file, line) => format!("{file}:{line}"),
+            Source::Set => "--set".to_owned(),
+            Source::Flag => "the command line".to_owned(),
+            Source::Compare(n) => format!("compare entry {n}"),
+            Source::Model(name) => name.clone(),
+        })
+    }
+
     /// A key as the user wrote it: the flag, `--set key`, or file, line and key.
     pub fn name(&self, key: &str) -> String {
         match self.sources.get(key) {

@@ -26,7 +26,7 @@ pub use layers::Layers;
 pub use moves::{Move, kernels_help};
 pub use network::NetworkSpec;
 pub use path::{PathSpec, ScheduleName};
-pub use render::to_toml;
+pub use render::{to_toml, to_toml_from};
 pub use sample::{ChainSpec, FlowSpec, KernelSpec, ResampleSpec, ScanName, UpdateSpec, WalkerSpec};
 pub use target::{Kind, TargetSpec};
 pub use train::TrainingSpec;

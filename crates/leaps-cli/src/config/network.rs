@@ -178,6 +178,14 @@ impl NetworkSpec {
         given
     }
 
+    /// Kind, sizes and parametrisation in words.
+    pub fn describe(&self) -> String {
+        let kind = self.kind.map_or("network", NetworkKind::name);
+        let sizes = self.given().into_iter().map(|(key, value)| format!(", {key} {value}"));
+        let rates = format!("{:?}", self.parametrisation).to_lowercase();
+        format!("{kind}{}, {rates}", sizes.collect::<String>())
+    }
+
     /// The network of a [`filled`](Self::filled) description.
     pub fn build(&self) -> Result<NetSpec> {
         let mut given = self.given();

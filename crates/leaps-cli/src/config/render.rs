@@ -4,10 +4,15 @@ use toml::{Table, Value};
 
 use super::schema::{self, Key};
 use super::value::Field;
-use super::{Config, Kind, TargetSpec};
+use super::{Config, Kind, Layers, TargetSpec};
 
 /// The whole configuration as commented TOML; parsing it gives the same configuration.
 pub fn to_toml(config: &Config) -> String {
+    to_toml_from(config, &Layers::default())
+}
+
+/// The same, saying where values that are not defaults came from.
+pub fn to_toml_from(config: &Config, layers: &Layers) -> String {
     let mut text = String::from(
         "# A configuration of leaps. 'leaps check FILE' explains it; every key below may be changed,\n\
          # removed (it then has its default) or overridden with --set KEY=VALUE.\n\n",
@@ -21,7 +26,11 @@ pub fn to_toml(config: &Config) -> String {
             .filter_map(|key| {
                 let name = split(&key.path).1;
                 match lookup(&values, &key.path) {
-                    Some(value) => Some((format!("{name} = {}", show(value)), comment(&key.help))),
+                    Some(value) => {
+                        let origin = layers.origin(&key.path).map(|from| format!(" (from {from})"));
+                        let help = comment(&key.help) + &origin.unwrap_or_default();
+                        Some((format!("{name} = {}", show(value)), help))
+                    }
                     // Left open: the default, which the comment says, depends on where it is used.
                     None if is_open(config, section, name) => {
                         Some((format!("# {name} ="), key.help.replace('\n', " ")))
@@ -96,7 +105,8 @@ fn lookup<'a>(values: &'a Table, path: &str) -> Option<&'a Value> {
 
 /// Flags state their defaults in brackets; next to the value itself that is noise.
 fn comment(help: &str) -> String {
-    help.split(" [default").next().unwrap_or(help).replace('\n', " ")
+    let help = help.split(" [default").next().unwrap_or(help);
+    help.trim_end_matches(", see below").replace('\n', " ")
 }
 
 fn quote(key: &str) -> String {

@@ -55,10 +55,11 @@ pub enum Geometry {
 #[command(next_help_heading = "Target")]
 pub struct TargetSpec {
     /// What to sample: ising, potts, spin-glass, rbm or file
-    #[arg(value_enum, value_name = "TARGET", hide_possible_values = true, help_heading = None::<&str>)]
+    #[arg(index = 1, value_enum, value_name = "TARGET", hide_possible_values = true)]
+    #[arg(help_heading = None::<&str>)]
     pub kind: Option<Kind>,
     /// File of edges and fields, one "i j J" or "i h" a line (file)
-    #[arg(value_name = "PATH", help_heading = None::<&str>)]
+    #[arg(index = 2, value_name = "PATH", help_heading = None::<&str>)]
     pub path: Option<PathBuf>,
     /// Sites along each axis: 15, or 15x20; complete geometry: number of spins [default: 15, 8 or 64]
     #[arg(long, value_name = "L")]

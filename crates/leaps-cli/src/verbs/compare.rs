@@ -7,6 +7,9 @@
 //! sampler = "smc"
 //! name = "SMC, 200 intervals"
 //! intervals = 200
+//! [[compare]]
+//! sampler = "sample"
+//! model = "runs/a"
 //! ```
 
 use std::path::PathBuf;
@@ -22,9 +25,11 @@ use toml::{Table as Entry, Value};
 use crate::app::Context;
 use crate::config::{Config, Layers, Problem};
 use crate::error::usage;
+use crate::models::{self, Found};
 use crate::output::{self, Table, sigmas, with_error};
+use crate::progress::Progress;
 use crate::results::{ChainResult, Origin, Printed, WalkerResult};
-use crate::samplers::{run_chains, run_walkers};
+use crate::samplers::{run_chains, run_flow, run_walkers};
 use crate::tables::{Report, Short};
 
 /// Flags of `compare`.
@@ -80,6 +85,31 @@ pub fn run(args: &CompareArgs, context: &Context) -> Result<()> {
     output::data(&table(&comparison))
 }
 
+/// A sampler that is ready to run.
+struct Job {
+    name: String,
+    sampler: String,
+    model: Option<Found>,
+    layers: Layers,
+    config: Config,
+    problem: Problem,
+}
+
+impl Job {
+    fn run(&self, watch: &Progress) -> leaps::Result<Outcome> {
+        let Job { config, problem, .. } = self;
+        let walkers = |(result, _)| Outcome::Walkers(Box::new(result));
+        match (self.sampler.as_str(), &self.model) {
+            ("mcmc", _) => run_chains(config, problem, false, watch)
+                .map(|(result, _)| Outcome::Chains(Box::new(result))),
+            (_, Some(found)) => {
+                run_flow(config, problem, &found.model, &found.name, watch).map(walkers)
+            }
+            (other, None) => run_walkers(config, problem, other == "smc", watch).map(walkers),
+        }
+    }
+}
+
 /// Run every sampler of `layers`; the configuration returned is the one they share.
 pub fn compare(mut layers: Layers, context: &Context) -> Result<(Config, Problem, Comparison)> {
     let usual = layers.compare.is_empty();
@@ -93,30 +123,42 @@ pub fn compare(mut layers: Layers, context: &Context) -> Result<(Config, Problem
     for (n, entry) in layers.compare.iter().enumerate() {
         let mut entry = entry.clone();
         let sampler = word(&mut entry, "sampler", n + 1)?.unwrap_or_default();
-        if !["ais", "smc", "mcmc"].contains(&sampler.as_str()) {
+        if !["sample", "ais", "smc", "mcmc"].contains(&sampler.as_str()) {
             let n = n + 1;
-            let text =
-                format!("compare entry {n}: sampler = '{sampler}': must be ais, smc or mcmc");
+            let all = "sample, ais, smc or mcmc";
+            let text = format!("compare entry {n}: sampler = '{sampler}': must be {all}");
             return Err(usage(text));
         }
         let name = word(&mut entry, "name", n + 1)?;
+        let model = match (sampler.as_str(), word(&mut entry, "model", n + 1)?) {
+            ("sample", Some(model)) => Some(models::find(model.as_ref())?),
+            ("sample", None) => {
+                let n = n + 1;
+                return Err(usage(format!(
+                    "compare entry {n}: model: must name a model directory"
+                )));
+            }
+            (_, None) => None,
+            (_, Some(_)) => {
+                let n = n + 1;
+                return Err(usage(format!(
+                    "compare entry {n}: model: belongs to sampler = 'sample'"
+                )));
+            }
+        };
         let own = layers.with_comparison(n + 1, &entry)?;
         let config = Config::resolve(&own)?;
         let problem = config.problem(&own)?;
         config.check_memory(&problem).map_err(|error| own.explain(error))?;
         let name = name.unwrap_or_else(|| usual_name(&sampler, &config));
-        jobs.push((name, sampler, own, config, problem));
+        jobs.push(Job { name, sampler, model, layers: own, config, problem });
     }
     context.say(format!("{}, seed {}", problem.description, config.seed));
     let mut samplers = Vec::new();
-    for (name, sampler, layers, config, problem) in &jobs {
+    for job in &jobs {
+        let Job { name, layers, .. } = job;
         let watch = context.watch(name);
-        let done = match sampler.as_str() {
-            "mcmc" => run_chains(config, problem, false, &watch)
-                .map(|(result, _)| Outcome::Chains(Box::new(result))),
-            other => run_walkers(config, problem, other == "smc", &watch)
-                .map(|(result, _)| Outcome::Walkers(Box::new(result))),
-        };
+        let done = job.run(&watch);
         drop(watch);
         if usual && let Err(error @ Error::NotApplicable { .. }) = &done {
             context.say(format!("{name} is left out: {error}"));
@@ -150,6 +192,10 @@ fn word(entry: &mut Entry, key: &str, n: usize) -> Result<Option<String>> {
 fn usual_name(sampler: &str, config: &Config) -> String {
     match sampler {
         "mcmc" => config.kernel.kernel.to_string(),
+        "sample" => {
+            let scheme = format!("{:?}", config.flow.scheme).to_lowercase();
+            format!("{scheme} {}", config.walkers.intervals)
+        }
         _ if config.path.adaptive().is_some() => format!("{sampler} adaptive"),
         _ => format!("{sampler} {}", config.walkers.intervals),
     }
@@ -182,6 +228,7 @@ pub fn table(comparison: &Comparison) -> String {
                 (
                     r.ess,
                     r.ess_error,
+                    r.network_passes_per_walker,
                     r.energy_calls_per_walker,
                     r.seconds,
                     r.effective_samples_per_second,
@@ -193,17 +240,18 @@ pub fn table(comparison: &Comparison) -> String {
                 (
                     r.ess,
                     r.ess_error,
+                    0.0,
                     r.energy_calls_per_walker,
                     r.seconds,
                     r.effective_samples_per_second,
                 ),
             ),
         };
-        let (ess, ess_error, calls, seconds, rate) = numbers;
+        let (ess, ess_error, passes, calls, seconds, rate) = numbers;
         cells.push(with_error(ess, ess_error));
         cells.extend(log_z);
         cells.extend(shown(energy));
-        cells.push("0".to_owned());
+        cells.push(Short(passes).to_string());
         cells.extend([Short(calls).to_string(), format!("{seconds:.2}"), Short(rate).to_string()]);
         table.row(cells);
     }

@@ -1,58 +1,112 @@
-//! Show in a few seconds what the program does: samplers beside the exact answer on a small lattice.
+//! Show in a minute what the program does: train a network, sample with it, compare with the exact answer.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
-use leaps::Error;
-use leaps::exact;
 use leaps::target::Target;
+use leaps::{Error, exact};
 
-use super::compare::{compare, table};
+use super::compare::{Comparison, Outcome, compare, table};
 use crate::app::Context;
-use crate::config::Layers;
+use crate::config::{Config, Layers};
 use crate::output;
+use crate::report::{Source, write as write_report};
 use crate::results::{Origin, Printed};
+use crate::training::{self, Training};
 
 /// Flags of `demo`.
 #[derive(Args, Debug)]
 pub struct DemoArgs {
-    /// Directory for the specification and the results
+    /// Directory for the run, the comparison and the report
     #[arg(long, value_name = "DIR", default_value = "leaps-demo")]
     out: PathBuf,
+    /// Override a key of the demonstration, such as train.steps=3000; repeatable
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
 }
 
-/// What the demonstration compares.
+/// What is trained and compared; `@RUN@` stands for the run directory.
 const SPECIFICATION: &str = include_str!("demo.toml");
 
-/// Compare samplers on the critical 8x8 Ising model with the exact answer.
+/// Train on the critical 8x8 Ising model, and compare with annealing and with the exact answer.
 pub fn run(args: &DemoArgs, context: &Context) -> Result<()> {
-    let write = |name: &str, text: &str| {
-        let path = args.out.join(name);
-        std::fs::write(&path, text).map_err(|source| Error::Io { path, source })
+    let out = &args.out;
+    std::fs::create_dir_all(out).map_err(|source| Error::Io { path: out.clone(), source })?;
+    let mut run = out.join("run");
+    let layers = layers(&run, args, context)?;
+    let config = Config::resolve(&layers)?;
+    let problem = config.problem(&layers)?;
+    let mut training = Training {
+        layers: &layers,
+        config: &config,
+        problem: &problem,
+        directory: run.clone(),
+        fallback: true,
+        until: None,
     };
-    let directory = args.out.clone();
-    std::fs::create_dir_all(&args.out).map_err(|source| Error::Io { path: directory, source })?;
-    let specification =
-        SPECIFICATION.replace("seed = 1", &format!("seed = {}", context.globals.seed));
-    write("compare.toml", &specification)?;
-
-    let mut layers = Layers::default();
-    layers.parse_file(&specification, "demo.toml".as_ref())?;
-    let (config, problem, comparison) = compare(layers, context)?;
-    let origin = Origin::new(context, &config, problem.target.sites());
-    let printed = Printed { origin, result: &comparison };
-    write("results.json", &(serde_json::to_string_pretty(&printed)? + "\n"))?;
-    if context.globals.json {
-        return output::json(&printed);
-    }
-    if let Some(exact) = exact::known(&problem.target, problem.path.ends()) {
+    let exact = exact::known(&problem.target, problem.path.ends());
+    if let Some(exact) = &exact {
         let log_z = output::fixed(exact.log_z, 6);
-        context.say(format!("exact log_z {log_z} ({}), to compare with:", exact.method));
+        context.say(format!("the answer is known: log Z = {log_z} ({})", exact.method));
+    }
+    if let Err(error) = training.train(context) {
+        // A run with other settings, left by another version, is not ours to continue.
+        let other = matches!(error.downcast_ref(), Some(Error::Invalid { .. }));
+        if !other || !run.join("config.toml").exists() {
+            return Err(error);
+        }
+        run = training::fresh(&run);
+        training.directory.clone_from(&run);
+        training.train(context)?;
+    }
+
+    let specification = specification(&run, context);
+    leaps::run::write_file(out.join("compare.toml"), specification.as_bytes())?;
+    let (_, _, comparison) = compare(self::layers(&run, args, context)?, context)?;
+    let origin = || Origin::new(context, &config, problem.target.sites());
+    keep(&run.join("comparison.json"), &Printed { origin: origin(), result: &comparison })?;
+    if let Some(network) = network(&comparison) {
+        keep(&run.join("results.json"), &Printed { origin: origin(), result: network })?;
+    }
+    let page = out.join("report.html");
+    write_report(&Source::read(&run)?, &page, context)?;
+    if context.globals.json {
+        return output::json(&Printed { origin: origin(), result: &comparison });
     }
     output::data(&table(&comparison))?;
-    let out = args.out.display();
-    context.say(format!("wrote {out}/compare.toml and {out}/results.json"));
-    context.say(format!("next: edit it and run 'leaps compare {out}/compare.toml'"));
+    let (page, out) = (page.display(), out.display());
+    context.say(format!("wrote {page}: open it in a browser"));
+    context.say(format!(
+        "next: 'leaps sample --model {}', 'leaps compare {out}/compare.toml'",
+        run.display()
+    ));
     Ok(())
+}
+
+/// The specification with its run directory and the seed filled in.
+fn specification(run: &Path, context: &Context) -> String {
+    let quoted = toml::Value::String(run.display().to_string()).to_string();
+    let seed = format!("seed = {}", context.globals.seed);
+    SPECIFICATION.replace("\"@RUN@\"", &quoted).replace("seed = 1", &seed)
+}
+
+fn layers(run: &Path, args: &DemoArgs, context: &Context) -> Result<Layers> {
+    let mut layers = Layers::default();
+    layers.parse_file(&specification(run, context), "demo.toml".as_ref())?;
+    layers.set(&args.set)?;
+    Ok(layers)
+}
+
+/// The result of the network among those of a comparison.
+fn network(comparison: &Comparison) -> Option<&impl serde::Serialize> {
+    comparison.samplers.iter().find_map(|sampler| match &sampler.result {
+        Outcome::Walkers(result) if result.model.is_some() => Some(result),
+        _ => None,
+    })
+}
+
+fn keep(path: &Path, value: &impl serde::Serialize) -> Result<()> {
+    let text = serde_json::to_string_pretty(value)? + "\n";
+    Ok(leaps::run::write_file(path, text.as_bytes())?)
 }

@@ -40,7 +40,7 @@ pub fn run(args: &SampleArgs, context: &Context) -> Result<()> {
     layers.flags("sample", &args.walkers, &context.matches)?;
     layers.flags("sample", &args.resample, &context.matches)?;
     let job = prepare(context, layers, &args.destination)?;
-    let watch = context.watch("sample");
+    let watch = job.watch(context, "sample");
     let done = run_flow(&job.config, &job.problem, &found.model, &found.name, &watch);
     drop(watch);
     let (result, samples) = done.map_err(|error| job.layers.explain(error))?;

@@ -141,7 +141,7 @@ pub(crate) fn cast_mut<L: Floats>(arrays: &mut [Array<f32>]) -> &mut [L::V] {
 
 /// Coefficients of `(2^f - 1)/f` for f in [-1/2, 1/2]: Chebyshev interpolation, 2e-7 of `2^f`.
 const EXP2: [f32; 5] =
-    [std::f32::consts::LN_2, 0.240_223_49, 0.055_503_81, 0.009_666_368_5, 0.001_338_130_3];
+    [std::f32::consts::LN_2, 0.240_223_5, 0.055_503_81, 0.009_666_368, 0.001_338_130_3];
 
 /// A level's vector of single-precision numbers; implemented by the same markers as
 /// [`Lanes`](super::lanes::Lanes), so that `dispatch!` serves both.

@@ -15,6 +15,7 @@ use leaps::target::{Colouring, Pairwise, Target};
 use crate::app::Context;
 use crate::config::{Config, Layers, Move, Problem};
 use crate::output;
+use crate::tables::span;
 
 /// Flags of `check`.
 #[derive(Args, Debug)]
@@ -140,8 +141,6 @@ fn seconds(nanoseconds: f64) -> String {
     let seconds = nanoseconds * 1e-9 / rayon::current_num_threads() as f64;
     match seconds {
         ..1.0 => "under a second".to_owned(),
-        ..120.0 => format!("about {seconds:.0} s"),
-        ..7200.0 => format!("about {:.0} min", seconds / 60.0),
-        _ => format!("about {:.0} h", seconds / 3600.0),
+        _ => format!("about {}", span(seconds)),
     }
 }

@@ -28,25 +28,11 @@ pub fn rows(config: &Config, problem: &Problem) -> Result<Vec<(&'static str, Str
     let free = FreeEnergy::new(&FreeEnergySpec::Rate, problem.target.sites())?;
     let parameters = net.parameters() + free.parameters();
     Ok(vec![
-        ("network", describe(config)),
+        ("network", config.network.describe()),
         ("parameters", parameters.to_string()),
         ("memory_train", bytes(memory(&net, &spec, parameters, &problem.target))),
         ("time_train", time(config, problem, &net, &free, &spec)?),
     ])
-}
-
-/// Kind, sizes and parametrisation.
-pub fn describe(config: &Config) -> String {
-    let value = serde_json::to_value(&config.network).unwrap_or_default();
-    let mut words = Vec::new();
-    for (key, value) in value.as_object().into_iter().flatten() {
-        match (key.as_str(), value.as_str()) {
-            ("kind" | "parametrisation", Some(word)) => words.push(word.to_owned()),
-            _ if value.is_null() => {}
-            _ => words.push(format!("{key} {value}")),
-        }
-    }
-    words.join(", ")
 }
 
 /// Parameters with their average, Adam's moments and the gradient; space for 16 groups of configurations;

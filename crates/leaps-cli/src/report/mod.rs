@@ -1,0 +1,31 @@
+//! Tell everything about a run or a result on one page that needs nothing but itself.
+
+mod chart;
+mod charts;
+mod html;
+mod page;
+mod pictures;
+mod reference;
+mod scale;
+mod source;
+
+use std::path::Path;
+
+use anyhow::Result;
+
+use crate::app::Context;
+use page::Page;
+use reference::reference;
+
+pub use source::{Source, read_metrics};
+
+/// Compute what the results are compared with, and write the page.
+pub fn write(source: &Source, out: &Path, context: &Context) -> Result<()> {
+    let (config, problem) = source.problem()?;
+    let watch = context.watch("reference");
+    // Other random numbers than any run with a small seed.
+    let found = reference(&problem, 0x5EED_0F_4EF, &watch);
+    drop(watch);
+    let page = Page { source, config: &config, problem: &problem, reference: found? };
+    Ok(leaps::run::write_file(out, page.html().as_bytes())?)
+}

@@ -1,0 +1,283 @@
+//! Put a page together, section by section; a section without data is left out.
+
+use serde_json::Value;
+
+use super::chart::Chart;
+use super::charts;
+use super::html::{escape, lookup, number, quoted, shown, table};
+use super::pictures::pictures;
+use super::reference::Reference;
+use super::source::{Source, words};
+use crate::config::{Config, Problem};
+use crate::output::{fixed, sigmas, with_error};
+use crate::results::named;
+use crate::tables::{Short, span};
+
+/// What a page is made of.
+pub struct Page<'a> {
+    pub source: &'a Source,
+    pub config: &'a Config,
+    pub problem: &'a Problem,
+    pub reference: Option<Reference>,
+}
+
+const STYLE: &str = include_str!("style.css");
+
+impl Page<'_> {
+    /// The whole page.
+    pub fn html(&self) -> String {
+        let results = &self.source.results;
+        let title = escape(&self.problem.description);
+        let exact = number(results, "log_z.exact");
+        let reference = self.reference.as_ref();
+        let mut out = format!(
+            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n"
+        );
+        out += &format!("<p class=\"lead\">{}</p>\n", escape(&self.lead()));
+        out += &self.facts();
+        for warning in results["warnings"].as_array().into_iter().flatten() {
+            out += &format!("<p class=\"warning\">Warning: {}</p>\n", escape(&doubt(warning)));
+        }
+        let figures = [
+            ("Training", charts::training(&self.source.metrics, exact)),
+            ("Along the path", charts::path(results)),
+            ("Distribution at the end of the path", charts::histograms(results, reference)),
+            ("Correlations", charts::correlation(results, reference)),
+        ];
+        for (heading, charts) in figures {
+            out += &section(heading, &figure(&charts, self.note(heading)));
+        }
+        let frames = pictures(&results["snapshots"]);
+        let note = "<p class=\"note\">One walker from the uniform start to the target, not reweighted.</p>\n";
+        out += &section("Lattice", &if frames.is_empty() { frames } else { frames + note });
+        out += &section("Observables", &self.observables());
+        out += &section("Comparison", &self.comparison());
+        out += &section("Settings", &self.settings());
+        out += &section("How to repeat it", &self.commands());
+        if !results.is_null() {
+            let text = serde_json::to_string(results).unwrap_or_default().replace('<', "\\u003c");
+            out += &format!("<script type=\"application/json\" id=\"results\">{text}</script>\n");
+        }
+        out + "</body>\n</html>\n"
+    }
+
+    fn lead(&self) -> String {
+        let results = &self.source.results;
+        let word = |key: &str| results[key].as_str().map(str::to_owned);
+        let mut parts = vec![self.config.formula()];
+        parts.extend(match (word("model"), word("scheme"), word("kernel")) {
+            (Some(model), Some(scheme), _) => Some(format!("network {model}, scheme {scheme}")),
+            (None, Some(scheme), Some(kernel)) => Some(format!("{scheme} with {kernel}")),
+            _ => None,
+        });
+        for (key, name) in
+            [("walkers", "walkers"), ("chains", "chains"), ("intervals", "intervals")]
+        {
+            parts.extend(results[key].as_u64().map(|n| format!("{n} {name}")));
+        }
+        parts.extend(results["seed"].as_u64().map(|seed| format!("seed {seed}")));
+        parts.extend(word("version").map(|version| format!("leaps {version}")));
+        parts.join("; ")
+    }
+
+    /// The numbers that matter most, large.
+    fn facts(&self) -> String {
+        let results = &self.source.results;
+        let mut facts: Vec<(String, String)> = Vec::new();
+        if let (Some(mean), error) = (number(results, "log_z.mean"), number(results, "log_z.error"))
+        {
+            let error = error.unwrap_or(f64::INFINITY);
+            let name = match number(results, "log_z.exact") {
+                Some(exact) => {
+                    let value = shown(results, "log_z.exact", &fixed(exact, 4));
+                    format!("log Z (exact {value}, {} &sigma;)", sigmas(mean, error, exact))
+                }
+                None => "log Z".to_owned(),
+            };
+            facts.push((shown(results, "log_z.mean", &with_error(mean, error)), name));
+        }
+        if let Some(ess) = number(results, "ess") {
+            let error = number(results, "ess_error").unwrap_or(f64::INFINITY);
+            facts.push((
+                shown(results, "ess", &with_error(ess, error)),
+                "effective sample size".to_owned(),
+            ));
+        }
+        for (key, name) in [
+            ("elbo", "ELBO, a lower bound of log Z"),
+            ("network_passes_per_walker", "network passes per walker"),
+            ("energy_calls_per_walker", "energy calls per walker"),
+            ("effective_samples_per_second", "effective samples per second"),
+            ("seconds", "seconds"),
+        ] {
+            if let Some(value) = number(results, key).filter(|value| *value != 0.0) {
+                facts.push((shown(results, key, &Short(value).to_string()), name.to_owned()));
+            }
+        }
+        if let Some(last) = self.source.metrics.last() {
+            let seconds = span(last.seconds);
+            facts.push((last.progress.step.to_string(), format!("gradient steps in {seconds}")));
+        }
+        let fact = |(value, name): &(String, String)| {
+            format!("<div class=\"fact\"><b>{value}</b><span class=\"name\">{name}</span></div>\n")
+        };
+        format!("<div class=\"facts\">\n{}</div>\n", facts.iter().map(fact).collect::<String>())
+    }
+
+    fn note(&self, heading: &str) -> String {
+        let compared = heading.starts_with("Distribution") || heading == "Correlations";
+        match (&self.reference, compared) {
+            (Some(reference), true) => format!("Broken line: {}.", reference.note),
+            (None, true) => {
+                "No reference: too many states, and cluster moves do not apply.".to_owned()
+            }
+            _ => String::new(),
+        }
+    }
+
+    fn observables(&self) -> String {
+        let results = &self.source.results;
+        let Some(all) = results["observables"].as_object() else { return String::new() };
+        let reference = self.reference.as_ref().map(|r| (r.name, named(&r.samples.observables())));
+        let mut head = ["", "estimate", "exact", "sigmas"].map(str::to_owned).to_vec();
+        head.extend(reference.iter().map(|(name, _)| escape(name)));
+        let mut rows = vec![head];
+        for name in all.keys() {
+            let path = |part: &str| format!("observables.{name}.{part}");
+            let value = |part: &str| number(results, &path(part));
+            let Some(mean) = value("mean") else { continue };
+            let error = value("error").unwrap_or(f64::INFINITY);
+            let exact = value("exact");
+            let cell = |value: f64| shown(results, &path("exact"), &fixed(value, 6));
+            let mut row = vec![
+                escape(&name.replace('_', " ")),
+                shown(results, &path("mean"), &with_error(mean, error)),
+                exact.map(cell).unwrap_or_default(),
+                exact.map(|exact| sigmas(mean, error, exact)).unwrap_or_default(),
+            ];
+            if let Some((name_of, others)) = &reference {
+                let other = others.iter().find(|(other, _)| other == name).map(|(_, value)| value);
+                let text = other.map(|value| match *name_of {
+                    "exact" => fixed(value.mean, 6),
+                    _ => with_error(value.mean, value.error),
+                });
+                row.push(text.unwrap_or_default());
+            }
+            rows.push(row);
+        }
+        table("numbers", &rows)
+    }
+
+    fn comparison(&self) -> String {
+        let samplers = self.source.comparison["samplers"].as_array();
+        let Some(samplers) = samplers.filter(|samplers| !samplers.is_empty()) else {
+            return String::new();
+        };
+        let head =
+            ["sampler", "ESS", "log Z", "sigmas", "network passes", "energy calls", "seconds"];
+        let mut rows = vec![head.map(str::to_owned).to_vec()];
+        for sampler in samplers {
+            let value = |path: &str| number(sampler, path);
+            let both =
+                |a: &str, b: &str| Some(with_error(value(a)?, value(b).unwrap_or(f64::INFINITY)));
+            let deviation = || {
+                let (mean, exact) = (value("log_z.mean")?, value("log_z.exact")?);
+                Some(sigmas(mean, value("log_z.error")?, exact))
+            };
+            let short = |path: &str| value(path).map(|value| Short(value).to_string());
+            let cells = [
+                sampler["name"].as_str().map(escape),
+                both("ess", "ess_error"),
+                both("log_z.mean", "log_z.error"),
+                deviation(),
+                short("network_passes_per_walker"),
+                short("energy_calls_per_walker"),
+                short("seconds"),
+            ];
+            rows.push(cells.map(|cell| cell.unwrap_or_else(|| "-".to_owned())).to_vec());
+        }
+        table("numbers", &rows)
+    }
+
+    fn settings(&self) -> String {
+        let results = &self.source.results;
+        let mut rows = vec![vec!["setting".to_owned(), "value".to_owned()]];
+        for (key, value) in results["target"].as_object().into_iter().flatten() {
+            rows.push(vec![format!("target {}", escape(&key.replace('_', " "))), plain(value)]);
+        }
+        for key in [
+            "scheme",
+            "kernel",
+            "model",
+            "walkers",
+            "intervals",
+            "resamplings",
+            "chains",
+            "steps",
+            "seed",
+            "engine",
+        ] {
+            if let Some(value) = lookup(results, key) {
+                rows.push(vec![key.to_owned(), plain(value)]);
+            }
+        }
+        let mut out = if rows.len() > 1 { table("settings", &rows) } else { String::new() };
+        if let Some(config) = &self.source.config {
+            let config = escape(config);
+            out +=
+                &format!("<details><summary>config.toml</summary><pre>{config}</pre></details>\n");
+        }
+        out
+    }
+
+    fn commands(&self) -> String {
+        let mut lines = Vec::new();
+        let line = |words: &[String]| {
+            let program = std::iter::once("leaps".to_owned());
+            let rest = words.iter().skip(1).map(|word| quoted(word));
+            program.chain(rest).collect::<Vec<_>>().join(" ")
+        };
+        lines.extend(self.source.training.as_deref().map(line));
+        let own = words(&self.source.results["command"]).map(|words| line(&words));
+        lines.extend(own.filter(|own| !lines.contains(own)));
+        lines.extend(words(&self.source.comparison["command"]).map(|words| line(&words)));
+        lines.dedup();
+        lines.push(format!("leaps report {}", quoted(&self.source.name)));
+        format!("<pre>{}</pre>\n", escape(&lines.join("\n")))
+    }
+}
+
+fn section(heading: &str, content: &str) -> String {
+    if content.is_empty() {
+        return String::new();
+    }
+    format!("<section>\n<h2>{}</h2>\n{content}</section>\n", escape(heading))
+}
+
+fn figure(charts: &[Chart], note: String) -> String {
+    let drawn: String = charts.iter().filter(|chart| !chart.is_empty()).map(Chart::svg).collect();
+    if drawn.is_empty() {
+        return drawn;
+    }
+    let note = match note.is_empty() {
+        true => note,
+        false => format!("<p class=\"note\">{}</p>\n", escape(&note)),
+    };
+    format!("<div class=\"charts\">\n{drawn}</div>\n{note}")
+}
+
+fn plain(value: &Value) -> String {
+    escape(&value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+}
+
+/// A warning of a result: its name and its numbers.
+fn doubt(warning: &Value) -> String {
+    let entries = warning.as_object().into_iter().flatten();
+    let words = entries.map(|(key, value)| match value.as_f64() {
+        Some(number) => format!("{} {}", key.replace('_', " "), Short(number)),
+        None => value.as_str().unwrap_or_default().replace('-', " "),
+    });
+    words.collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,125 @@
+//! Gather what a report tells: results, training metrics, configuration, comparison.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use leaps::Error;
+use leaps::run::Metrics;
+use serde_json::Value;
+
+use crate::config::{Config, Layers, Problem};
+use crate::error::usage;
+
+/// Everything a page is made of; what a directory does not have is empty.
+#[derive(Debug, Default)]
+pub struct Source {
+    /// The directory or file as the user named it.
+    pub name: String,
+    /// `results.json`, or null.
+    pub results: Value,
+    /// `metrics.jsonl`.
+    pub metrics: Vec<Metrics>,
+    /// `config.toml`.
+    pub config: Option<String>,
+    /// `comparison.json`: other samplers on the same target.
+    pub comparison: Value,
+    /// The words of the command that started training.
+    pub training: Option<Vec<String>>,
+}
+
+impl Source {
+    /// Read a run directory, a directory with results, or a file of results.
+    pub fn read(path: &Path) -> Result<Self> {
+        let name = path.display().to_string();
+        if !path.is_dir() {
+            return Ok(Source { name, results: json(path)?, ..Source::default() }.sorted());
+        }
+        let optional = |file: &str| -> Result<Value> {
+            let file = path.join(file);
+            if file.is_file() { json(&file) } else { Ok(Value::Null) }
+        };
+        let config = path.join("config.toml");
+        let metrics = path.join("metrics.jsonl");
+        let source = Source {
+            name: name.clone(),
+            results: optional("results.json")?,
+            metrics: if metrics.is_file() { read_metrics(&metrics)? } else { Vec::new() },
+            config: config.is_file().then(|| read(&config)).transpose()?,
+            comparison: optional("comparison.json")?,
+            training: words(&optional("meta.json")?["command"]),
+        }
+        .sorted();
+        if source.results.is_null() && source.metrics.is_empty() && source.comparison.is_null() {
+            return Err(usage(format!(
+                "DIR = {name}: must hold results.json or metrics.jsonl; \
+                 write 'leaps sample --model {name} --json > {name}/results.json' first"
+            )));
+        }
+        Ok(source)
+    }
+
+    /// Results of a comparison are not those of one sampler.
+    fn sorted(mut self) -> Self {
+        if self.results.get("samplers").is_some() {
+            self.comparison = std::mem::take(&mut self.results);
+        }
+        self
+    }
+
+    /// The target and the path that everything is about.
+    pub fn problem(&self) -> Result<(Config, Problem)> {
+        let mut layers = Layers::default();
+        if let Some(config) = &self.config {
+            layers.parse_file(config, "config.toml".as_ref())?;
+        } else {
+            let results = if self.results.is_null() { &self.comparison } else { &self.results };
+            let mut target = results["target"].clone();
+            if let Some(target) = target.as_object_mut() {
+                target.remove("sites");
+            }
+            layers.describe("target", &target, &self.name)?;
+        }
+        let config = Config::resolve(&layers)?;
+        let problem = config.problem(&layers)?;
+        Ok((config, problem))
+    }
+}
+
+/// The words of a command line, if they are there.
+pub fn words(value: &Value) -> Option<Vec<String>> {
+    value.as_array()?.iter().map(|word| word.as_str().map(str::to_owned)).collect()
+}
+
+fn read(path: &Path) -> Result<String> {
+    let fail = |source| Error::Io { path: PathBuf::from(path), source };
+    Ok(std::fs::read_to_string(path).map_err(fail)?)
+}
+
+fn parse_error(path: &Path, line: usize, error: &serde_json::Error) -> Error {
+    let reason = error.to_string();
+    Error::Parse { path: path.into(), line, column: error.column().max(1), reason }
+}
+
+fn json(path: &Path) -> Result<Value> {
+    let text = read(path)?;
+    let value: Value = serde_json::from_str(&text)
+        .map_err(|error| parse_error(path, error.line().max(1), &error))?;
+    if !value.is_object() {
+        let reason = "not an object; is this a result of leaps?".to_owned();
+        return Err(Error::Parse { path: path.into(), line: 1, column: 1, reason }.into());
+    }
+    Ok(value)
+}
+
+/// The lines of a file of metrics; a last line without an end is still being written.
+pub fn read_metrics(path: &Path) -> Result<Vec<Metrics>> {
+    let text = read(path).context("metrics of training")?;
+    let whole = text.rfind('\n').map_or(0, |at| at + 1);
+    text[..whole]
+        .lines()
+        .enumerate()
+        .map(|(line, text)| {
+            serde_json::from_str(text).map_err(|error| parse_error(path, line + 1, &error).into())
+        })
+        .collect()
+}

@@ -1,0 +1,151 @@
+//! Train a network as a configuration says, in a run directory, and sample with it at the end.
+
+mod limit;
+mod watch;
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::Result;
+use leaps::net::{FreeEnergy, FreeEnergySpec};
+use leaps::run::{Model, Outcome, Setup, Stop, TrainingRun};
+use leaps::target::Target;
+use leaps::{Error, exact};
+use serde_json::Value;
+
+use crate::app::Context;
+use crate::config::{Config, Layers, Problem, ScheduleName, to_toml_from};
+use crate::error::Failure;
+use crate::results::{Origin, Printed, WalkerResult};
+use crate::samplers::{Samples, run_flow};
+use watch::TrainingWatch;
+
+pub use limit::{deadline, duration};
+
+/// A training run that is about to start or to go on.
+pub struct Training<'a> {
+    pub layers: &'a Layers,
+    pub config: &'a Config,
+    pub problem: &'a Problem,
+    /// The run directory.
+    pub directory: PathBuf,
+    /// Pass over damaged checkpoints.
+    pub fallback: bool,
+    /// Stop at the first chance after this moment.
+    pub until: Option<Instant>,
+}
+
+impl Training<'_> {
+    /// Train until all steps are made; a stop before that is an error with an exit code of its own.
+    pub fn train(&self, context: &Context) -> Result<Outcome> {
+        let (config, problem) = (self.config, self.problem);
+        if config.path.schedule == ScheduleName::Adaptive {
+            let advice = "an adaptive schedule chooses the steps of ais and smc";
+            let condition = "linear, trigonometric, geometric or piecewise to train on";
+            let error = Error::invalid("path.schedule", "adaptive", condition, advice);
+            return Err(self.layers.explain(error).into());
+        }
+        let named = |error: Error| self.layers.explain(error);
+        let net = config.net(&problem.target).map_err(named)?;
+        let free = FreeEnergy::new(&FreeEnergySpec::Rate, problem.target.sites())?;
+        let setup = Setup {
+            target: &problem.target,
+            path: &problem.path,
+            net: &net,
+            free: &free,
+            parametrisation: config.network.parametrisation.into(),
+            train: config.train.build().map_err(named)?,
+            seed: config.seed,
+            described_target: described(&config.target),
+            described_path: described(&config.path),
+        };
+        let directory = self.directory.display();
+        context.say(format!("{}, seed {}", problem.description, config.seed));
+        context.detail(config.formula());
+        let parameters = net.parameters() + free.parameters();
+        context.say(format!(
+            "{} with {parameters} parameters, {} steps in {directory}",
+            config.network.describe(),
+            config.train.steps
+        ));
+        let run = TrainingRun {
+            config: self.config_text()?,
+            command: context.command.clone(),
+            until: self.until,
+            fallback: self.fallback,
+            ..TrainingRun::new(&self.directory, setup)
+        };
+        let exact = exact::known(&problem.target, problem.path.ends());
+        let signals = context.catch_stops();
+        let watch = TrainingWatch::new(context, exact.map(|exact| exact.log_z));
+        let outcome = run.run(&watch);
+        drop(watch);
+        let outcome = outcome.map_err(named)?;
+        let checkpoint = outcome.checkpoint.display();
+        let go_on = format!("continue with 'leaps train --out {directory}'");
+        let text = |by: &str| {
+            format!("stopped by {by} after step {}, kept in {checkpoint}; {go_on}", outcome.step)
+        };
+        match outcome.stop {
+            Stop::Finished => Ok(outcome),
+            Stop::TimeLimit => Err(Failure::Stopped(text("the time limit")).into()),
+            Stop::Interrupted => {
+                context.say(text(signals.name()));
+                Err(signals.failure())
+            }
+        }
+    }
+
+    /// Sample with the trained network and leave `results.json` in the run directory.
+    pub fn sample(&self, context: &Context) -> Result<(WalkerResult, Samples)> {
+        let signals = context.catch_stops();
+        let model = Model::load(&self.directory)?;
+        let watch = context.watch("sample").until(self.until);
+        let name = self.directory.display().to_string();
+        let done = run_flow(self.config, self.problem, &model, &name, &watch);
+        drop(watch);
+        let late = self.until.is_some_and(|until| Instant::now() >= until);
+        let (result, samples) = match done {
+            Err(Error::Interrupted) if late && !signals.caught() => {
+                let text = "training is finished, but the time limit is over before sampling";
+                return Err(Failure::Stopped(text.to_owned()).into());
+            }
+            Err(Error::Interrupted) => return Err(signals.failure()),
+            done => done.map_err(|error| self.layers.explain(error))?,
+        };
+        let origin = Origin::new(context, self.config, self.problem.target.sites());
+        let printed = Printed { origin, result: &result };
+        let text = serde_json::to_string_pretty(&printed)? + "\n";
+        leaps::run::write_file(self.directory.join("results.json"), text.as_bytes())?;
+        Ok((result, samples))
+    }
+
+    /// The text of `config.toml`: as it is there, if it says the same already.
+    fn config_text(&self) -> Result<String> {
+        let path = self.directory.join("config.toml");
+        if let Ok(text) = std::fs::read_to_string(&path) {
+            let mut layers = Layers::default();
+            let same = layers.parse_file(&text, &path).and_then(|()| Config::resolve(&layers));
+            if same.is_ok_and(|config| config == *self.config) {
+                return Ok(text);
+            }
+        }
+        Ok(to_toml_from(self.config, self.layers))
+    }
+}
+
+/// A section as JSON, without what is left out.
+fn described(section: &impl serde::Serialize) -> Value {
+    let mut value = serde_json::to_value(section).unwrap_or_default();
+    if let Some(entries) = value.as_object_mut() {
+        entries.retain(|_, value| !value.is_null());
+    }
+    value
+}
+
+/// `runs/a`, or `runs/a-2` and so on if it exists.
+pub fn fresh(out: &Path) -> PathBuf {
+    let name = out.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let numbered = (2..).map(|n| out.with_file_name(format!("{name}-{n}")));
+    std::iter::once(out.to_owned()).chain(numbered).find(|path| !path.exists()).unwrap_or_default()
+}

@@ -1,0 +1,125 @@
+//! Say where training runs stand, one line each, from their files alone.
+
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use clap::Args;
+use leaps::Error;
+use leaps::observe::Estimate;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::app::Context;
+use crate::output::{self, Table, with_error};
+use crate::report::read_metrics;
+use crate::tables::{Short, span};
+
+/// Flags of `status`.
+#[derive(Args, Debug)]
+pub struct StatusArgs {
+    /// Run directories
+    #[arg(value_name = "DIR", required = true)]
+    runs: Vec<PathBuf>,
+}
+
+/// Where a run stands.
+#[derive(Debug, Serialize)]
+struct Status {
+    run: String,
+    step: u64,
+    steps: u64,
+    loss: Option<f64>,
+    ess: Option<f64>,
+    log_z: Option<Estimate>,
+    /// Gradient steps per second.
+    rate: Option<f64>,
+    /// Seconds.
+    left: Option<f64>,
+    state: String,
+}
+
+/// All runs that were asked for.
+#[derive(Debug, Serialize)]
+struct Statuses {
+    runs: Vec<Status>,
+}
+
+/// Print a line for every run.
+pub fn run(args: &StatusArgs, context: &Context) -> Result<()> {
+    let runs: Result<Vec<Status>> = args.runs.iter().map(|run| status(run)).collect();
+    let runs = runs?;
+    if context.globals.json {
+        return output::json(&Statuses { runs });
+    }
+    let mut table = Table::default();
+    table.row(["run", "step", "loss", "ess", "log_z", "steps/s", "left", "state"]);
+    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+    for run in runs {
+        table.row([
+            run.run,
+            format!("{}/{}", run.step, run.steps),
+            or_dash(run.loss.map(|loss| Short(loss).to_string())),
+            or_dash(run.ess.map(|ess| format!("{ess:.3}"))),
+            or_dash(run.log_z.map(|log_z| with_error(log_z.mean, log_z.error))),
+            or_dash(run.rate.map(|rate| Short(rate).to_string())),
+            or_dash(run.left.map(span)),
+            run.state,
+        ]);
+    }
+    output::data(&table.text())
+}
+
+/// Steps over which loss and rate are taken.
+const RECENT: usize = 100;
+
+fn status(run: &Path) -> Result<Status> {
+    let events = run.join("events.jsonl");
+    let text = std::fs::read_to_string(&events)
+        .map_err(|source| Error::Io { path: events.clone(), source })?;
+    let events: Vec<Value> =
+        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let metrics = run.join("metrics.jsonl");
+    let metrics = if metrics.is_file() { read_metrics(&metrics)? } else { Vec::new() };
+    let steps = events.iter().rev().find_map(|event| event["steps"].as_u64()).unwrap_or(0);
+    let step = metrics.last().map_or(0, |last| last.progress.step);
+    let recent = &metrics[metrics.len().saturating_sub(RECENT)..];
+    let loss: f64 = recent.iter().map(|line| line.progress.loss).sum();
+    let rate = match (recent.first(), recent.last()) {
+        (Some(first), Some(last)) if last.seconds > first.seconds => {
+            let made = last.progress.step.saturating_sub(first.progress.step);
+            Some(made as f64 / (last.seconds - first.seconds))
+        }
+        _ => None,
+    };
+    let left = rate.filter(|rate| *rate > 0.0).map(|rate| steps.saturating_sub(step) as f64 / rate);
+    Ok(Status {
+        run: run.display().to_string(),
+        step,
+        steps,
+        loss: (!recent.is_empty()).then(|| loss / recent.len() as f64),
+        ess: metrics.iter().rev().find_map(|line| line.ess),
+        log_z: metrics.iter().rev().find_map(|line| line.log_z),
+        rate,
+        left: left.filter(|_| step < steps),
+        state: state(run, &events),
+    })
+}
+
+/// Running, or how it ended.
+fn state(run: &Path, events: &[Value]) -> String {
+    // Whoever trains holds the lock; the operating system lets go of it however the process ends.
+    let lock = File::open(run.join(".lock"));
+    if lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock))) {
+        return "running".to_owned();
+    }
+    let last = events.iter().rev().find(|event| event["event"].is_string());
+    let word =
+        |key: &str| last.and_then(|event| event[key].as_str()).unwrap_or_default().to_owned();
+    match word("event").as_str() {
+        "stopped" if word("reason") == "finished" => "finished".to_owned(),
+        "stopped" => format!("stopped ({})", word("reason")),
+        "failed" => format!("failed ({})", word("error")),
+        _ => "killed".to_owned(),
+    }
+}

@@ -1,0 +1,131 @@
+//! Train a network in a run directory, or go on where it stopped.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::{Arg, Args, ValueEnum};
+
+use crate::app::Context;
+use crate::config::{Config, Kind, Layers, NetworkSpec, PathSpec, ProblemArgs, TrainingSpec};
+use crate::error::usage;
+use crate::output;
+use crate::results::{Origin, Printed};
+use crate::tables::Report;
+use crate::training::{self, Training};
+use leaps::target::Target;
+
+/// Flags of `train`.
+#[derive(Args, Debug)]
+pub struct TrainArgs {
+    #[command(flatten)]
+    problem: ProblemArgs,
+    #[command(flatten)]
+    path: PathSpec,
+    #[command(flatten)]
+    network: NetworkSpec,
+    #[command(flatten)]
+    train: TrainingSpec,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+/// Where a run is kept and when it stops.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Run")]
+pub struct RunArgs {
+    /// Run directory; continued if it exists
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Start over, in DIR-2 and so on if DIR exists
+    #[arg(long)]
+    fresh: bool,
+    /// Stop with a checkpoint and exit code 75 after this time, such as 30m or 1h
+    #[arg(long, value_name = "TIME", value_parser = training::duration)]
+    time_limit: Option<Duration>,
+    /// Go on from an older checkpoint if the newest is damaged
+    #[arg(long)]
+    fallback: bool,
+}
+
+/// Let the first word be the name of a configuration as well as that of a target.
+pub fn first_word(arg: Arg) -> Arg {
+    let parse = |word: &str| {
+        if let Ok(kind) = Kind::from_str(word, false) {
+            return Ok(kind);
+        }
+        let is_file =
+            word == "-" || word.contains(['.', '/']) || std::path::Path::new(word).exists();
+        // Which file it is, is found out from the word itself.
+        is_file.then_some(Kind::File).ok_or_else(|| {
+            "a configuration such as run.toml, or one of ising, potts, spin-glass, rbm, file"
+                .to_owned()
+        })
+    };
+    arg.value_parser(parse)
+        .value_name("FILE|TARGET")
+        .help("Configuration file, or what to sample: ising, potts, spin-glass, rbm or file")
+}
+
+/// Train, sample with the network and print what it says.
+pub fn run(args: &TrainArgs, context: &Context) -> Result<()> {
+    let mut directory = args.run.out.clone();
+    let layers = layers(args, context)?;
+    let config = Config::resolve(&layers)?;
+    let problem = config.problem(&layers)?;
+    config.check_memory(&problem).map_err(|error| layers.explain(error))?;
+    if args.run.fresh {
+        directory = training::fresh(&directory);
+    }
+    let training = Training {
+        layers: &layers,
+        config: &config,
+        problem: &problem,
+        directory,
+        fallback: args.run.fallback,
+        until: training::deadline(args.run.time_limit),
+    };
+    training.train(context)?;
+    let (result, _) = training.sample(context)?;
+    for doubt in result.doubts() {
+        context.say(format!("warning: {doubt}"));
+    }
+    let shown = training.directory.display();
+    context.say(format!("wrote {shown}/results.json; next: 'leaps report {shown}'"));
+    if context.globals.json {
+        let origin = Origin::new(context, &config, problem.target.sites());
+        return output::json(&Printed { origin, result: &result });
+    }
+    context.say(result.summary());
+    output::data(&result.table())
+}
+
+/// The configuration: a file, a target in words, or that of the run to go on with.
+fn layers(args: &TrainArgs, context: &Context) -> Result<Layers> {
+    let (mut problem, matches) = (args.problem.clone(), &context.matches);
+    let word = matches.get_raw("kind").and_then(|mut words| words.next());
+    if let Some(word) =
+        word.filter(|word| word.to_str().is_none_or(|word| Kind::from_str(word, false).is_err()))
+    {
+        if problem.target.path.is_some() {
+            return Err(usage("PATH: must be left out after a configuration file"));
+        }
+        problem.config = Some(PathBuf::from(word));
+        problem.target.kind = None;
+    } else if problem.target.kind.is_none() && problem.config.is_none() {
+        let own = args.run.out.join("config.toml");
+        if !own.is_file() {
+            return Err(usage(format!(
+                "no configuration: write 'leaps train run.toml --out DIR', or give a target; \
+                 there is no run in {} to continue",
+                args.run.out.display()
+            )));
+        }
+        problem.config = Some(own);
+    }
+    let mut layers = problem.layers(context.globals.seed, matches)?;
+    layers.flags("path", &args.path, matches)?;
+    layers.flags("network", &args.network, matches)?;
+    layers.flags("train", &args.train, matches)?;
+    Ok(layers)
+}
