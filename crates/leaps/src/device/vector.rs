@@ -46,6 +46,8 @@ impl Real for f64 {
 /// slices.
 pub(crate) trait Vector: Copy + Send + Sync + 'static {
     type Scalar: Real;
+    /// Vectors that stay in registers beside each other.
+    const REGISTERS: usize = 8;
     unsafe fn splat(value: Self::Scalar) -> Self;
     /// The first 16 numbers of `from`.
     unsafe fn load(from: &[Self::Scalar]) -> Self;
@@ -259,6 +261,7 @@ mod x86 {
 
     impl Vector for Zmm {
         type Scalar = f32;
+        const REGISTERS: usize = 32;
 
         #[inline(always)]
         unsafe fn splat(value: f32) -> Self {
