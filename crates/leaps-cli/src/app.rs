@@ -102,11 +102,14 @@ fn execute(cli: Cli, matches: &ArgMatches, words: &[OsString]) -> Result<()> {
     };
     match &cli.verb {
         Verb::Demo(args) => verbs::demo::run(args, &context),
+        Verb::Sample(args) => verbs::sample::run(args, &context),
+        Verb::Rates(args) => verbs::rates::run(args, &context),
         Verb::Exact(args) => verbs::exact::run(args, &context),
         Verb::Ais(args) => verbs::ais::run(args, &context),
         Verb::Smc(args) => verbs::smc::run(args, &context),
         Verb::Mcmc(args) => verbs::mcmc::run(args, &context),
         Verb::Compare(args) => verbs::compare::run(args, &context),
+        Verb::Import(args) => verbs::import::run(args, &context),
         Verb::Init(args) => verbs::init::run(args, &context),
         Verb::Check(args) => verbs::check::run(args, &context),
         Verb::Completions(args) => verbs::completions::run(args),

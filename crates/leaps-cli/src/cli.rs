@@ -29,6 +29,10 @@ pub fn command() -> Command {
 pub enum Verb {
     /// Compare samplers with the exact answer on a small lattice, in a few seconds
     Demo(verbs::demo::DemoArgs),
+    /// Sample with a trained network: log Z and weighted samples
+    Sample(verbs::sample::SampleArgs),
+    /// Evaluate a network at given states and times
+    Rates(verbs::rates::RatesArgs),
     /// Exact log Z, energy and heat capacity of a target
     Exact(verbs::exact::ExactArgs),
     /// Annealed importance sampling: log Z and weighted samples
@@ -39,6 +43,8 @@ pub enum Verb {
     Mcmc(verbs::mcmc::McmcArgs),
     /// Several samplers on one target, in one table
     Compare(verbs::compare::CompareArgs),
+    /// Make a model of a checkpoint of the authors' code
+    Import(verbs::import::ImportArgs),
     /// Print a commented configuration with every default visible
     Init(verbs::init::InitArgs),
     /// Validate a configuration and explain it; nothing is run

@@ -4,6 +4,7 @@ mod app;
 mod cli;
 mod config;
 mod error;
+mod models;
 mod output;
 mod progress;
 mod results;

@@ -76,10 +76,10 @@ impl Table {
 /// The error has one digit, or two if the first is 1.
 pub fn with_error(mean: f64, error: f64) -> String {
     if !mean.is_finite() || !error.is_finite() || error < 0.0 {
-        return format!("{mean}(?)");
+        return format!("{}(?)", (mean * 1e6).round() / 1e6);
     }
     if error < 1e-300 {
-        return format!("{mean}(0)");
+        return format!("{}(0)", (mean * 1e10).round() / 1e10);
     }
     let mut digits = -(error.log10().floor() as i32);
     let leading = error * 10f64.powi(digits);
@@ -104,7 +104,7 @@ pub fn fixed(value: f64, decimals: usize) -> String {
 /// How many standard errors an estimate is from the truth.
 pub fn sigmas(mean: f64, error: f64, exact: f64) -> String {
     let z = (mean - exact) / error;
-    if z.is_finite() { format!("{z:+.1}") } else { "-".to_owned() }
+    if z.is_finite() && error.is_finite() { format!("{z:+.1}") } else { "-".to_owned() }
 }
 
 #[cfg(test)]

@@ -38,6 +38,8 @@ pub struct Progress {
     lines: bool,
     bar: Mutex<Option<ProgressBar>>,
     bars: bool,
+    /// What to say when the work begins: not before, so that an error is the only line.
+    title: Mutex<Option<String>>,
 }
 
 impl Progress {
@@ -54,6 +56,21 @@ impl Progress {
             lines: !quiet && !terminal,
             bar: Mutex::new(None),
             bars: !quiet && terminal,
+            title: Mutex::new(None),
+        }
+    }
+
+    /// Say `title` when the work begins.
+    pub fn titled(mut self, title: String) -> Self {
+        self.title = Mutex::new((self.lines || self.bars).then_some(title));
+        self
+    }
+
+    /// Say the title unless it was said.
+    pub fn announce(&self) {
+        let title = self.title.lock().ok().and_then(|mut title| title.take());
+        if let Some(title) = title {
+            output::talk(&title);
         }
     }
 
@@ -89,6 +106,7 @@ fn report(done: u64, total: u64, elapsed: Duration) -> String {
 
 impl Watch for Progress {
     fn total(&self, units: u64) {
+        self.announce();
         self.total.store(units, Ordering::Relaxed);
         if !self.bars {
             return;

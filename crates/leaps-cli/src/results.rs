@@ -1,13 +1,14 @@
 //! Define what `--json` prints; field names are promises to scripts.
 
 use leaps::exact::Exact;
-use leaps::observe::{ChainWarning, Correlation, Estimate, Observables};
-use leaps::sampler::PathPoint;
+use leaps::observe::{ChainWarning, Correlation, Estimate, Histogram, Observables, symmetric};
+use leaps::sampler::{PathPoint, WalkerWarning};
+use leaps::target::Target;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::app::Context;
-use crate::config::Config;
+use crate::config::{Config, Problem};
 
 /// The version of the layout; grows when a field changes its meaning.
 pub const SCHEMA: u32 = 1;
@@ -65,16 +66,22 @@ pub struct ExactResult {
     pub seconds: f64,
 }
 
-/// What `ais` and `smc` find out.
+/// What `sample`, `ais` and `smc` find out.
 #[derive(Clone, Debug, Serialize)]
 pub struct WalkerResult {
     pub seed: u64,
-    /// `ais` or `smc`.
+    /// `events`, `euler` or `trapezoid` with a network, else `ais` or `smc`.
     pub scheme: &'static str,
+    /// The Markov kernel that mixes the walkers, `none` if nothing does.
     pub kernel: String,
+    /// The directory of the network.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     pub walkers: usize,
     pub intervals: usize,
     pub resamplings: usize,
+    /// Effective number of families: walkers at the start that still have weight.
+    pub families: f64,
     /// Effective sample size as a fraction of the walkers.
     pub ess: f64,
     pub ess_error: f64,
@@ -84,10 +91,60 @@ pub struct WalkerResult {
     pub correlation: Vec<Correlation>,
     /// Estimates along the path.
     pub path: Vec<PathPoint>,
+    pub warnings: Vec<WalkerWarning>,
+    pub histograms: Histograms,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub snapshots: Option<Snapshots>,
     pub network_passes_per_walker: f64,
     pub energy_calls_per_walker: f64,
     pub seconds: f64,
     pub effective_samples_per_second: f64,
+}
+
+/// How the walkers are spread at the end of the path.
+#[derive(Clone, Debug, Serialize)]
+pub struct Histograms {
+    /// Log-weights relative to the log mean weight, every walker counted once.
+    pub log_weight: HistogramResult,
+    pub energy_per_site: HistogramResult,
+    /// The order parameter, signed for two tokens.
+    pub magnetization: HistogramResult,
+}
+
+/// The probability of bins of equal width between `low` and `high`, with errors.
+#[derive(Clone, Debug, Serialize)]
+pub struct HistogramResult {
+    pub low: f64,
+    pub high: f64,
+    pub mass: Vec<f64>,
+    pub error: Vec<f64>,
+}
+
+impl HistogramResult {
+    /// The numbers of a histogram.
+    pub fn new(histogram: &Histogram) -> Self {
+        HistogramResult {
+            low: histogram.bins.low(),
+            high: histogram.bins.high(),
+            mass: histogram.mass.iter().map(|bin| bin.mean).collect(),
+            error: histogram.mass.iter().map(|bin| bin.error).collect(),
+        }
+    }
+}
+
+/// One walker on its way, on a lattice of two dimensions.
+#[derive(Clone, Debug, Serialize)]
+pub struct Snapshots {
+    pub shape: Vec<usize>,
+    pub states: usize,
+    pub frames: Vec<Frame>,
+}
+
+/// A state, one digit a site.
+#[derive(Clone, Debug, Serialize)]
+pub struct Frame {
+    pub t: f64,
+    pub x: String,
 }
 
 /// What `mcmc` finds out.
@@ -153,7 +210,9 @@ pub struct Printed<'a, T> {
 }
 
 /// Put exact values beside estimates.
-pub fn attach_exact(observables: &mut Observables, exact: &Exact, sites: usize, beta: f64) {
+pub fn attach_exact(observables: &mut Observables, exact: &Exact, problem: &Problem) {
+    let (sites, beta) = (problem.target.sites(), problem.beta);
+    let symmetric = symmetric(&problem.target, problem.path.ends());
     let put = |estimate: &mut Estimate, value: Option<f64>| {
         if let Some(value) = value {
             *estimate = estimate.with_exact(value);
@@ -165,7 +224,7 @@ pub fn attach_exact(observables: &mut Observables, exact: &Exact, sites: usize, 
     put(&mut observables.abs_magnetization, exact.order.map(|order| order.abs));
     put(&mut observables.magnetization_squared, exact.order.map(|order| order.squared));
     put(&mut observables.binder, exact.binder());
-    let chi = exact.susceptibility_per_site(sites, beta);
+    let chi = exact.susceptibility_per_site(sites, beta, symmetric);
     put(&mut observables.susceptibility_per_site, chi);
 }
 

@@ -15,6 +15,9 @@ pub trait Report {
 
     /// The effective sample size as a fraction.
     fn ess(&self) -> f64;
+
+    /// Reasons to doubt the numbers.
+    fn doubts(&self) -> Vec<String>;
 }
 
 /// Estimates, with columns for exact values and autocorrelation times if there are any.
@@ -42,10 +45,13 @@ fn estimates(rows: &[(&str, Estimate)], times: &[(&'static str, Estimate)]) -> T
 
 impl Report for WalkerResult {
     fn summary(&self) -> String {
+        let how = match (&self.model, self.kernel.as_str()) {
+            (None, kernel) => format!("{} with {kernel}", self.scheme),
+            (Some(model), "none") => format!("{model} by {}", self.scheme),
+            (Some(model), kernel) => format!("{model} by {} and {kernel}", self.scheme),
+        };
         format!(
-            "{} with {}, {} walkers, {} intervals, {} resamplings, {:.2} s, {} effective samples/s",
-            self.scheme,
-            self.kernel,
+            "{how}, {} walkers, {} intervals, {} resamplings, {:.2} s, {} effective samples/s",
             self.walkers,
             self.intervals,
             self.resamplings,
@@ -60,11 +66,19 @@ impl Report for WalkerResult {
         rows.extend(named(&self.observables));
         let mut table = estimates(&rows, &[]);
         table.row(["elbo".to_owned(), fixed(self.elbo, 4)]);
+        if self.model.is_some() {
+            let passes = format!("{:.1}", self.network_passes_per_walker);
+            table.row(["network_passes".to_owned(), passes]);
+        }
         table.text()
     }
 
     fn ess(&self) -> f64 {
         self.ess
+    }
+
+    fn doubts(&self) -> Vec<String> {
+        self.warnings.iter().map(ToString::to_string).collect()
     }
 }
 
@@ -90,6 +104,10 @@ impl Report for ChainResult {
 
     fn ess(&self) -> f64 {
         self.ess
+    }
+
+    fn doubts(&self) -> Vec<String> {
+        self.warnings.iter().map(ToString::to_string).collect()
     }
 }
 

@@ -33,7 +33,7 @@ fn init_and_check_agree_for_every_target() {
 fn a_file_target_takes_part() {
     let directory = tempfile::tempdir().unwrap();
     let edges = directory.path().join("ring.txt");
-    std::fs::write(&edges, "0 1 1.0\n1 2 -0.5\n2 0 2\n1 0.25\n").unwrap();
+    std::fs::write(&edges, "0 1 1.0\n1 2 -0.5\n2 0 2\nfield 1 0.25\n").unwrap();
     let edges = edges.to_str().unwrap();
     let printed = stdout(&run(&["init", "file", edges, "--beta", "0.5"]));
     assert!(printed.contains("kind = \"file\"") && printed.contains("beta = 0.5"), "{printed}");

@@ -169,8 +169,10 @@ fn comparisons_take_one_table() {
     let target = "[target]\nkind = 'ising'\nsize = 4\n[sample]\nwalkers = 200\nsteps = 200\n";
     std::fs::write(&path, target).unwrap();
     let text = stdout(&run(&["compare", spec]));
-    assert_eq!(text.lines().count(), 5, "{text}");
+    // Four samplers, and the DISCS columns of the two chains.
+    assert_eq!(text.lines().count(), 9, "{text}");
     assert!(text.contains("ais 100") && text.contains("swendsen-wang"), "{text}");
+    assert!(text.contains("ess/step  ess/call   ess/s"), "{text}");
 
     let entries = "[[compare]]\nsampler = 'smc'\nname = 'mine'\nintervals = 7\nschedule = 'geometric'\n\
                    [[compare]]\nsampler = 'mcmc'\nkernel = 'wolff'\n";
@@ -180,6 +182,8 @@ fn comparisons_take_one_table() {
     assert_eq!(result["samplers"][0]["name"], "mine");
     assert_eq!(result["samplers"][0]["intervals"], 7);
     assert_eq!(result["samplers"][1]["kernel"], "wolff");
+    let per_step = result["samplers"][1]["discs"]["ess_per_step"].as_f64().unwrap();
+    assert!((0.1..=1.5).contains(&per_step), "{per_step}");
     near_exact("compare", &result["samplers"][0]["log_z"]);
 
     for (entry, words) in [
@@ -238,24 +242,29 @@ fn an_interrupt_ends_with_130() {
     for line in [
         "ais ising --size 64 --intervals 1000000 --out x.npz",
         "smc ising --size 64 --intervals 1000000",
-        "mcmc ising --size 64 --steps 100000000 --kernel wolff",
+        "mcmc ising --size 64 --steps 100000000 --every 1000 --kernel wolff",
         "exact ising --size 14x15 --field 0.1",
     ] {
         let directory = tempfile::tempdir().unwrap();
         let arguments: Vec<&str> = line.split_whitespace().collect();
-        let child = leaps(&arguments)
+        let mut child = leaps(&arguments)
             .current_dir(directory.path())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        std::thread::sleep(Duration::from_millis(400));
+        // The title is said when the work begins.
+        let mut errors = std::io::BufReader::new(child.stderr.take().unwrap());
+        let mut title = String::new();
+        std::io::BufRead::read_line(&mut errors, &mut title).unwrap();
+        assert!(title.contains("Ising 64x64") || title.contains("Ising 14x15"), "{title}");
         let start = Instant::now();
         let id = child.id().to_string();
         assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
-        let output = child.wait_with_output().unwrap();
-        let errors = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(130), "leaps {line}: {errors}");
+        let mut rest = String::new();
+        std::io::Read::read_to_string(&mut errors, &mut rest).unwrap();
+        let (status, errors) = (child.wait().unwrap(), rest);
+        assert_eq!(status.code(), Some(130), "leaps {line}: {errors}");
         assert!(errors.contains("leaps: error: interrupted"), "leaps {line}: {errors}");
         assert!(start.elapsed() < Duration::from_secs(10), "leaps {line} took too long to stop");
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "files left behind");

@@ -7,7 +7,9 @@ use leaps::mcmc::KernelName;
 use leaps::mcmc::lanes::Scan;
 use leaps::observe::WeightedSamples;
 use leaps::path::{Path, Schedule};
-use leaps::sampler::{Amount, Ensemble, Moves, Resampling, Scheme, Settings, Times, sample};
+use leaps::sampler::{
+    Amount, Ensemble, Moves, Resampling, Scheme, Settings, Times, WalkerWarning, sample,
+};
 use leaps::target::{Boundary, Disorder, Lattice, Pairwise, Target, potential};
 
 fn torus(shape: &[usize]) -> Lattice {
@@ -372,4 +374,22 @@ fn impossible_settings_are_refused() {
             other => panic!("{bad:?}: {:?}", other.map(|_| "ran")),
         }
     }
+}
+
+#[test]
+fn runs_that_should_not_be_believed_say_so() {
+    let target = Pairwise::ising(torus(&[12, 12]), 1.0, 0.0).unwrap();
+    let resampling = Resampling { threshold: 0.5, scheme: Scheme::Systematic };
+    let coarse = Settings { walkers: 500, times: Times::Uniform(4), resampling, ..settings() };
+    let warnings = run(&target, 0.4407, &coarse).warnings();
+    assert!(warnings.iter().any(|w| matches!(w, WalkerWarning::LargeSteps { .. })), "{warnings:?}");
+    assert!(
+        warnings.iter().any(|w| matches!(w, WalkerWarning::FewFamilies { .. })),
+        "{warnings:?}"
+    );
+    let hasty = Settings { resampling: Resampling::NEVER, ..coarse };
+    let warnings = run(&target, 0.4407, &hasty).warnings();
+    assert!(warnings.iter().any(|w| matches!(w, WalkerWarning::FewWalkers { .. })), "{warnings:?}");
+    let fine = Settings { walkers: 2000, times: Times::Uniform(200), resampling, ..settings() };
+    assert_eq!(run(&target, 0.4407, &fine).warnings(), []);
 }

@@ -7,7 +7,12 @@ use super::target::{BoundaryName, CouplingLaw, Geometry, Kind, TargetSpec};
 use super::value::{Field, Size};
 
 impl TargetSpec {
-    fn lattice(&self) -> Result<Lattice> {
+    /// The lattice of a [`filled`](Self::filled) description, if it has one.
+    pub fn lattice(&self) -> Result<Option<Lattice>> {
+        self.dimensions.map(|_| self.full_lattice()).transpose()
+    }
+
+    fn full_lattice(&self) -> Result<Lattice> {
         let sides = self.size.clone().unwrap_or(Size(vec![2])).0;
         let dimensions = self.dimensions.unwrap_or(2);
         let shape = if sides.len() > 1 { sides } else { vec![sides[0]; dimensions] };
@@ -30,16 +35,16 @@ impl TargetSpec {
         let coupling = self.coupling.unwrap_or(1.0);
         let seed = self.disorder_seed.unwrap_or(1);
         let model = match self.kind {
-            Some(Kind::Ising) => Pairwise::ising(self.lattice()?, coupling, 0.0)?,
+            Some(Kind::Ising) => Pairwise::ising(self.full_lattice()?, coupling, 0.0)?,
             Some(Kind::Potts) => {
-                Pairwise::potts(self.lattice()?, self.states.unwrap_or(3), coupling, 0.0)?
+                Pairwise::potts(self.full_lattice()?, self.states.unwrap_or(3), coupling, 0.0)?
             }
             Some(Kind::SpinGlass) if self.geometry == Some(Geometry::Complete) => {
                 let spins = self.size.as_ref().map_or(64, |size| size.0[0]);
                 Pairwise::sherrington_kirkpatrick(spins, self.disorder(), seed)?
             }
             Some(Kind::SpinGlass) => {
-                Pairwise::edwards_anderson(self.lattice()?, self.disorder(), seed)?
+                Pairwise::edwards_anderson(self.full_lattice()?, self.disorder(), seed)?
             }
             Some(Kind::Rbm) => Pairwise::random_boltzmann_machine(
                 self.visible.unwrap_or(16),

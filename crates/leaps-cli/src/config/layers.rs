@@ -10,6 +10,7 @@ use clap::parser::ValueSource;
 use leaps::Error;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value as Json;
 use toml::de::DeTable;
 use toml::{Table, Value};
 
@@ -27,6 +28,8 @@ pub enum Source {
     Flag,
     /// Entry n, from 1, of the list `[[compare]]`.
     Compare(usize),
+    /// The model of this name.
+    Model(String),
 }
 
 /// The values given so far, by key path, and their sources. What is not given has its default.
@@ -108,11 +111,35 @@ impl Layers {
     ) -> Result<()> {
         let values = Table::try_from(group).map_err(|error| usage(error.to_string()))?;
         for (key, value) in values {
-            let known = matches.try_contains_id(&key).is_ok();
-            if known && matches.value_source(&key) == Some(ValueSource::CommandLine) {
+            // Called by section and key where the plain name is another's.
+            let full = format!("{section}.{key}");
+            let known = |id: &str| matches.try_contains_id(id).is_ok();
+            let id = if known(&full) { &full } else { &key };
+            if known(id) && matches.value_source(id) == Some(ValueSource::CommandLine) {
                 let path = if section.is_empty() { key } else { format!("{section}.{key}") };
                 self.insert(&path, value, Source::Flag)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Take over the seed if it was on the command line.
+    pub fn seed(&mut self, seed: u64, matches: &ArgMatches) -> Result<()> {
+        let seed = Table::from_iter([("seed".to_owned(), (seed as i64).into())]);
+        self.flags("", &seed, matches)
+    }
+
+    /// Take over a section as a model describes it; what the description leaves out has its default.
+    pub fn describe(&mut self, section: &str, values: &Json, model: &str) -> Result<()> {
+        self.table.remove(section);
+        self.sources.retain(|key, _| !key.starts_with(&format!("{section}.")));
+        let mut values = values.clone();
+        if let Some(values) = values.as_object_mut() {
+            values.retain(|_, value| !value.is_null());
+        }
+        let values: Table = serde_json::from_value(values)?;
+        for (key, value) in leaves(&values) {
+            self.insert(&format!("{section}.{key}"), value, Source::Model(model.to_owned()))?;
         }
         Ok(())
     }
@@ -122,7 +149,7 @@ impl Layers {
             return self.take_comparisons(value);
         }
         self.sources.insert(key.to_owned(), source);
-        if ["target", "path", "path.terms", "sample"].contains(&key) {
+        if key == "path.terms" || schema::SECTIONS.contains(&key) {
             let name = self.name(key);
             return Err(usage(format!("{name} = {value}: must be a section; write [{key}]")));
         }
@@ -182,10 +209,11 @@ impl Layers {
             Some(Source::File(file, line)) => format!("{file}:{line}: {key}"),
             Some(Source::Set) => format!("--set {key}"),
             Some(Source::Compare(n)) => format!("compare entry {n}: {key}"),
+            Some(Source::Model(name)) => format!("{name}: {key}"),
             Some(Source::Flag) => match key {
                 "target.kind" => "TARGET".to_owned(),
                 "target.path" => "PATH".to_owned(),
-                _ => format!("--{}", key.rsplit('.').next().unwrap_or(key).replace('_', "-")),
+                _ => schema::flag(key).unwrap_or_else(|| key.to_owned()),
             },
             None => key.to_owned(),
         }
@@ -195,10 +223,8 @@ impl Layers {
     pub fn explain(&self, error: Error) -> Error {
         let Error::Invalid { key, value, condition, advice } = error else { return error };
         let bare = key.replace('-', "_");
-        let full = ["", "target.", "path.", "sample."]
-            .iter()
-            .map(|section| format!("{section}{bare}"))
-            .find(|path| schema::is_known(path));
+        let within = schema::SECTIONS.iter().map(|section| format!("{section}.{bare}"));
+        let full = std::iter::once(bare.clone()).chain(within).find(|path| schema::is_known(path));
         let key = full.map_or(key, |path| self.name(&path));
         Error::Invalid { key, value, condition, advice }
     }

@@ -2,12 +2,15 @@
 
 mod build;
 mod layers;
+mod memory;
 mod moves;
+mod network;
 mod path;
 mod render;
 mod sample;
 mod schema;
 mod target;
+mod train;
 mod value;
 
 use std::path::PathBuf;
@@ -15,15 +18,18 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{ArgMatches, Args};
 use leaps::Error;
+use leaps::net::Net;
 use leaps::path::Path;
 use leaps::target::{Pairwise, Target};
 
 pub use layers::Layers;
 pub use moves::{Move, kernels_help};
+pub use network::NetworkSpec;
 pub use path::{PathSpec, ScheduleName};
 pub use render::to_toml;
-pub use sample::{ChainSpec, KernelSpec, ResampleSpec, ResamplingName, ScanName, WalkerSpec};
+pub use sample::{ChainSpec, FlowSpec, KernelSpec, ResampleSpec, ScanName, UpdateSpec, WalkerSpec};
 pub use target::{Kind, TargetSpec};
+pub use train::TrainingSpec;
 pub use value::{count, number, seed};
 
 use layers::Source;
@@ -33,6 +39,9 @@ use crate::error::usage;
 
 /// The seed of every run that does not ask for another.
 pub const SEED: u64 = 1;
+
+/// Weights of a network that looks from every site at every other, beyond which it is not built.
+const MOST_WEIGHTS: usize = 1 << 27;
 
 /// The target, and the configuration that the other flags override.
 #[derive(Args, Clone, Debug)]
@@ -60,22 +69,25 @@ impl ProblemArgs {
             }
         }
         layers.set(&self.set)?;
-        let seed = toml::Table::from_iter([("seed".to_owned(), (seed as i64).into())]);
-        layers.flags("", &seed, matches)?;
+        layers.seed(seed, matches)?;
         layers.flags("target", &self.target, matches)?;
         Ok(layers)
     }
 }
 
-/// A complete configuration: every value checked, every default written out.
+/// A complete configuration: every value checked, defaults written out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     pub seed: u64,
     pub target: TargetSpec,
     pub path: PathSpec,
-    pub kernel: KernelSpec,
+    pub network: NetworkSpec,
+    pub train: TrainingSpec,
+    pub flow: FlowSpec,
     pub walkers: WalkerSpec,
     pub resample: ResampleSpec,
+    pub kernel: KernelSpec,
+    pub updates: UpdateSpec,
     pub chains: ChainSpec,
 }
 
@@ -97,7 +109,11 @@ impl Config {
             seed: layers.top("seed")?.unwrap_or(SEED),
             target: layers.group("target", &keys::<TargetSpec>())?,
             path: layers.group("path", &keys::<PathSpec>())?,
+            network: layers.group("network", &keys::<NetworkSpec>())?,
+            train: layers.group("train", &keys::<TrainingSpec>())?,
+            flow: layers.group("sample", &keys::<FlowSpec>())?,
             kernel: layers.group("sample", &keys::<KernelSpec>())?,
+            updates: layers.group("sample", &keys::<UpdateSpec>())?,
             walkers: layers.group("sample", &keys::<WalkerSpec>())?,
             resample: layers.group("sample", &keys::<ResampleSpec>())?,
             chains: layers.group("sample", &keys::<ChainSpec>())?,
@@ -108,17 +124,27 @@ impl Config {
     fn checked(self, layers: &Layers) -> leaps::Result<Self> {
         let target = self.target.filled()?;
         self.path.check()?;
+        let network = self.network.filled(target.lattice()?.as_ref())?;
+        self.train.build()?;
         self.walkers.check()?;
+        self.updates.check()?;
         self.resample.check()?;
         self.chains.check(target.beta.unwrap_or(1.0))?;
-        if self.path.adaptive().is_some()
-            && layers.source("sample.intervals") == Some(&Source::Flag)
-        {
+        let flag = |key: &str| layers.source(key) == Some(&Source::Flag);
+        if self.path.adaptive().is_some() && flag("sample.intervals") {
             return Err(Error::invalid(
                 "sample.intervals",
                 self.walkers.intervals,
                 "left out for the schedule adaptive",
                 "--conditional-ess sets the number of intervals",
+            ));
+        }
+        if flag("sample.updates") && flag("sample.sweeps") {
+            return Err(Error::invalid(
+                "sample.updates",
+                self.updates.updates,
+                "given without --sweeps",
+                "a sweep is one update for each site",
             ));
         }
         for (key, schedule, word) in [
@@ -127,7 +153,7 @@ impl Config {
             ("path.conditional_ess", ScheduleName::Adaptive, "adaptive"),
         ] {
             // In a file all keys may stand side by side; a flag without effect is a mistake.
-            if layers.source(key) == Some(&Source::Flag) && !self.path.uses(schedule) {
+            if flag(key) && !self.path.uses(schedule) {
                 let given = format!("{:?}", self.path.schedule).to_lowercase();
                 return Err(Error::invalid(
                     key,
@@ -137,7 +163,7 @@ impl Config {
                 ));
             }
         }
-        Ok(Config { target, ..self })
+        Ok(Config { target, network, ..self })
     }
 
     /// Build the target and its path, naming keys of `layers` in errors.
@@ -150,6 +176,19 @@ impl Config {
             Ok(Problem { target, path, beta, description })
         };
         build().map_err(|error| layers.explain(error).into())
+    }
+
+    /// The network for the target.
+    pub fn net(&self, target: &Pairwise) -> leaps::Result<Net> {
+        let hidden = self.network.hidden.unwrap_or(0);
+        let weights = hidden.saturating_mul(target.sites().saturating_mul(target.sites()));
+        if weights > MOST_WEIGHTS {
+            return Err(Error::not_applicable(
+                "the network mlp",
+                format!("{hidden} hidden units on {} sites are {weights} weights", target.sites()),
+            ));
+        }
+        Net::new(&self.network.build()?, target)
     }
 
     /// The energy as a formula with its numbers.

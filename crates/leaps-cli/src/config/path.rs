@@ -38,11 +38,11 @@ pub struct PathSpec {
     /// Last step over first step of a geometric schedule; below 1 dwells near the target
     #[arg(long, default_value = "0.1", value_name = "R", value_parser = number)]
     pub ratio: f64,
-    /// Points t:s of a piecewise schedule, from 0:0 to 1:1
+    /// Points (t, s) of a piecewise schedule, from 0:0 to 1:1
     #[arg(long, default_value = "0:0,1:1", value_name = "T:S,...")]
     pub table: Points,
     /// Conditional effective sample size that each adaptive step keeps, in (0, 1)
-    #[arg(long, default_value = "0.95", value_name = "X", value_parser = number)]
+    #[arg(long, default_value = "0.99", value_name = "X", value_parser = number)]
     pub conditional_ess: f64,
     /// Schedules of single energy terms, such as field = "trigonometric"
     #[arg(skip)]

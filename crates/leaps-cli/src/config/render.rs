@@ -14,14 +14,20 @@ pub fn to_toml(config: &Config) -> String {
     );
     let values = table(config);
     let all = schema::all();
-    for section in ["", "target", "path", "sample"] {
+    for section in std::iter::once("").chain(schema::SECTIONS) {
         let keys: Vec<&Key> = all.iter().filter(|key| split(&key.path).0 == section).collect();
         let lines: Vec<(String, String)> = keys
             .iter()
             .filter_map(|key| {
-                let value = lookup(&values, &key.path)?;
                 let name = split(&key.path).1;
-                Some((format!("{name} = {}", show(value)), comment(&key.help)))
+                match lookup(&values, &key.path) {
+                    Some(value) => Some((format!("{name} = {}", show(value)), comment(&key.help))),
+                    // Left open: the default, which the comment says, depends on where it is used.
+                    None if is_open(config, section, name) => {
+                        Some((format!("# {name} ="), key.help.replace('\n', " ")))
+                    }
+                    None => None,
+                }
             })
             .collect();
         if !section.is_empty() {
@@ -41,13 +47,24 @@ pub fn to_toml(config: &Config) -> String {
     text
 }
 
+/// Whether a key without a value would mean something.
+fn is_open(config: &Config, section: &str, name: &str) -> bool {
+    match section {
+        "network" => config.network.kind.is_some_and(|kind| kind.keys().contains(&name)),
+        "sample" => true,
+        _ => false,
+    }
+}
+
 /// All values, by section.
 fn table(config: &Config) -> Table {
     let mut sample = Table::new();
     for group in [
-        to_value(&config.kernel),
+        to_value(&config.flow),
         to_value(&config.walkers),
         to_value(&config.resample),
+        to_value(&config.kernel),
+        to_value(&config.updates),
         to_value(&config.chains),
     ] {
         sample.extend(group.as_table().cloned().unwrap_or_default());
@@ -56,6 +73,8 @@ fn table(config: &Config) -> Table {
         ("seed".to_owned(), to_value(&config.seed)),
         ("target".to_owned(), to_value(&config.target)),
         ("path".to_owned(), to_value(&config.path)),
+        ("network".to_owned(), to_value(&config.network)),
+        ("train".to_owned(), to_value(&config.train)),
         ("sample".to_owned(), Value::Table(sample)),
     ])
 }

@@ -5,6 +5,7 @@
 
 use clap::{Args, ValueEnum};
 use leaps::mcmc::KernelName;
+use leaps::sampler::{Resampling, Scheme, Stepper};
 use leaps::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -29,12 +30,31 @@ pub enum ScanName {
     Coloured,
 }
 
+/// How the jump process of a network is followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SchemeName {
+    Events,
+    Euler,
+    Trapezoid,
+}
+
+impl From<SchemeName> for Stepper {
+    fn from(name: SchemeName) -> Stepper {
+        match name {
+            SchemeName::Events => Stepper::Events,
+            SchemeName::Euler => Stepper::Euler,
+            SchemeName::Trapezoid => Stepper::Trapezoid,
+        }
+    }
+}
+
 /// The moves that mix the walkers or make the chains.
 #[derive(Clone, Debug, PartialEq, Args, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[command(next_help_heading = "Sampling")]
 pub struct KernelSpec {
-    /// Markov chain kernel, see below
+    /// Markov chain kernel
     #[arg(long, default_value = "heat-bath", value_name = "NAME", value_parser = move_parser())]
     #[arg(hide_possible_values = true)]
     pub kernel: Move,
@@ -55,15 +75,33 @@ pub struct WalkerSpec {
     /// Steps along the path, each a reweighting and some moves
     #[arg(long, default_value = "100", value_name = "N", value_parser = count)]
     pub intervals: usize,
-    /// Steps of the kernel in each interval; for heat-bath and metropolis, sweeps over all sites
-    #[arg(long, default_value = "1", value_name = "N", value_parser = count)]
-    pub sweeps: usize,
-    /// Single-site updates in each interval in place of sweeps, if not 0
-    #[arg(long, default_value = "0", value_name = "N", value_parser = count, conflicts_with = "sweeps")]
-    pub updates: usize,
+    /// Steps of the kernel in each interval, sweeps for heat-bath and metropolis [default: 1, with a network 0]
+    #[arg(long, value_name = "N", value_parser = count)]
+    pub sweeps: Option<usize>,
     /// Estimates kept along the path
     #[arg(long, default_value = "10", value_name = "N", value_parser = count)]
     pub points: usize,
+}
+
+/// Moves smaller than a sweep.
+#[derive(Clone, Debug, PartialEq, Args, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[command(next_help_heading = "Sampling")]
+pub struct UpdateSpec {
+    /// Single-site updates in each interval in place of sweeps, if not 0
+    #[arg(long, default_value = "0", value_name = "N", value_parser = count)]
+    pub updates: usize,
+}
+
+/// How walkers follow a network.
+#[derive(Clone, Debug, PartialEq, Args, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[command(next_help_heading = "Sampling")]
+pub struct FlowSpec {
+    /// Steps of a network's walkers: events (exact), euler (the paper's) or trapezoid
+    #[arg(long, value_enum, default_value = "events", value_name = "HOW")]
+    #[arg(hide_possible_values = true)]
+    pub scheme: SchemeName,
 }
 
 /// When and how walkers are resampled.
@@ -71,9 +109,9 @@ pub struct WalkerSpec {
 #[serde(default, deny_unknown_fields)]
 #[command(next_help_heading = "Sampling")]
 pub struct ResampleSpec {
-    /// Resample when the effective sample size falls below this, 0 (never) to 1 (always)
-    #[arg(long, default_value = "0.5", value_name = "X", value_parser = number)]
-    pub resample: f64,
+    /// Resample when the effective sample size falls below this, 0 (never) to 1 (always) [default: 0.5, with a network 0]
+    #[arg(long, value_name = "X", value_parser = number)]
+    pub resample: Option<f64>,
     /// Resampling scheme: multinomial, stratified, systematic or residual
     #[arg(
         long,
@@ -106,7 +144,7 @@ pub struct ChainSpec {
     #[arg(long, default_value = "heat-bath", value_name = "NAME", value_parser = kernel_parser())]
     #[arg(hide_possible_values = true)]
     pub local: KernelName,
-    /// Temperatures of the ladder, where --betas does not list them
+    /// Temperatures of the ladder, unless betas lists them
     #[arg(long, default_value = "8", value_name = "N", value_parser = count)]
     pub temperatures: usize,
     /// Inverse temperatures of the ladder, rising to the target's
@@ -123,7 +161,7 @@ macro_rules! default_from_flags {
         }
     )* };
 }
-default_from_flags!(KernelSpec, WalkerSpec, ResampleSpec, ChainSpec);
+default_from_flags!(KernelSpec, WalkerSpec, UpdateSpec, FlowSpec, ResampleSpec, ChainSpec);
 
 fn at_least(key: &str, value: usize, least: usize, most: usize, advice: &str) -> Result<()> {
     if (least..=most).contains(&value) {
@@ -137,19 +175,38 @@ impl WalkerSpec {
     pub fn check(&self) -> Result<()> {
         at_least("walkers", self.walkers, 2, 1 << 31, "errors need at least two walkers")?;
         at_least("intervals", self.intervals, 1, 1 << 40, "a path has at least one step")?;
-        at_least("sweeps", self.sweeps, 0, 1 << 40, "1 is usual")?;
-        at_least("updates", self.updates, 0, 1 << 40, "0 runs sweeps instead")?;
+        at_least("sweeps", self.sweeps.unwrap_or(1), 0, 1 << 40, "1 is usual")?;
         at_least("points", self.points, 1, 1 << 20, "1 keeps the end of the path alone")
+    }
+}
+
+impl UpdateSpec {
+    /// Refuse values outside their ranges.
+    pub fn check(&self) -> Result<()> {
+        at_least("updates", self.updates, 0, 1 << 40, "0 runs sweeps instead")
     }
 }
 
 impl ResampleSpec {
     /// Refuse values outside their ranges.
     pub fn check(&self) -> Result<()> {
-        if (0.0..=1.0).contains(&self.resample) {
-            return Ok(());
+        match self.resample {
+            Some(threshold) if !(0.0..=1.0).contains(&threshold) => {
+                Err(Error::invalid("sample.resample", threshold, "from 0 to 1", "0.5 is usual"))
+            }
+            _ => Ok(()),
         }
-        Err(Error::invalid("sample.resample", self.resample, "from 0 to 1", "0.5 is usual"))
+    }
+
+    /// When and how to resample, below `usual` unless a threshold was given.
+    pub fn resampling(&self, usual: f64) -> Resampling {
+        let scheme = match self.resampling {
+            ResamplingName::Multinomial => Scheme::Multinomial,
+            ResamplingName::Stratified => Scheme::Stratified,
+            ResamplingName::Systematic => Scheme::Systematic,
+            ResamplingName::Residual => Scheme::Residual,
+        };
+        Resampling { threshold: self.resample.unwrap_or(usual), scheme }
     }
 }
 

@@ -2,9 +2,11 @@
 
 use clap::{Args, Command, FromArgMatches};
 
+use super::network::NetworkSpec;
 use super::path::PathSpec;
-use super::sample::{ChainSpec, KernelSpec, ResampleSpec, WalkerSpec};
+use super::sample::{ChainSpec, FlowSpec, KernelSpec, ResampleSpec, UpdateSpec, WalkerSpec};
 use super::target::TargetSpec;
+use super::train::TrainingSpec;
 use crate::cli::Globals;
 
 /// One key of a configuration.
@@ -14,6 +16,8 @@ pub struct Key {
     pub path: String,
     /// What it means, in one line.
     pub help: String,
+    /// The flag that sets it, without its dashes; an argument without one has a place of its own.
+    pub flag: Option<String>,
 }
 
 fn command<T: Args>() -> Command {
@@ -29,20 +33,30 @@ pub fn defaults<T: Args + FromArgMatches>() -> T {
 /// The names of a group's flags, as keys.
 pub fn keys<T: Args>() -> Vec<String> {
     let mut names: Vec<String> =
-        command::<T>().get_arguments().map(|arg| arg.get_id().to_string()).collect();
+        command::<T>().get_arguments().map(|arg| name(arg.get_id().as_str())).collect();
     if std::any::type_name::<T>() == std::any::type_name::<PathSpec>() {
         names.push("terms".to_owned()); // a table, for which there is no flag
     }
     names
 }
 
-fn section<T: Args>(name: &str) -> Vec<Key> {
+/// The key of an argument: its id, or what follows the dot of one that is called by section and key because
+/// another argument of the same verb has the plain name.
+fn name(id: &str) -> String {
+    id.rsplit('.').next().unwrap_or(id).to_owned()
+}
+
+fn section<T: Args>(section: &str) -> Vec<Key> {
     command::<T>()
         .get_arguments()
         .map(|arg| {
             let help = arg.get_help().map(|text| text.to_string()).unwrap_or_default();
-            let dot = if name.is_empty() { "" } else { "." };
-            Key { path: format!("{name}{dot}{}", arg.get_id()), help }
+            let dot = if section.is_empty() { "" } else { "." };
+            Key {
+                path: format!("{section}{dot}{}", name(arg.get_id().as_str())),
+                help,
+                flag: arg.get_long().map(str::to_owned),
+            }
         })
         .collect()
 }
@@ -53,11 +67,24 @@ pub fn all() -> Vec<Key> {
     all.retain(|key| key.path == "seed");
     all.extend(section::<TargetSpec>("target"));
     all.extend(section::<PathSpec>("path"));
-    all.extend(section::<KernelSpec>("sample"));
+    all.extend(section::<NetworkSpec>("network"));
+    all.extend(section::<TrainingSpec>("train"));
+    all.extend(section::<FlowSpec>("sample"));
     all.extend(section::<WalkerSpec>("sample"));
     all.extend(section::<ResampleSpec>("sample"));
+    all.extend(section::<KernelSpec>("sample"));
+    all.extend(section::<UpdateSpec>("sample"));
     all.extend(section::<ChainSpec>("sample"));
     all
+}
+
+/// The sections of a configuration, in the order in which they are printed.
+pub const SECTIONS: [&str; 5] = ["target", "path", "network", "train", "sample"];
+
+/// The flag that sets a key, with its dashes.
+pub fn flag(key: &str) -> Option<String> {
+    let known = all().into_iter().find(|known| known.path == key)?;
+    known.flag.map(|flag| format!("--{flag}"))
 }
 
 /// Whether a key exists. `path.terms` has a key for each energy term of whatever target.

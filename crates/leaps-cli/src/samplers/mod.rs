@@ -1,9 +1,14 @@
 //! Run the library's samplers as a configuration says.
 
 mod chains;
+mod flow;
+mod measured;
+mod snapshots;
 mod walkers;
 
 pub use chains::run_chains;
+pub use flow::run_flow;
+pub use measured::energies;
 pub use walkers::run_walkers;
 
 use std::path::Path;

@@ -1,16 +1,15 @@
 //! Carry weighted walkers along the path: AIS and SMC.
 
-use leaps::exact;
 use leaps::mcmc::lanes::Scan;
-use leaps::observe::WeightedSamples;
-use leaps::sampler::{Amount, Moves, Resampling, Scheme, Settings, Times, sample};
-use leaps::target::Target;
+use leaps::sampler::{Amount, Moves, Resampling, Settings, Times, sample};
 use leaps::{Error, Result};
 
 use super::Samples;
-use crate::config::{Config, Move, Problem, ResamplingName, ScanName};
+use super::measured::{Journey, measured};
+use super::snapshots::{can_be_drawn, snapshots};
+use crate::config::{Config, Move, Problem, ScanName};
 use crate::progress::Progress;
-use crate::results::{WalkerResult, attach_exact};
+use crate::results::WalkerResult;
 
 /// Walkers of the pilot run that chooses the times of an adaptive schedule.
 const PILOT_WALKERS: usize = 512;
@@ -28,45 +27,24 @@ pub fn run_walkers(
     let (ensemble, grid) = sample(target, path, &settings, watch)?;
     let seconds = watch.seconds() - start;
 
-    let measured = WeightedSamples::new(
-        target,
-        path.ends(),
-        &ensemble.states,
-        &ensemble.weights,
-        &ensemble.families,
-    )?;
-    let mut observables = measured.observables();
-    let mut log_z = ensemble.log_z();
-    if let Some(exact) = exact::known(target, path.ends()) {
-        log_z = log_z.with_exact(exact.log_z);
-        attach_exact(&mut observables, &exact, target.sites(), problem.beta);
-    }
-    let ess = ensemble.ess();
-    let result = WalkerResult {
+    let snapshots = match can_be_drawn(target) {
+        true => {
+            let mut one = settings.moves.population(target, path, 1, config.seed)?;
+            snapshots(target, &grid, &mut *one)?
+        }
+        false => None,
+    };
+    let journey = Journey {
         seed: config.seed,
         scheme: if resample { "smc" } else { "ais" },
         kernel: config.kernel.kernel.to_string(),
-        walkers: settings.walkers,
+        model: None,
         intervals: grid.intervals(),
-        resamplings: ensemble.segments.resamplings(),
-        ess: ess.mean,
-        ess_error: ess.error,
-        log_z,
-        elbo: ensemble.elbo(),
-        correlation: observables.correlation.clone(),
-        observables,
-        path: ensemble.trace,
-        network_passes_per_walker: 0.0,
-        energy_calls_per_walker: ensemble.energy_calls,
+        passes: 0.0,
         seconds,
-        effective_samples_per_second: ess.mean * settings.walkers as f64 / seconds,
+        snapshots,
     };
-    let samples = Samples {
-        states: ensemble.states,
-        log_weights: ensemble.weights.log().to_vec(),
-        energies: ensemble.energies.chunks_exact(target.terms()).map(|e| e.iter().sum()).collect(),
-    };
-    Ok((result, samples))
+    measured(problem, journey, ensemble)
 }
 
 fn settings(config: &Config, resample: bool) -> Result<Settings> {
@@ -89,22 +67,14 @@ fn settings(config: &Config, resample: bool) -> Result<Settings> {
         },
         moves: Moves {
             kernel,
-            amount: match walkers.updates {
-                0 => Amount::Steps(walkers.sweeps as u64),
+            amount: match config.updates.updates {
+                0 => Amount::Steps(walkers.sweeps.unwrap_or(1) as u64),
                 updates => Amount::Updates(updates as u64),
             },
             scan: scan(config.kernel.scan),
         },
         resampling: match resample {
-            true => Resampling {
-                threshold: config.resample.resample,
-                scheme: match config.resample.resampling {
-                    ResamplingName::Multinomial => Scheme::Multinomial,
-                    ResamplingName::Stratified => Scheme::Stratified,
-                    ResamplingName::Systematic => Scheme::Systematic,
-                    ResamplingName::Residual => Scheme::Residual,
-                },
-            },
+            true => config.resample.resampling(0.5),
             false => Resampling::NEVER,
         },
         points: walkers.points,

@@ -5,7 +5,7 @@ use clap::Args;
 
 use super::sampling::{Destination, finish, prepare};
 use crate::app::Context;
-use crate::config::{KernelSpec, PathSpec, ProblemArgs, WalkerSpec, kernels_help};
+use crate::config::{KernelSpec, PathSpec, ProblemArgs, UpdateSpec, WalkerSpec, kernels_help};
 use crate::samplers::run_walkers;
 
 /// Flags of `ais`.
@@ -21,6 +21,8 @@ pub struct AisArgs {
     #[command(flatten)]
     walkers: WalkerSpec,
     #[command(flatten)]
+    updates: UpdateSpec,
+    #[command(flatten)]
     destination: Destination,
 }
 
@@ -30,8 +32,9 @@ pub fn run(args: &AisArgs, context: &Context) -> Result<()> {
     layers.flags("path", &args.path, &context.matches)?;
     layers.flags("sample", &args.kernel, &context.matches)?;
     layers.flags("sample", &args.walkers, &context.matches)?;
+    layers.flags("sample", &args.updates, &context.matches)?;
     let job = prepare(context, layers, &args.destination)?;
-    let watch = context.watch("ais");
+    let watch = job.watch(context, "ais");
     let done = run_walkers(&job.config, &job.problem, false, &watch);
     drop(watch);
     let (result, samples) = done.map_err(|error| job.layers.explain(error))?;

@@ -71,8 +71,7 @@ pub fn run(args: &CompareArgs, context: &Context) -> Result<()> {
     let mut layers = Layers::default();
     layers.read_file(&args.spec)?;
     layers.set(&args.set)?;
-    let seed = Entry::from_iter([("seed".to_owned(), (context.globals.seed as i64).into())]);
-    layers.flags("", &seed, &context.matches)?;
+    layers.seed(context.globals.seed, &context.matches)?;
     let (config, problem, comparison) = compare(layers, context)?;
     if context.globals.json {
         let origin = Origin::new(context, &config, problem.target.sites());
@@ -104,6 +103,7 @@ pub fn compare(mut layers: Layers, context: &Context) -> Result<(Config, Problem
         let own = layers.with_comparison(n + 1, &entry)?;
         let config = Config::resolve(&own)?;
         let problem = config.problem(&own)?;
+        config.check_memory(&problem).map_err(|error| own.explain(error))?;
         let name = name.unwrap_or_else(|| usual_name(&sampler, &config));
         jobs.push((name, sampler, own, config, problem));
     }
@@ -123,11 +123,14 @@ pub fn compare(mut layers: Layers, context: &Context) -> Result<(Config, Problem
             continue;
         }
         let result = done.map_err(|error| layers.explain(error))?;
-        let summary = match &result {
-            Outcome::Walkers(result) => result.summary(),
-            Outcome::Chains(result) => result.summary(),
+        let (summary, doubts) = match &result {
+            Outcome::Walkers(result) => (result.summary(), result.doubts()),
+            Outcome::Chains(result) => (result.summary(), result.doubts()),
         };
         context.detail(format!("{name}: {summary}"));
+        for doubt in doubts {
+            context.say(format!("warning: {name}: {doubt}"));
+        }
         samplers.push(Compared { name: name.clone(), result });
     }
     let seed = config.seed;

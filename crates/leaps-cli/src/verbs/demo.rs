@@ -33,10 +33,12 @@ pub fn run(args: &DemoArgs, context: &Context) -> Result<()> {
     };
     let directory = args.out.clone();
     std::fs::create_dir_all(&args.out).map_err(|source| Error::Io { path: directory, source })?;
-    write("compare.toml", SPECIFICATION)?;
+    let specification =
+        SPECIFICATION.replace("seed = 1", &format!("seed = {}", context.globals.seed));
+    write("compare.toml", &specification)?;
 
     let mut layers = Layers::default();
-    layers.parse_file(SPECIFICATION, "demo.toml".as_ref())?;
+    layers.parse_file(&specification, "demo.toml".as_ref())?;
     let (config, problem, comparison) = compare(layers, context)?;
     let origin = Origin::new(context, &config, problem.target.sites());
     let printed = Printed { origin, result: &comparison };

@@ -3,10 +3,11 @@
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use leaps::exact::{self, Exact, Method};
+use leaps::observe::symmetric;
 use leaps::target::Target;
 
 use crate::app::Context;
-use crate::config::{Config, ProblemArgs};
+use crate::config::{Config, Problem, ProblemArgs};
 use crate::output;
 use crate::results::{ExactResult, Origin};
 
@@ -44,18 +45,20 @@ pub fn run(args: &ExactArgs, context: &Context) -> Result<()> {
     let config = Config::resolve(&layers)?;
     let problem = config.problem(&layers)?;
     let (target, lambda) = (&problem.target, problem.path.ends());
-    let watch = context.watch("exact");
+    let watch = context.watch("exact").titled(problem.description.clone());
     let solved = exact::solve(target, lambda, args.method.map(Method::from), &watch)?;
+    watch.announce();
     let seconds = watch.seconds();
     drop(watch);
-    context.say(&problem.description);
     context.detail(config.formula());
     let origin = Origin::new(context, &config, target.sites());
-    let result = result(origin, &solved, target.sites(), problem.beta, seconds);
+    let result = result(origin, &solved, &problem, seconds);
     if context.globals.json { output::json(&result) } else { output::data(&table(&result)) }
 }
 
-fn result(origin: Origin, solved: &Exact, sites: usize, beta: f64, seconds: f64) -> ExactResult {
+fn result(origin: Origin, solved: &Exact, problem: &Problem, seconds: f64) -> ExactResult {
+    let (sites, beta) = (problem.target.sites(), problem.beta);
+    let symmetric = symmetric(&problem.target, problem.path.ends());
     ExactResult {
         origin,
         method: solved.method.to_string(),
@@ -68,7 +71,7 @@ fn result(origin: Origin, solved: &Exact, sites: usize, beta: f64, seconds: f64)
         abs_magnetization: solved.order.map(|order| order.abs),
         magnetization_squared: solved.order.map(|order| order.squared),
         binder: solved.binder(),
-        susceptibility_per_site: solved.susceptibility_per_site(sites, beta),
+        susceptibility_per_site: solved.susceptibility_per_site(sites, beta, symmetric),
         seconds,
     }
 }

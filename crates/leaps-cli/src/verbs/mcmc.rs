@@ -28,12 +28,9 @@ pub fn run(args: &McmcArgs, context: &Context) -> Result<()> {
     layers.flags("sample", &args.kernel, &context.matches)?;
     layers.flags("sample", &args.chains, &context.matches)?;
     let job = prepare(context, layers, &args.destination)?;
-    let watch = context.watch("mcmc");
+    let watch = job.watch(context, "mcmc");
     let done = run_chains(&job.config, &job.problem, job.file.is_some(), &watch);
     drop(watch);
     let (result, samples) = done.map_err(|error| job.layers.explain(error))?;
-    for warning in &result.warnings {
-        context.say(format!("warning: {warning}"));
-    }
     finish(context, job, &result, &samples)
 }

@@ -12,6 +12,7 @@ use crate::app::Context;
 use crate::config::{Config, Layers, Problem, number};
 use crate::error::{Failure, usage};
 use crate::output;
+use crate::progress::Progress;
 use crate::results::{Origin, Printed};
 use crate::samplers::{self, Samples};
 use crate::tables::Report;
@@ -43,10 +44,19 @@ pub fn prepare(context: &Context, layers: Layers, destination: &Destination) -> 
     if let Some(ess) = destination.require_ess.filter(|ess| !(*ess > 0.0 && *ess <= 1.0)) {
         return Err(usage(format!("--require-ess = {ess}: must be above 0 and at most 1")));
     }
-    let file = samplers::open(destination.out.as_deref())?;
     let problem = config.problem(&layers)?;
+    config.check_memory(&problem).map_err(|error| layers.explain(error))?;
+    let file = samplers::open(destination.out.as_deref())?;
     context.detail(config.formula());
     Ok(Job { layers, config, problem, file, require_ess: destination.require_ess })
+}
+
+impl Job {
+    /// A watch of the job's work.
+    pub fn watch(&self, context: &Context, label: &str) -> Progress {
+        let title = format!("{}, seed {}", self.problem.description, self.config.seed);
+        context.watch(label).titled(title)
+    }
 }
 
 /// Write the samples, print the result, and judge it.
@@ -72,9 +82,11 @@ pub fn finish<T: Serialize + Report>(
     if context.globals.json {
         output::json(&printed)?;
     } else {
-        context.say(format!("{}, seed {}", job.problem.description, job.config.seed));
         context.say(result.summary());
         output::data(&result.table())?;
+    }
+    for doubt in result.doubts() {
+        context.say(format!("warning: {doubt}"));
     }
     match job.require_ess {
         Some(wanted) if result.ess().is_nan() || result.ess() < wanted => {

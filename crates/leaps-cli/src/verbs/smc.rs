@@ -5,7 +5,9 @@ use clap::Args;
 
 use super::sampling::{Destination, finish, prepare};
 use crate::app::Context;
-use crate::config::{KernelSpec, PathSpec, ProblemArgs, ResampleSpec, WalkerSpec, kernels_help};
+use crate::config::{
+    KernelSpec, PathSpec, ProblemArgs, ResampleSpec, UpdateSpec, WalkerSpec, kernels_help,
+};
 use crate::samplers::run_walkers;
 
 /// Flags of `smc`.
@@ -21,6 +23,8 @@ pub struct SmcArgs {
     #[command(flatten)]
     walkers: WalkerSpec,
     #[command(flatten)]
+    updates: UpdateSpec,
+    #[command(flatten)]
     resample: ResampleSpec,
     #[command(flatten)]
     destination: Destination,
@@ -32,9 +36,10 @@ pub fn run(args: &SmcArgs, context: &Context) -> Result<()> {
     layers.flags("path", &args.path, &context.matches)?;
     layers.flags("sample", &args.kernel, &context.matches)?;
     layers.flags("sample", &args.walkers, &context.matches)?;
+    layers.flags("sample", &args.updates, &context.matches)?;
     layers.flags("sample", &args.resample, &context.matches)?;
     let job = prepare(context, layers, &args.destination)?;
-    let watch = context.watch("smc");
+    let watch = job.watch(context, "smc");
     let done = run_walkers(&job.config, &job.problem, true, &watch);
     drop(watch);
     let (result, samples) = done.map_err(|error| job.layers.explain(error))?;

@@ -39,6 +39,12 @@ impl Real for f64 {
     }
 }
 
+/// Work that is worth a function of its own: see [`Vector::call`].
+pub(crate) trait Job<V> {
+    /// Do it; implementations are `#[inline(always)]`.
+    unsafe fn run(self);
+}
+
 /// Sixteen numbers in registers.
 ///
 /// # Safety
@@ -47,7 +53,7 @@ impl Real for f64 {
 pub(crate) trait Vector: Copy + Send + Sync + 'static {
     type Scalar: Real;
     /// Vectors that fit in the processor's registers.
-    const REGISTERS: usize = 8;
+    const REGISTERS: usize;
     unsafe fn splat(value: Self::Scalar) -> Self;
     /// The first 16 numbers of `from`.
     unsafe fn load(from: &[Self::Scalar]) -> Self;
@@ -67,6 +73,11 @@ pub(crate) trait Vector: Copy + Send + Sync + 'static {
     unsafe fn reciprocal(self) -> Self;
     /// The sum of the lanes, in a fixed order.
     unsafe fn sum(self) -> Self::Scalar;
+    /// Run a job in a function of its own, compiled for the vector's instructions.
+    ///
+    /// Everything else is inlined into one function per level, and a large loop would be compiled again wherever it
+    /// is used.
+    unsafe fn call(job: impl Job<Self>);
 
     #[inline(always)]
     unsafe fn zero() -> Self {
@@ -169,6 +180,12 @@ macro_rules! array_vector {
     ($scalar:ty, $exp2:expr) => {
         impl Vector for Array<$scalar> {
             type Scalar = $scalar;
+            const REGISTERS: usize = 4;
+
+            #[inline(never)]
+            unsafe fn call(job: impl Job<Self>) {
+                unsafe { job.run() }
+            }
 
             #[inline(always)]
             unsafe fn splat(value: $scalar) -> Self {
@@ -253,7 +270,7 @@ array_vector!(f64, f64::exp2);
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::{EXP2, Vector, WIDTH};
+    use super::{EXP2, Job, Vector, WIDTH};
     use std::arch::x86_64::*;
 
     /// One AVX-512 register.
@@ -263,6 +280,12 @@ mod x86 {
     impl Vector for Zmm {
         type Scalar = f32;
         const REGISTERS: usize = 32;
+
+        #[inline(never)]
+        #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+        unsafe fn call(job: impl Job<Self>) {
+            unsafe { job.run() }
+        }
 
         #[inline(always)]
         unsafe fn splat(value: f32) -> Self {
@@ -366,6 +389,13 @@ mod x86 {
 
     impl Vector for Ymm {
         type Scalar = f32;
+        const REGISTERS: usize = 8;
+
+        #[inline(never)]
+        #[target_feature(enable = "avx2,fma")]
+        unsafe fn call(job: impl Job<Self>) {
+            unsafe { job.run() }
+        }
 
         #[inline(always)]
         unsafe fn splat(value: f32) -> Self {

@@ -80,10 +80,12 @@ impl Exact {
         self.potential_variance / sites as f64
     }
 
-    /// $\beta N (\langle m^2\rangle - \langle |m|\rangle^2)$, if the order parameter is known.
-    pub fn susceptibility_per_site(&self, sites: usize, beta: f64) -> Option<f64> {
+    /// $\beta N (\langle m^2\rangle - \langle |m|\rangle^2)$ for a [`symmetric`](crate::observe::symmetric) target, else
+    /// with $\langle m\rangle$ for $\langle |m|\rangle$; if the order parameter is known.
+    pub fn susceptibility_per_site(&self, sites: usize, beta: f64, symmetric: bool) -> Option<f64> {
         let order = self.order?;
-        Some(beta * sites as f64 * (order.squared - order.abs * order.abs))
+        let level = if symmetric { order.abs } else { order.m };
+        Some(beta * sites as f64 * (order.squared - level * level))
     }
 
     /// Binder's cumulant $1 - \langle m^4\rangle / (3 \langle m^2\rangle^2)$, if the order parameter is

@@ -51,6 +51,11 @@ fn tensors(folder: &std::path::Path, name: &str) -> StateDict<f64> {
     stored.collect()
 }
 
+/// The authors' weights.
+pub(crate) fn weights(folder: &std::path::Path) -> Mapped<f64> {
+    map(&tensors(folder, "weights.safetensors")).unwrap()
+}
+
 fn target() -> Pairwise {
     Pairwise::ising(Lattice::new(&[15, 15], Boundary::Periodic).unwrap(), 1.0, 0.0).unwrap()
 }
@@ -119,7 +124,7 @@ impl Authors {
         Some(Authors {
             input: tensors(&folder, "random.safetensors"),
             exact: tensors(&folder, "random_f64.safetensors"),
-            network: map(&tensors(&folder, "weights.safetensors")).unwrap(),
+            network: weights(&folder),
             gradient: map(&tensors(&folder, "random_grads_f64.safetensors")).unwrap(),
         })
     }

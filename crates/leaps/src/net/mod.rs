@@ -26,6 +26,7 @@ mod testing;
 
 pub use free_energy::{FreeEnergy, FreeEnergySpec};
 pub use hollow::HollowSpec;
+pub use import::{Imported, ImportedTarget, import_checkpoint};
 pub use layout::Tensor;
 pub use lea::LeaSpec;
 pub use lec::LecSpec;

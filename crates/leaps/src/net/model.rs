@@ -279,6 +279,12 @@ impl Net {
         }
     }
 
+    /// Bytes of a [`worker`](Self::worker).
+    pub fn workspace(&self) -> usize {
+        let sites = self.sites * (Self::channels(self.tokens) + 2 * self.outputs());
+        (sites + 1 + FEATURES + self.network.scratch()) * size_of::<Array<f32>>()
+    }
+
     /// Compute the outputs of the configurations in `worker`.
     pub fn forward(&self, packed: &[f32], worker: &mut Worker) {
         self.network.forward(self.level, packed, worker);

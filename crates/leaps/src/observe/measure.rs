@@ -31,6 +31,19 @@ pub struct Layout {
     pub distances: usize,
     /// Sides of the lattice if it is periodic, else empty.
     pub sides: Vec<usize>,
+    /// Number of tokens.
+    pub tokens: usize,
+    /// Whether no token is preferred anywhere ([`symmetric`]), so that $\langle m \rangle$ vanishes for two tokens.
+    pub symmetric: bool,
+}
+
+/// Whether no site of a pairwise model prefers a token: there are no fields. Other targets count as not
+/// symmetric.
+pub fn symmetric(target: &dyn Target, lambda: &[f64]) -> bool {
+    target.pairwise().is_some_and(|model| {
+        let fields = model.total_fields(lambda);
+        fields.chunks_exact(target.tokens()).all(|site| site.iter().all(|f| *f == site[0]))
+    })
 }
 
 impl Layout {
@@ -117,7 +130,9 @@ impl<'a> Measure<'a> {
             }
         }
         let beta = lambda.first().copied().unwrap_or(0.0);
-        let layout = Layout { sites: target.sites(), beta, distances, sides };
+        let (sites, tokens) = (target.sites(), target.tokens());
+        let symmetric = symmetric(target, lambda);
+        let layout = Layout { sites, beta, distances, sides, tokens, symmetric };
         Measure { target, lambda: lambda.to_vec(), layout, axes, periodic }
     }
 

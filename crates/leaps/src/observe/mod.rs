@@ -22,7 +22,7 @@ pub use estimate::{Estimate, Jackknife};
 pub use evidence::{Segments, ess, lee_whiteley, log_z};
 pub use families::Families;
 pub use histogram::{Bins, Distance, Histogram};
-pub use measure::{Layout, Measure};
+pub use measure::{Layout, Measure, symmetric};
 pub use observables::{Correlation, Observables};
 pub use order::Order;
 pub use samples::WeightedSamples;

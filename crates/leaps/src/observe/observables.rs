@@ -30,11 +30,12 @@ pub struct Observables {
     pub binder: Estimate,
     /// $(\langle U^2 \rangle - \langle U \rangle^2)/N$ with $U = \sum_k \lambda_k E_k$: $\beta^2 \mathrm{Var}(H)/N$ if all weights are $\beta$.
     pub heat_capacity_per_site: Estimate,
-    /// $\beta N (\langle m^2 \rangle - \langle |m| \rangle^2)$, with the weight of the first energy term, the
-    /// bonds, as $\beta$.
+    /// $\beta N (\langle m^2 \rangle - \langle |m| \rangle^2)$ without a field, $\beta N (\langle m^2 \rangle -
+    /// \langle m \rangle^2)$ with one; the weight of the first energy term, the bonds, is $\beta$.
     pub susceptibility_per_site: Estimate,
     /// The second-moment correlation length of a periodic lattice,
-    /// $\xi^2 = \frac1D \sum_a \frac{S(0)/S(k_a) - 1}{4 \sin^2(\pi/L_a)}$, 0 where noise makes that negative.
+    /// $\xi^2 = \frac1D \sum_a \frac{S(0)/S(k_a) - 1}{4 \sin^2(\pi/L_a)}$, undefined where that is negative. In a field
+    /// $S(0)$ is connected, $N(\langle m^2 \rangle - \langle m \rangle^2)$, for two tokens; for more tokens in a field there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correlation_length: Option<Estimate>,
     /// $G(r)$ by distance, empty without a lattice.
@@ -49,7 +50,8 @@ impl Observables {
         let energy = sums.mean(Layout::ENERGY);
         let variance = |m: &[f64]| m[Layout::POTENTIAL_SQUARED] - m[Layout::POTENTIAL].powi(2);
         let binder = |m: &[f64]| 1.0 - m[Layout::M_FOURTH] / (3.0 * m[Layout::M_SQUARED].powi(2));
-        let spread = |m: &[f64]| m[Layout::M_SQUARED] - m[Layout::ABS_M].powi(2);
+        let level = if layout.symmetric { Layout::ABS_M } else { Layout::M };
+        let spread = |m: &[f64]| m[Layout::M_SQUARED] - m[level].powi(2);
         let length = || sums.estimate(|means| correlation_length(layout, means));
         let correlation = |r| Correlation { r, value: sums.mean(layout.correlation(r)) };
         Observables {
@@ -60,19 +62,22 @@ impl Observables {
             binder: sums.estimate(binder),
             heat_capacity_per_site: sums.estimate(|m| variance(m) / n),
             susceptibility_per_site: sums.estimate(|m| layout.beta * n * spread(m)),
-            correlation_length: (!layout.sides.is_empty()).then(length),
+            correlation_length: (!layout.sides.is_empty()
+                && (layout.symmetric || layout.tokens == 2))
+                .then(length),
             correlation: (0..layout.distances).map(correlation).collect(),
         }
     }
 }
 
 fn correlation_length(layout: &Layout, means: &[f64]) -> f64 {
-    let at_zero = layout.sites as f64 * means[Layout::M_SQUARED];
+    let mean = if layout.symmetric { 0.0 } else { means[Layout::M] };
+    let at_zero = layout.sites as f64 * (means[Layout::M_SQUARED] - mean * mean);
     let axes = layout.sides.iter().enumerate().map(|(axis, &side)| {
         let sine = (std::f64::consts::PI / side as f64).sin();
         (at_zero / means[layout.structure(axis)] - 1.0) / (4.0 * sine * sine)
     });
     let square = axes.sum::<f64>() / layout.sides.len() as f64;
-    // Not max(): that would turn an undefined length into 0.
-    if square < 0.0 { 0.0 } else { square.sqrt() }
+    // The root of a negative number is undefined, and says so.
+    square.sqrt()
 }

@@ -110,8 +110,14 @@ impl<'a> ChainSummary<'a> {
         let discs_ess = ess.iter().sum::<f64>() / ess.len() as f64;
         let mut summary =
             ChainSummary { chains, autocorrelations, discs_ess, order_join: None, join: None };
-        summary.order_join = summary.choose(&summary.autocorrelations.magnetization);
-        summary.join = summary.choose(summary.slower());
+        // An odd mode such as m can have a tail that no automatic window sees (tempering's round trips):
+        // where chains suffice, they are the blocks.
+        if summary.chains.len() < ENOUGH_CHAINS {
+            summary.order_join = summary.choose(&summary.autocorrelations.magnetization);
+        }
+        if summary.chains.len() < ENOUGH_BLOCKS {
+            summary.join = summary.choose(summary.slower());
+        }
         Ok(summary)
     }
 
@@ -127,7 +133,7 @@ impl<'a> ChainSummary<'a> {
         }
     }
 
-    /// How many fine blocks to join: blocks of 10 autocorrelation times if there are 32 of them; else
+    /// How many fine blocks to join where chains are few: blocks of 10 autocorrelation times if there are 32 of them; else
     /// every chain is a block if there are 8; else blocks of 2 times, if there are 2.
     fn choose(&self, memory: &Autocorrelation) -> Option<usize> {
         let join = |times: f64| {

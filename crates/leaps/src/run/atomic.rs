@@ -91,8 +91,9 @@ impl Drop for AtomicFile {
     }
 }
 
-/// Write a whole file; see the [module](self) for what is promised.
-pub(crate) fn write(path: impl AsRef<Path>, bytes: &[u8]) -> Result<()> {
+/// Write a whole file: readers see what was there before or all of it, also after a crash or a power cut, and a
+/// failure leaves what was there.
+pub fn write(path: impl AsRef<Path>, bytes: &[u8]) -> Result<()> {
     let mut file = AtomicFile::create(path)?;
     file.write_all(bytes).map_err(|source| failed(file.path(), source))?;
     file.finish()

@@ -31,16 +31,16 @@ const fn tables() -> [[u32; 256]; 8] {
 
 /// CRC-32 of zip and Ethernet, fed piece by piece.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Crc32(u32);
+pub(crate) struct Crc32(u32);
 
 impl Crc32 {
     /// Of nothing yet.
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Crc32(!0)
     }
 
     /// Of what came before and `bytes`; eight bytes a step.
-    pub(super) fn update(&mut self, bytes: &[u8]) {
+    pub(crate) fn update(&mut self, bytes: &[u8]) {
         let mut state = self.0;
         let (words, rest) = bytes.as_chunks::<8>();
         for word in words {
@@ -55,7 +55,7 @@ impl Crc32 {
     }
 
     /// The checksum.
-    pub(super) fn value(self) -> u32 {
+    pub(crate) fn value(self) -> u32 {
         !self.0
     }
 }

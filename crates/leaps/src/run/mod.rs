@@ -2,7 +2,7 @@
 
 mod atomic;
 mod checkpoint;
-mod crc;
+pub(crate) mod crc;
 mod directory;
 mod dump;
 mod events;
@@ -16,6 +16,7 @@ mod setup;
 mod tensors;
 mod training;
 
+pub use atomic::write as write_file;
 pub use checkpoint::{Checkpoint, Checkpoints, Manifest, Standing, Validation};
 pub use events::{Event, Metrics, Observer, Stop};
 pub use model::{Model, Summary};

@@ -59,8 +59,11 @@ pub struct Ensemble {
     pub energies: Vec<f64>,
     /// Estimates along the path.
     pub trace: Vec<PathPoint>,
-    /// Energy evaluations per walker, counted in whole energies.
+    /// Energy evaluations per walker, charged as for Markov chains.
     pub energy_calls: f64,
+    /// Smallest conditional effective sample size of a step, where steps are looked at one by one (with
+    /// resampling); else 1.
+    pub smallest_step: f64,
 }
 
 impl Ensemble {
@@ -107,6 +110,7 @@ pub fn anneal(
     let mut segments = Segments::new(target.sites() as f64 * (target.tokens() as f64).ln());
     let mut ancestry: Vec<u32> = (0..walkers as u32).collect();
     let mut trace = Vec::new();
+    let mut smallest_step = 1.0f64;
     let keep = |k: usize| {
         let n = grid.intervals();
         k == n || k * points / n != (k - 1) * points / n
@@ -123,8 +127,11 @@ pub fn anneal(
             weights = LogWeights::new(log_weights.clone())?;
         } else {
             watch.check()?;
+            let before = LogWeights::new(log_weights.clone())?;
             population.weigh(grid, k, &mut log_weights)?;
             weights = LogWeights::new(log_weights.clone())?;
+            let kept = before.conditional_ess(|i| weights.log()[i] - before.log()[i]);
+            smallest_step = smallest_step.min(kept);
             // Resampling after the last interval would only add noise.
             if weights.ess() < resampling.threshold && k < grid.intervals() {
                 segments.close(&weights);
@@ -156,6 +163,7 @@ pub fn anneal(
         energies: population.energies(),
         trace,
         energy_calls: population.energy_calls(),
+        smallest_step,
     })
 }
 

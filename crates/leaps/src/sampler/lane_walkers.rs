@@ -182,7 +182,6 @@ impl Population for LaneWalkers {
     }
 
     fn energy_calls(&self) -> f64 {
-        // An update looks at one site's bonds: a whole energy is `sites` of them.
-        1.0 + self.made as f64 / self.plan.sites() as f64
+        1.0 + self.made as f64 * self.plan.calls_per_update()
     }
 }

@@ -9,6 +9,7 @@ mod lane_walkers;
 mod moves;
 mod population;
 mod resample;
+mod warnings;
 mod weights;
 
 pub use adaptive::choose_times;
@@ -20,4 +21,5 @@ pub use lane_walkers::LaneWalkers;
 pub use moves::{Amount, Moves, Settings, Times, sample};
 pub use population::Population;
 pub use resample::Scheme;
+pub use warnings::WalkerWarning;
 pub use weights::LogWeights;

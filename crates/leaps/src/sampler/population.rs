@@ -46,7 +46,8 @@ pub trait Population {
     /// All states, `[walker * sites + site]`.
     fn states(&self) -> Vec<u8>;
 
-    /// Energy evaluations made per walker so far, counted in whole energies.
+    /// Energy evaluations made per walker so far, charged as for Markov chains
+    /// ([`Kernel::energy_calls`](crate::mcmc::Kernel::energy_calls)).
     fn energy_calls(&self) -> f64;
 }
 

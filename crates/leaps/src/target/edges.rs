@@ -4,10 +4,10 @@
 //! ```text
 //! interaction potts   # or ising (the default)
 //! states 3            # tokens per site (ising: 2)
-//! sites 4             # optional: default is the largest site named, plus 1
+//! sites 4             # optional: allows sites that no line names
 //! 0 1 1.0             # coupling J between sites 0 and 1
 //! 1 2 -0.5
-//! 3 0.25              # field h at site 3
+//! field 3 0.25        # field h at site 3
 //! ```
 //! The energy is `-sum J s_i s_j + sum h_i s_i` for Ising and `-sum J [x_i = x_j] + sum h_i [x_i = 0]`
 //! for Potts.
@@ -71,7 +71,7 @@ pub(crate) fn parse_edges(bytes: &[u8], path: &Path) -> Result<Pairwise> {
             }
             [(_, "states"), word] => tokens = Some(number_at::<usize>(word, number, &fail)?),
             [(_, "sites"), word] => declared = Some(number_at::<usize>(word, number, &fail)?),
-            [i, h] => {
+            [(_, "field"), i, h] => {
                 let i = site_at(i, number, &fail)?;
                 fields.push((i, finite_at(h, number, &fail)?));
                 sites = sites.max(i as usize + 1);
@@ -90,8 +90,8 @@ pub(crate) fn parse_edges(bytes: &[u8], path: &Path) -> Result<Pairwise> {
                     number,
                     column,
                     format!(
-                        "{} words, expected 'i j J', 'i h' or a keyword and a value",
-                        words.len()
+                        "'{}': expected 'i j J' (an edge with its coupling), 'field i h', 'interaction ising|potts', 'states q' or 'sites n'",
+                        content.trim().chars().take(40).collect::<String>()
                     ),
                 ));
             }
@@ -109,6 +109,21 @@ pub(crate) fn parse_edges(bytes: &[u8], path: &Path) -> Result<Pairwise> {
     }
     if sites == 0 {
         return Err(fail(1, 1, "no edge and no field".into()));
+    }
+    if declared.is_none() {
+        let mut named = vec![false; sites];
+        for &(i, j, _) in &edges {
+            (named[i as usize], named[j as usize]) = (true, true);
+        }
+        for &(i, _) in &fields {
+            named[i as usize] = true;
+        }
+        if let Some(alone) = named.iter().position(|&n| !n) {
+            let reason = format!(
+                "site {alone} is named by no line: sites are numbered from 0; write 'sites {sites}' if it is meant to stand alone"
+            );
+            return Err(fail(1, 1, reason));
+        }
     }
     let tokens = tokens.unwrap_or(2);
     let model = Pairwise::from_edges(interaction, sites, tokens, &edges)
@@ -128,7 +143,12 @@ fn number_at<T: FromStr>(
     line: usize,
     fail: &impl Fn(usize, usize, String) -> Error,
 ) -> Result<T> {
-    word.parse().map_err(|_| fail(line, column, format!("'{word}' is not a number of this kind")))
+    word.parse().map_err(|_| fail(line, column, format!("'{word}' is not {}", kind_of::<T>())))
+}
+
+/// What a word should have been.
+fn kind_of<T>() -> &'static str {
+    if std::any::type_name::<T>() == "f64" { "a number" } else { "a whole number from 0" }
 }
 
 fn finite_at(
@@ -169,7 +189,7 @@ mod tests {
 
     #[test]
     fn reads_edges_and_fields() {
-        let model = parse("# ring\n0 1 1.0\n1 2 -0.5 # weak\n2 0 2\n\n1 0.25\n").unwrap();
+        let model = parse("# ring\n0 1 1.0\n1 2 -0.5 # weak\n2 0 2\n\nfield 1 0.25\n").unwrap();
         assert_eq!((model.sites(), model.tokens(), model.terms()), (3, 2, 2));
         assert_eq!(model.energy(0, &[1, 1, 1]), -2.5);
         assert_eq!(model.energy(1, &[1, 0, 1]), -0.25);
@@ -188,6 +208,8 @@ mod tests {
             ("interaction clock", 1, 13),
             ("99999999999 0 1", 1, 1),
             ("", 1, 1),
+            ("0 1", 1, 1),
+            ("1 2 1.0\n2 3 1.0", 1, 1),
         ] {
             match parse(text) {
                 Err(Error::Parse { line: l, column: c, .. }) => {

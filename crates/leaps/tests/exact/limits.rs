@@ -52,13 +52,13 @@ fn order_parameters_follow_from_the_law() {
     let exact = solve(&free, &[0.0], None);
     assert_close(
         "chi",
-        exact.susceptibility_per_site(4, 1.0).unwrap(),
+        exact.susceptibility_per_site(4, 1.0, true).unwrap(),
         4.0 * (0.25 - 9.0 / 64.0),
         1e-14,
     );
     assert_close("binder", exact.binder().unwrap(), 1.0 - (10.0 / 64.0) / (3.0 / 16.0), 1e-14);
     let formula = solve(&ising(8, 0.0), &[0.3], None);
-    assert_eq!((formula.binder(), formula.susceptibility_per_site(64, 1.0)), (None, None));
+    assert_eq!((formula.binder(), formula.susceptibility_per_site(64, 1.0, true)), (None, None));
 }
 
 #[test]

@@ -78,14 +78,15 @@ fn averages_over_all_states_are_the_exact_ones() {
     close(observables.abs_magnetization, abs);
     close(observables.magnetization_squared, m2);
     close(observables.binder, 1.0 - m4 / (3.0 * m2 * m2));
-    close(observables.susceptibility_per_site, beta * 9.0 * (m2 - abs * abs));
+    // In a field, fluctuations are about the mean.
+    close(observables.susceptibility_per_site, beta * 9.0 * (m2 - first * first));
     close(observables.correlation[0].value, 1.0);
     close(observables.correlation[1].value, near);
     assert_eq!(observables.correlation[0].value.error, 0.0);
     assert_eq!(observables.correlation.len(), 2);
     // Both axes are alike, so that the length is the textbook formula of one of them.
-    let length =
-        (9.0 * m2 / (waves[0] / z) - 1.0).sqrt() / (2.0 * (std::f64::consts::PI / 3.0).sin());
+    let length = (9.0 * (m2 - first * first) / (waves[0] / z) - 1.0).sqrt()
+        / (2.0 * (std::f64::consts::PI / 3.0).sin());
     close(observables.correlation_length.unwrap(), length);
     assert!((waves[0] - waves[1]).abs() < 1e-9);
 }
@@ -171,7 +172,8 @@ fn the_number_of_threads_does_not_matter() {
         let make = || WeightedSamples::new(&model, &[0.4, 0.4], &states, &weights, &families);
         pool.install(make).unwrap().observables()
     };
-    assert_eq!(run(1), run(7));
+    // As text: a length that is undefined is not equal to itself.
+    assert_eq!(format!("{:?}", run(1)), format!("{:?}", run(7)));
 }
 
 #[test]

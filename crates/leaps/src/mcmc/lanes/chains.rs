@@ -71,7 +71,8 @@ pub fn run_lane_chains<R: Recorder>(
                     let mut last = vec![0; plan.sites()];
                     tile.get(chain - first, &mut last);
                     let acceptance = acceptance(model, plan, &last, settings.seed, chain as u32);
-                    let energy_calls = settings.steps as f64;
+                    let updates = settings.steps as f64 * plan.sites() as f64;
+                    let energy_calls = updates * plan.calls_per_update();
                     ChainOutcome { recorder, acceptance, energy_calls, last }
                 })
                 .collect())

@@ -152,6 +152,14 @@ impl Plan {
         if self.rule == Rule::Metropolis && self.tokens > 2 { 4 } else { 8 }
     }
 
+    /// Energy evaluations charged for one update: one per token for a conditional draw, one for a proposal.
+    pub fn calls_per_update(&self) -> f64 {
+        match self.rule {
+            Rule::HeatBath => self.tokens as f64,
+            Rule::Metropolis => 1.0,
+        }
+    }
+
     /// Bytes of one set of thresholds.
     pub fn table_bytes(&self) -> usize {
         4 * self.thresholds

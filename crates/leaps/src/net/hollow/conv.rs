@@ -1,11 +1,12 @@
 //! Convolve a half-space: every site reads its own plane and the planes behind it.
 //!
-//! For each tile the inputs are transformed ([`winograd`](super::winograd)), multiplied by a matrix per point, and transformed back. The
+//! For each tile the inputs are transformed ([`winograd`]), multiplied by a matrix per point, and transformed back. The
 //! backward pass applies the transposes in reverse order; the gradient of the transformed weights becomes that of the
 //! taps in [`Convolution::unpack`].
 
 use super::geometry::{Direction, Geometry};
 use super::product::{Matrix, add_sums};
+use super::tiles::{Read, Shape, Unread, Unwrite, Write, stride};
 use super::winograd;
 use crate::device::vector::{Real, Vector};
 
@@ -16,32 +17,10 @@ const CHUNK: usize = 8;
 #[derive(Clone, Debug)]
 pub(super) struct Convolution {
     pub(super) matrix: Matrix,
-    /// Planes looked at, the site's own included.
-    rows: usize,
-    across: usize,
+    shape: Shape,
     tiles: usize,
     /// `[point * taps + tap]`: how much of a tap a point's weight holds.
     filter: Vec<f64>,
-}
-
-/// Call `$body::<V, N, P>($args)` with the points along the first axis and in all.
-macro_rules! with_points {
-    ($conv:expr, $body:ident, $args:tt) => {
-        match ($conv.rows, $conv.across) {
-            (1, 1) => with_points!(@ $conv, $body, 2, 2, $args),
-            (2, 1) => with_points!(@ $conv, $body, 3, 3, $args),
-            (3, 1) => with_points!(@ $conv, $body, 4, 4, $args),
-            (1, 4) => with_points!(@ $conv, $body, 2, 8, $args),
-            (2, 4) => with_points!(@ $conv, $body, 3, 12, $args),
-            (3, 4) => with_points!(@ $conv, $body, 4, 16, $args),
-            (1, 16) => with_points!(@ $conv, $body, 2, 32, $args),
-            (2, 16) => with_points!(@ $conv, $body, 3, 48, $args),
-            _ => with_points!(@ $conv, $body, 4, 64, $args),
-        }
-    };
-    (@ $conv:expr, $body:ident, $n:literal, $p:literal, ($($arg:expr),*)) => {
-        $conv.$body::<V, $n, $p>($($arg),*)
-    };
 }
 
 impl Convolution {
@@ -61,8 +40,7 @@ impl Convolution {
         }
         Convolution {
             matrix: Matrix { inputs, outputs },
-            rows,
-            across: geometry.points() / (geometry.behind + 2),
+            shape: Shape { along: rows + 1, points: geometry.points() },
             tiles: geometry.tiles,
             filter: filter.concat(),
         }
@@ -70,7 +48,7 @@ impl Convolution {
 
     /// Points of a tile.
     pub(super) fn points(&self) -> usize {
-        (self.rows + 1) * self.across
+        self.shape.points
     }
 
     fn taps(&self) -> usize {
@@ -117,20 +95,14 @@ impl Convolution {
         }
     }
 
-    /// Vectors that one point's rows of `channels` take in a buffer for `tiles` tiles. The odd one keeps points from
-    /// falling into the same lines of the cache.
-    const fn stride(tiles: usize, channels: usize) -> usize {
-        tiles * channels + 1
-    }
-
     /// Vectors for the transformed inputs of all tiles.
     pub(super) fn read_len(&self) -> usize {
-        self.points() * Self::stride(self.tiles, self.matrix.inputs)
+        self.points() * stride(self.tiles, self.matrix.inputs)
     }
 
     /// Vectors for the products of all tiles.
     pub(super) fn write_len(&self) -> usize {
-        self.points() * Self::stride(self.tiles, self.matrix.outputs)
+        self.points() * stride(self.tiles, self.matrix.outputs)
     }
 
     /// `out[site] = base[site] + bias + sum over taps`, where an empty base is 0. `input`, `base` and `out` have a row
@@ -148,19 +120,27 @@ impl Convolution {
         let Matrix { inputs, outputs } = self.matrix;
         let mut first = 0;
         while first < self.tiles {
-            let tiles = CHUNK.min(self.tiles - first);
-            let (from, to) = (Self::stride(tiles, inputs), Self::stride(tiles, outputs));
+            let range = first..self.tiles.min(first + CHUNK);
+            let tiles = range.len();
+            let shape = self.shape;
             unsafe {
-                with_points!(self, read, (direction, first, tiles, input, read));
+                V::call(Read {
+                    shape,
+                    direction,
+                    tiles: range.clone(),
+                    channels: inputs,
+                    input,
+                    read,
+                });
                 for p in 0..self.points() {
                     self.matrix.forward(
                         &weights[p * self.matrix.len()..][..self.matrix.len()],
                         &[],
-                        &read[p * from..][..tiles * inputs],
-                        &mut products[p * to..][..tiles * outputs],
+                        &read[p * stride(tiles, inputs)..][..tiles * inputs],
+                        &mut products[p * stride(tiles, outputs)..][..tiles * outputs],
                     );
                 }
-                with_points!(self, write, (direction, first, tiles, products, bias, base, out));
+                V::call(Write { shape, direction, tiles: range, products, bias, base, out });
             }
             first += tiles;
         }
@@ -180,24 +160,22 @@ impl Convolution {
         (read, products): (&mut [V], &mut [V]),
     ) {
         let Matrix { inputs, outputs } = self.matrix;
-        let (from, to) = (Self::stride(self.tiles, inputs), Self::stride(self.tiles, outputs));
+        let (shape, tiles) = (self.shape, self.tiles);
         unsafe {
-            with_points!(self, read, (direction, 0, self.tiles, input, read));
-            with_points!(self, unwrite, (direction, d_out, products));
+            V::call(Read { shape, direction, tiles: 0..tiles, channels: inputs, input, read });
+            V::call(Unwrite { shape, direction, tiles, channels: outputs, d_out, products });
             for p in 0..self.points() {
                 let range = p * self.matrix.len()..(p + 1) * self.matrix.len();
-                let x = &mut read[p * from..][..self.tiles * inputs];
-                let d_y = &products[p * to..][..self.tiles * outputs];
+                let x = &mut read[p * stride(tiles, inputs)..][..tiles * inputs];
+                let d_y = &products[p * stride(tiles, outputs)..][..tiles * outputs];
                 self.matrix.gradient(x, d_y, fresh, &mut sums[range.clone()]);
                 if !d_input.is_empty() {
                     self.matrix.transposed(&weights[range], d_y, x);
                 }
             }
             if !d_input.is_empty() {
-                for d in d_input.iter_mut() {
-                    *d = V::zero();
-                }
-                with_points!(self, unread, (direction, read, d_input));
+                d_input.fill(V::zero());
+                V::call(Unread { shape, direction, tiles, channels: inputs, read, d_input });
             }
         }
     }
@@ -206,147 +184,5 @@ impl Convolution {
     #[inline(always)]
     pub(super) unsafe fn add_gradient<V: Vector>(&self, sums: &[V], grad: &mut [V::Scalar]) {
         unsafe { add_sums(&sums[..self.packed()], grad) }
-    }
-
-    #[inline(always)]
-    unsafe fn read<V: Vector, const N: usize, const P: usize>(
-        &self,
-        direction: &Direction,
-        first: usize,
-        tiles: usize,
-        input: &[V],
-        read: &mut [V],
-    ) {
-        let channels = self.matrix.inputs;
-        let stride = Self::stride(tiles, channels);
-        assert!(read.len() >= P * stride);
-        for t in 0..tiles {
-            let sites = &direction.inputs[(first + t) * P..][..P];
-            let mut rows = [input.as_ptr(); P];
-            for p in 0..P {
-                rows[p] = input[sites[p] as usize * channels..][..channels].as_ptr();
-            }
-            for k in 0..channels {
-                unsafe {
-                    let mut tile = [V::zero(); P];
-                    for p in 0..P {
-                        tile[p] = *rows[p].add(k);
-                    }
-                    winograd::read::<V, N, P>(&mut tile);
-                    let to = read.as_mut_ptr().add(t * channels + k);
-                    for p in 0..P {
-                        *to.add(p * stride) = tile[p];
-                    }
-                }
-            }
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn write<V: Vector, const N: usize, const P: usize>(
-        &self,
-        direction: &Direction,
-        first: usize,
-        tiles: usize,
-        products: &[V],
-        bias: &[V::Scalar],
-        base: &[V],
-        out: &mut [V],
-    ) {
-        let channels = self.matrix.outputs;
-        let stride = Self::stride(tiles, channels);
-        let places = self.places::<N>();
-        assert!(products.len() >= P * stride && bias.len() == channels);
-        assert!(base.is_empty() || base.len() == out.len());
-        for t in 0..tiles {
-            let sites = &direction.outputs[(first + t) * places..][..places];
-            for k in 0..channels {
-                unsafe {
-                    let from = products.as_ptr().add(t * channels + k);
-                    let mut tile = [V::zero(); P];
-                    for p in 0..P {
-                        tile[p] = *from.add(p * stride);
-                    }
-                    winograd::write::<V, N, P>(&mut tile);
-                    let bias = V::splat(bias[k]);
-                    for y in 0..places {
-                        let at = sites[y] as usize * channels + k;
-                        let mut sum = tile[winograd::place(y, P / N)].add(bias);
-                        if !base.is_empty() {
-                            sum = sum.add(base[at]);
-                        }
-                        out[at] = sum;
-                    }
-                }
-            }
-        }
-    }
-
-    /// Outputs of a tile: 2 for every axis.
-    #[inline(always)]
-    fn places<const N: usize>(&self) -> usize {
-        match self.across {
-            1 => 2,
-            4 => 4,
-            _ => 8,
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn unwrite<V: Vector, const N: usize, const P: usize>(
-        &self,
-        direction: &Direction,
-        d_out: &[V],
-        products: &mut [V],
-    ) {
-        let channels = self.matrix.outputs;
-        let stride = Self::stride(self.tiles, channels);
-        let places = self.places::<N>();
-        assert!(products.len() >= P * stride);
-        for t in 0..self.tiles {
-            let sites = &direction.outputs[t * places..][..places];
-            for k in 0..channels {
-                unsafe {
-                    let mut tile = [V::zero(); P];
-                    for y in 0..places {
-                        tile[winograd::place(y, P / N)] = d_out[sites[y] as usize * channels + k];
-                    }
-                    winograd::unwrite::<V, N, P>(&mut tile);
-                    let to = products.as_mut_ptr().add(t * channels + k);
-                    for p in 0..P {
-                        *to.add(p * stride) = tile[p];
-                    }
-                }
-            }
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn unread<V: Vector, const N: usize, const P: usize>(
-        &self,
-        direction: &Direction,
-        read: &[V],
-        d_input: &mut [V],
-    ) {
-        let channels = self.matrix.inputs;
-        let stride = Self::stride(self.tiles, channels);
-        assert!(read.len() >= P * stride);
-        for t in 0..self.tiles {
-            let sites = &direction.inputs[t * P..][..P];
-            for k in 0..channels {
-                unsafe {
-                    let from = read.as_ptr().add(t * channels + k);
-                    let mut tile = [V::zero(); P];
-                    for p in 0..P {
-                        tile[p] = *from.add(p * stride);
-                    }
-                    winograd::unread::<V, N, P>(&mut tile);
-                    for p in 0..P {
-                        let d = &mut d_input[sites[p] as usize * channels + k];
-                        *d = d.add(tile[p]);
-                    }
-                }
-            }
-        }
     }
 }

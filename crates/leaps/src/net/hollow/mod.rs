@@ -24,6 +24,7 @@ mod product;
 mod stack;
 #[cfg(test)]
 mod tests;
+mod tiles;
 mod winograd;
 
 use serde::{Deserialize, Serialize};

@@ -1,22 +1,15 @@
 //! Multiply rows of channels by a matrix, in blocks that stay in registers.
 //!
-//! Rows hold 16 configurations a channel, so a weight is broadcast and nothing is shuffled. A block of 6 outputs by 4
-//! rows has 24 sums: they hide the latency of the multiplications, and 10 loads feed 24 of them.
+//! Rows hold 16 configurations a channel, so a weight is broadcast and nothing is shuffled. With 32 registers a block
+//! of 6 outputs by 4 rows has 24 sums: they hide the latency of the multiplications, and 10 loads feed 24 of them.
 
-use crate::device::vector::Vector;
+use crate::device::vector::{Job, Vector};
 
 /// A matrix `w[k * outputs + o]` from `inputs` to `outputs` channels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Matrix {
     pub(super) inputs: usize,
     pub(super) outputs: usize,
-}
-
-/// Where a product finds its weights: that from channel `k` to channel `o` at `k * along + o * across`.
-#[derive(Clone, Copy)]
-struct Steps {
-    along: usize,
-    across: usize,
 }
 
 impl Matrix {
@@ -33,15 +26,15 @@ impl Matrix {
         x: &[V],
         y: &mut [V],
     ) {
-        let steps = Steps { along: self.outputs, across: 1 };
-        unsafe { multiply(w, bias, steps, self.inputs, self.outputs, x, y) }
+        let Matrix { inputs, outputs } = *self;
+        unsafe { V::call(Multiply::<V, false> { w, bias, inputs, outputs, x, y }) }
     }
 
     /// `d_x[r * inputs + k] = sum_o w[k * outputs + o] d_y[r * outputs + o]`.
     #[inline(always)]
     pub(super) unsafe fn transposed<V: Vector>(&self, w: &[V::Scalar], d_y: &[V], d_x: &mut [V]) {
-        let steps = Steps { along: 1, across: self.outputs };
-        unsafe { multiply(w, &[], steps, self.outputs, self.inputs, d_y, d_x) }
+        let (inputs, outputs) = (self.outputs, self.inputs);
+        unsafe { V::call(Multiply::<V, true> { w, bias: &[], inputs, outputs, x: d_y, y: d_x }) }
     }
 
     /// `sums[k * outputs + o] += sum_r x[r * inputs + k] d_y[r * outputs + o]`, lane by lane; `fresh` sums start at 0.
@@ -53,65 +46,168 @@ impl Matrix {
         fresh: bool,
         sums: &mut [V],
     ) {
-        let rows = x.len() / self.inputs;
-        assert!(x.len() == rows * self.inputs && d_y.len() == rows * self.outputs);
-        assert!(sums.len() == self.len());
+        unsafe { V::call(Gradient { matrix: *self, x, d_y, fresh, sums }) }
+    }
+}
+
+/// Rows times a matrix, kept as `[input][output]`, or as `[output][input]` when `TRANSPOSED`.
+struct Multiply<'a, V: Vector, const TRANSPOSED: bool> {
+    w: &'a [V::Scalar],
+    bias: &'a [V::Scalar],
+    inputs: usize,
+    outputs: usize,
+    x: &'a [V],
+    y: &'a mut [V],
+}
+
+impl<V: Vector, const TRANSPOSED: bool> Job<V> for Multiply<'_, V, TRANSPOSED> {
+    #[inline(always)]
+    unsafe fn run(mut self) {
+        let rows = self.x.len() / self.inputs;
+        assert!(self.w.len() == self.inputs * self.outputs);
+        assert!(self.bias.is_empty() || self.bias.len() == self.outputs);
+        assert!(self.x.len() == rows * self.inputs && self.y.len() == rows * self.outputs);
+        let mut row = 0;
+        unsafe {
+            if V::REGISTERS >= 32 {
+                while row + 4 <= rows {
+                    self.rows::<4>(row);
+                    row += 4;
+                }
+            }
+            while row < rows {
+                self.rows::<1>(row);
+                row += 1;
+            }
+        }
+    }
+}
+
+impl<V: Vector, const TRANSPOSED: bool> Multiply<'_, V, TRANSPOSED> {
+    /// All outputs of `R` rows.
+    #[inline(always)]
+    unsafe fn rows<const R: usize>(&mut self, row: usize) {
+        let mut o = 0;
+        unsafe {
+            if V::REGISTERS >= 8 {
+                while o + 6 <= self.outputs {
+                    self.block::<6, R>(row, o);
+                    o += 6;
+                }
+            }
+            while o + 2 <= self.outputs {
+                self.block::<2, R>(row, o);
+                o += 2;
+            }
+            if o < self.outputs {
+                self.block::<1, R>(row, o);
+            }
+        }
+    }
+
+    /// `O` outputs of `R` rows.
+    #[inline(always)]
+    unsafe fn block<const O: usize, const R: usize>(&mut self, row: usize, o: usize) {
+        let (inputs, outputs) = (self.inputs, self.outputs);
+        let (along, across) = if TRANSPOSED { (1, inputs) } else { (outputs, 1) };
+        debug_assert!(o + O <= outputs && (row + R) * inputs <= self.x.len());
+        unsafe {
+            let mut sums = [[V::zero(); R]; O];
+            if !self.bias.is_empty() {
+                for j in 0..O {
+                    sums[j] = [V::splat(self.bias[o + j]); R];
+                }
+            }
+            let mut w = self.w.as_ptr().add(o * across);
+            let mut x = self.x.as_ptr().add(row * inputs);
+            for _ in 0..inputs {
+                let mut values = [V::zero(); R];
+                for r in 0..R {
+                    values[r] = *x.add(r * inputs);
+                }
+                for j in 0..O {
+                    let weight = V::splat(*w.add(j * across));
+                    for r in 0..R {
+                        sums[j][r] = weight.fma(values[r], sums[j][r]);
+                    }
+                }
+                w = w.wrapping_add(along);
+                x = x.wrapping_add(1);
+            }
+            for r in 0..R {
+                let y = &mut self.y[(row + r) * outputs + o..][..O];
+                for j in 0..O {
+                    y[j] = sums[j][r];
+                }
+            }
+        }
+    }
+}
+
+/// The gradient of a matrix, lane by lane.
+struct Gradient<'a, V> {
+    matrix: Matrix,
+    x: &'a [V],
+    d_y: &'a [V],
+    fresh: bool,
+    sums: &'a mut [V],
+}
+
+impl<V: Vector> Job<V> for Gradient<'_, V> {
+    #[inline(always)]
+    unsafe fn run(mut self) {
+        let Matrix { inputs, outputs } = self.matrix;
+        let rows = self.x.len() / inputs;
+        assert!(self.x.len() == rows * inputs && self.d_y.len() == rows * outputs);
+        assert!(self.sums.len() == self.matrix.len());
         let mut k = 0;
         unsafe {
             if V::REGISTERS >= 32 {
-                while k + 4 <= self.inputs {
-                    self.gradient_rows::<V, 4>(k, rows, x, d_y, fresh, sums);
+                while k + 4 <= inputs {
+                    self.rows::<4>(rows, k);
                     k += 4;
                 }
             }
-            while k < self.inputs {
-                self.gradient_rows::<V, 1>(k, rows, x, d_y, fresh, sums);
+            while k < inputs {
+                self.rows::<1>(rows, k);
                 k += 1;
             }
         }
     }
+}
 
+impl<V: Vector> Gradient<'_, V> {
+    /// The weights from `K` inputs.
     #[inline(always)]
-    unsafe fn gradient_rows<V: Vector, const K: usize>(
-        &self,
-        k: usize,
-        rows: usize,
-        x: &[V],
-        d_y: &[V],
-        fresh: bool,
-        sums: &mut [V],
-    ) {
+    unsafe fn rows<const K: usize>(&mut self, rows: usize, k: usize) {
+        let outputs = self.matrix.outputs;
         let mut o = 0;
         unsafe {
-            while o + 6 <= self.outputs {
-                self.gradient_block::<V, K, 6>(k, o, rows, x, d_y, fresh, sums);
-                o += 6;
+            if V::REGISTERS >= 8 {
+                while o + 6 <= outputs {
+                    self.block::<K, 6>(rows, k, o);
+                    o += 6;
+                }
             }
-            while o + 2 <= self.outputs {
-                self.gradient_block::<V, K, 2>(k, o, rows, x, d_y, fresh, sums);
+            while o + 2 <= outputs {
+                self.block::<K, 2>(rows, k, o);
                 o += 2;
             }
-            if o < self.outputs {
-                self.gradient_block::<V, K, 1>(k, o, rows, x, d_y, fresh, sums);
+            if o < outputs {
+                self.block::<K, 1>(rows, k, o);
             }
         }
     }
 
+    /// The weights from `K` inputs to `O` outputs.
     #[inline(always)]
-    unsafe fn gradient_block<V: Vector, const K: usize, const O: usize>(
-        &self,
-        k: usize,
-        o: usize,
-        rows: usize,
-        x: &[V],
-        d_y: &[V],
-        fresh: bool,
-        sums: &mut [V],
-    ) {
-        debug_assert!(k + K <= self.inputs && o + O <= self.outputs);
+    unsafe fn block<const K: usize, const O: usize>(&mut self, rows: usize, k: usize, o: usize) {
+        let Matrix { inputs, outputs } = self.matrix;
+        debug_assert!(k + K <= inputs && o + O <= outputs);
         unsafe {
             let mut block = [[V::zero(); O]; K];
-            let (mut x, mut d_y) = (x.as_ptr().add(k), d_y.as_ptr().add(o));
+            let mut x = self.x.as_ptr().add(k);
+            let mut d_y = self.d_y.as_ptr().add(o);
             for _ in 0..rows {
                 for i in 0..K {
                     let x = *x.add(i);
@@ -119,113 +215,14 @@ impl Matrix {
                         block[i][j] = x.fma(*d_y.add(j), block[i][j]);
                     }
                 }
-                x = x.wrapping_add(self.inputs);
-                d_y = d_y.wrapping_add(self.outputs);
+                x = x.wrapping_add(inputs);
+                d_y = d_y.wrapping_add(outputs);
             }
             for i in 0..K {
-                let sums = &mut sums[(k + i) * self.outputs + o..][..O];
+                let sums = &mut self.sums[(k + i) * outputs + o..][..O];
                 for j in 0..O {
-                    sums[j] = if fresh { block[i][j] } else { sums[j].add(block[i][j]) };
+                    sums[j] = if self.fresh { block[i][j] } else { sums[j].add(block[i][j]) };
                 }
-            }
-        }
-    }
-}
-
-#[inline(always)]
-unsafe fn multiply<V: Vector>(
-    w: &[V::Scalar],
-    bias: &[V::Scalar],
-    steps: Steps,
-    inputs: usize,
-    outputs: usize,
-    x: &[V],
-    y: &mut [V],
-) {
-    let rows = x.len() / inputs;
-    assert!(w.len() == inputs * outputs && (bias.is_empty() || bias.len() == outputs));
-    assert!(x.len() == rows * inputs && y.len() == rows * outputs);
-    let mut row = 0;
-    unsafe {
-        if V::REGISTERS >= 32 {
-            while row + 4 <= rows {
-                let (x, y) = (x.as_ptr().add(row * inputs), &mut y[row * outputs..]);
-                multiply_rows::<V, 4>(w, bias, steps, inputs, outputs, x, y);
-                row += 4;
-            }
-        }
-        while row < rows {
-            let (x, y) = (x.as_ptr().add(row * inputs), &mut y[row * outputs..]);
-            multiply_rows::<V, 1>(w, bias, steps, inputs, outputs, x, y);
-            row += 1;
-        }
-    }
-}
-
-#[inline(always)]
-unsafe fn multiply_rows<V: Vector, const R: usize>(
-    w: &[V::Scalar],
-    bias: &[V::Scalar],
-    steps: Steps,
-    inputs: usize,
-    outputs: usize,
-    x: *const V,
-    y: &mut [V],
-) {
-    let mut o = 0;
-    unsafe {
-        while o + 6 <= outputs {
-            multiply_block::<V, 6, R>(w, bias, steps, inputs, outputs, o, x, y);
-            o += 6;
-        }
-        while o + 2 <= outputs {
-            multiply_block::<V, 2, R>(w, bias, steps, inputs, outputs, o, x, y);
-            o += 2;
-        }
-        if o < outputs {
-            multiply_block::<V, 1, R>(w, bias, steps, inputs, outputs, o, x, y);
-        }
-    }
-}
-
-#[inline(always)]
-unsafe fn multiply_block<V: Vector, const O: usize, const R: usize>(
-    w: &[V::Scalar],
-    bias: &[V::Scalar],
-    steps: Steps,
-    inputs: usize,
-    outputs: usize,
-    o: usize,
-    x: *const V,
-    y: &mut [V],
-) {
-    debug_assert!(o + O <= outputs && y.len() >= R * outputs);
-    unsafe {
-        let mut sums = [[V::zero(); R]; O];
-        if !bias.is_empty() {
-            for j in 0..O {
-                sums[j] = [V::splat(bias[o + j]); R];
-            }
-        }
-        let (mut w, mut x) = (w.as_ptr().add(o * steps.across), x);
-        for _ in 0..inputs {
-            let mut values = [V::zero(); R];
-            for r in 0..R {
-                values[r] = *x.add(r * inputs);
-            }
-            for j in 0..O {
-                let weight = V::splat(*w.add(j * steps.across));
-                for r in 0..R {
-                    sums[j][r] = weight.fma(values[r], sums[j][r]);
-                }
-            }
-            w = w.wrapping_add(steps.along);
-            x = x.wrapping_add(1);
-        }
-        for r in 0..R {
-            let y = &mut y[r * outputs + o..][..O];
-            for j in 0..O {
-                y[j] = sums[j][r];
             }
         }
     }

@@ -199,12 +199,13 @@ impl Stack {
                 let time = &mut s.time[(layer - 1) * outputs..][..outputs];
                 self.time.forward(p, group.features, kept, time);
             }
-            for layer in 0..self.depth {
-                let conv = self.convolution(layer);
-                let (weights, rest) = packed[self.layer_range(layer)].split_at(conv.packed());
-                let bias = &rest[..self.channels];
-                let (done, next) = s.h.split_at_mut(layer * all);
-                for (k, direction) in geometry.directions.iter().enumerate() {
+            // One direction after the other, so that its channels are still near when the next layer reads them.
+            for (k, direction) in geometry.directions.iter().enumerate() {
+                for layer in 0..self.depth {
+                    let conv = self.convolution(layer);
+                    let (weights, rest) = packed[self.layer_range(layer)].split_at(conv.packed());
+                    let bias = &rest[..self.channels];
+                    let (done, next) = s.h.split_at_mut(layer * all);
                     let out = &mut next[k * plane..][..plane];
                     let buffers = (&mut *s.read, &mut *s.products);
                     if layer == 0 {

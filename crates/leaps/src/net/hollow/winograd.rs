@@ -26,12 +26,12 @@ pub(super) fn filter(taps: usize) -> &'static [&'static [f64]] {
     }
 }
 
-/// Visit every line of `N` points along the axis with this stride.
+/// Change every line of `n` points along the axis with this stride.
 macro_rules! lines {
-    ($tile:ident, $stride:ident, |$($point:ident: $index:literal),*| $body:expr) => {
-        for outer in 0..P / (N * $stride) {
+    ($tile:ident, $n:ident, $stride:ident, |$($point:ident: $index:literal),*| $body:expr) => {
+        for outer in 0..$tile.len() / ($n * $stride) {
             for inner in 0..$stride {
-                let at = outer * N * $stride + inner;
+                let at = outer * $n * $stride + inner;
                 $(let $point = $tile[at + $index * $stride];)*
                 for (i, value) in $body.into_iter().enumerate() {
                     $tile[at + i * $stride] = value;
@@ -41,15 +41,15 @@ macro_rules! lines {
     };
 }
 
-/// `B^T` along one axis of `N` points.
+/// `B^T` along one axis of `n` points.
 #[inline(always)]
-unsafe fn read_axis<V: Vector, const N: usize, const P: usize>(tile: &mut [V; P], stride: usize) {
+unsafe fn read_axis<V: Vector>(tile: &mut [V], n: usize, stride: usize) {
     unsafe {
-        match N {
-            4 => {
-                lines!(tile, stride, |a: 0, b: 1, c: 2, d: 3| [a.sub(c), b.add(c), c.sub(b), b.sub(d)])
-            }
-            3 => lines!(tile, stride, |a: 0, b: 1, c: 2| [a.sub(b), b, b.sub(c)]),
+        match n {
+            4 => lines!(tile, n, stride, |a: 0, b: 1, c: 2, d: 3| {
+                [a.sub(c), b.add(c), c.sub(b), b.sub(d)]
+            }),
+            3 => lines!(tile, n, stride, |a: 0, b: 1, c: 2| [a.sub(b), b, b.sub(c)]),
             _ => {}
         }
     }
@@ -57,16 +57,15 @@ unsafe fn read_axis<V: Vector, const N: usize, const P: usize>(tile: &mut [V; P]
 
 /// `B` along one axis: the transpose of [`read_axis`].
 #[inline(always)]
-unsafe fn unread_axis<V: Vector, const N: usize, const P: usize>(tile: &mut [V; P], stride: usize) {
+unsafe fn unread_axis<V: Vector>(tile: &mut [V], n: usize, stride: usize) {
     unsafe {
-        match N {
-            4 => lines!(tile, stride, |a: 0, b: 1, c: 2, d: 3| [
-                a,
-                b.sub(c).add(d),
-                b.add(c).sub(a),
-                V::zero().sub(d)
-            ]),
-            3 => lines!(tile, stride, |a: 0, b: 1, c: 2| [a, b.add(c).sub(a), V::zero().sub(c)]),
+        match n {
+            4 => lines!(tile, n, stride, |a: 0, b: 1, c: 2, d: 3| {
+                [a, b.sub(c).add(d), b.add(c).sub(a), V::zero().sub(d)]
+            }),
+            3 => lines!(tile, n, stride, |a: 0, b: 1, c: 2| {
+                [a, b.add(c).sub(a), V::zero().sub(c)]
+            }),
             _ => {}
         }
     }
@@ -74,11 +73,13 @@ unsafe fn unread_axis<V: Vector, const N: usize, const P: usize>(tile: &mut [V; 
 
 /// `A^T` along one axis; the outputs take the places of the first two points.
 #[inline(always)]
-unsafe fn write_axis<V: Vector, const N: usize, const P: usize>(tile: &mut [V; P], stride: usize) {
+unsafe fn write_axis<V: Vector>(tile: &mut [V], n: usize, stride: usize) {
     unsafe {
-        match N {
-            4 => lines!(tile, stride, |a: 0, b: 1, c: 2, d: 3| [a.add(b).add(c), b.sub(c).sub(d)]),
-            3 => lines!(tile, stride, |a: 0, b: 1, c: 2| [a.add(b), b.sub(c)]),
+        match n {
+            4 => lines!(tile, n, stride, |a: 0, b: 1, c: 2, d: 3| {
+                [a.add(b).add(c), b.sub(c).sub(d)]
+            }),
+            3 => lines!(tile, n, stride, |a: 0, b: 1, c: 2| [a.add(b), b.sub(c)]),
             _ => {}
         }
     }
@@ -86,31 +87,30 @@ unsafe fn write_axis<V: Vector, const N: usize, const P: usize>(tile: &mut [V; P
 
 /// `A` along one axis: the transpose of [`write_axis`].
 #[inline(always)]
-unsafe fn unwrite_axis<V: Vector, const N: usize, const P: usize>(
-    tile: &mut [V; P],
-    stride: usize,
-) {
+unsafe fn unwrite_axis<V: Vector>(tile: &mut [V], n: usize, stride: usize) {
     unsafe {
-        match N {
-            4 => lines!(tile, stride, |a: 0, b: 1| [a, a.add(b), a.sub(b), V::zero().sub(b)]),
-            3 => lines!(tile, stride, |a: 0, b: 1| [a, a.add(b), V::zero().sub(b)]),
+        match n {
+            4 => lines!(tile, n, stride, |a: 0, b: 1| {
+                [a, a.add(b), a.sub(b), V::zero().sub(b)]
+            }),
+            3 => lines!(tile, n, stride, |a: 0, b: 1| [a, a.add(b), V::zero().sub(b)]),
             _ => {}
         }
     }
 }
 
-/// Apply a transform along every axis of a tile: `N` points along the first, 4 along the others.
+/// Apply a transform along every axis of a tile: `n` points along the first, 4 along the others.
 macro_rules! every_axis {
     ($name:ident, $axis:ident, $doc:literal) => {
         #[doc = $doc]
         #[inline(always)]
-        pub(super) unsafe fn $name<V: Vector, const N: usize, const P: usize>(tile: &mut [V; P]) {
-            let mut stride = P / N;
+        pub(super) unsafe fn $name<V: Vector>(tile: &mut [V], n: usize) {
+            let mut stride = tile.len() / n;
             unsafe {
-                $axis::<V, N, P>(tile, stride);
+                $axis(tile, n, stride);
                 while stride > 1 {
                     stride /= 4;
-                    $axis::<V, 4, P>(tile, stride);
+                    $axis(tile, 4, stride);
                 }
             }
         }
@@ -119,7 +119,7 @@ macro_rules! every_axis {
 every_axis!(read, read_axis, "Transform a tile's inputs.");
 every_axis!(unread, unread_axis, "The transpose of [`read`].");
 every_axis!(write, write_axis, "Sum a tile's products into its outputs, found at [`place`].");
-every_axis!(unwrite, unwrite_axis, "The transpose of [`write`].");
+every_axis!(unwrite, unwrite_axis, "The transpose of [`write()`].");
 
 /// Where output `index` of a tile stands among its points.
 #[inline(always)]

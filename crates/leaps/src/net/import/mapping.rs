@@ -4,18 +4,9 @@
 
 use std::collections::BTreeMap;
 
+use super::state::{StateDict, Stored};
 use super::{Damage, damage};
 use crate::net::{FreeEnergySpec, LecSpec};
-
-/// A tensor as read; the last axis varies fastest.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Stored<T> {
-    pub(crate) shape: Vec<usize>,
-    pub(crate) values: Vec<T>,
-}
-
-/// Tensors by name.
-pub(crate) type StateDict<T> = BTreeMap<String, Stored<T>>;
 
 /// A network and its parameters.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 //!
 //! For a block of 8 taps of one channel, and a tile of sites: compute the arguments `z` again, turn the gradient of the outputs
 //! into that of `z`, push it to the layer's input (`A^T dz`), and add it to the gradient of `A` (`dz h^T`). With `out = -ln 2 sum_taps
-//! (z s + c) x` and `s = 1 / (1 + 2^z)`, `dz = -ln 2 d_out x s (1 - ln 2 z (1 - s))`.
+//! (z s + c) x` and `s = 1 / (1 + 2^z)`, `dz = -ln 2 d_out x (s + z s ln 2 (s - 1))`.
 
 use std::f64::consts::LN_2;
 
@@ -13,7 +13,7 @@ use crate::device::vector::Vector;
 use crate::net::layout::take_mut;
 
 /// Sites of a tile: its inputs, their gradients and the gradient of `A` fit the first-level cache.
-pub(super) const TILE: usize = 5 * SITES;
+pub(super) const TILE: usize = 10 * SITES;
 
 /// Where a layer's gradients go.
 pub(super) struct Output<'a, V: Vector> {
@@ -131,7 +131,6 @@ unsafe fn arguments_backward<V: Vector, const N: usize, const EMBEDDED: bool>(
     let c = b.a.len();
     unsafe {
         let z = arguments::<V, N>(b.a, b.inner, input.rows(site));
-        let one = V::constant(1.0);
         let mut d = [[V::zero(); BLOCK]; N];
         for r in 0..N {
             let d_out = d_out[(site + r) * c + b.channel];
@@ -141,7 +140,8 @@ unsafe fn arguments_backward<V: Vector, const N: usize, const EMBEDDED: bool>(
                 let (z, s) = (z[r][j], sigmoid(z[r][j]));
                 // SAFETY: a stencil's sites are at most `sites`, the length of a plane less 1.
                 let x = *b.plane.get_unchecked(near);
-                let slope = s.mul(z.mul(V::constant(-LN_2)).fma(one.sub(s), one));
+                let (zs, rest) = (z.mul(s), s.fma(V::constant(LN_2), V::constant(-LN_2)));
+                let slope = zs.fma(rest, s);
                 let d_kernel = d_out.mul(x);
                 b.d_outer[j] = b.d_outer[j].add(d_kernel);
                 d[r][j] = d_kernel.mul(slope);
@@ -149,7 +149,7 @@ unsafe fn arguments_backward<V: Vector, const N: usize, const EMBEDDED: bool>(
                 if EMBEDDED {
                     let constant = V::splat(b.outer[j]).add(input.theta[b.block * BLOCK + j]);
                     let to = b.d_plane.get_unchecked_mut(near);
-                    *to = z.fma(s, constant).fma(d_out, *to);
+                    *to = zs.add(constant).fma(d_out, *to);
                 }
             }
             d_z[r] = d[r];

@@ -16,6 +16,7 @@
 //! convolution that does not wrap around the torus; embeddings shortened to length 1.
 
 mod embed;
+mod ends;
 mod first;
 mod gradient;
 mod layer;

@@ -2,6 +2,7 @@
 
 use std::f64::consts::LN_2;
 
+use super::ends::{activate, activate_backward, read_out, read_out_backward};
 use super::layer::{self, Input};
 use super::stencil::BLOCK;
 use super::{Layer, Lec, gradient};
@@ -29,7 +30,7 @@ struct Space<'a, V> {
 
 impl Layer {
     /// Outputs of the function of time, filled up to whole blocks of taps.
-    fn theta(&self) -> usize {
+    pub(super) fn theta(&self) -> usize {
         (self.stencil.blocks() * BLOCK).max(self.time.outputs)
     }
 
@@ -41,12 +42,12 @@ impl Layer {
 
 impl Lec {
     /// Numbers in one layer's outputs.
-    fn cells(&self) -> usize {
+    pub(super) fn cells(&self) -> usize {
         self.sites * self.channels
     }
 
     /// Sizes of the parts of [`Space`].
-    fn parts(&self) -> [usize; 9] {
+    pub(super) fn parts(&self) -> [usize; 9] {
         let (planes, cells) = (self.planes() * (self.sites + 1), self.cells());
         let (mut time, mut theta, mut units) = (0, 0, 0);
         for layer in &self.layers {
@@ -78,7 +79,7 @@ impl Lec {
 
     /// Factors of the first convolution and of the outputs.
     #[inline(always)]
-    unsafe fn scales<V: Vector>(&self, t: V, time: &[V]) -> (V, V) {
+    pub(super) unsafe fn scales<V: Vector>(&self, t: V, time: &[V]) -> (V, V) {
         unsafe {
             let one = V::constant(1.0);
             if self.imported {
@@ -168,11 +169,7 @@ impl Network for Lec {
                 }
             }
             let u = &space.u[self.layers.len() * cells..];
-            for (out, u) in out.chunks_exact_mut(q).zip(u.chunks_exact(c)) {
-                for (out, weight) in out.iter_mut().zip(p.chunks_exact(c)) {
-                    *out = dot(weight, u).mul(last);
-                }
-            }
+            read_out(p, c, u, last, out);
         }
     }
 
@@ -251,111 +248,5 @@ impl Network for Lec {
                 self.embed_backward(embedding, group.x, space.d_planes, space.spare, g);
             }
         }
-    }
-}
-
-/// `sum_c weight[c] u[c]`.
-#[inline(always)]
-unsafe fn dot<V: Vector>(weight: &[V::Scalar], u: &[V]) -> V {
-    unsafe {
-        let mut sum = V::zero();
-        for (&weight, &u) in weight.iter().zip(u) {
-            sum = V::splat(weight).fma(u, sum);
-        }
-        sum
-    }
-}
-
-/// `h = silu(scale u)`.
-#[inline(always)]
-unsafe fn activate<V: Vector>(u: &[V], scale: V, h: &mut [V]) {
-    unsafe {
-        for (h, u) in h.iter_mut().zip(u) {
-            *h = u.mul(scale).silu();
-        }
-    }
-}
-
-/// Write the gradient of `u`, and give back that of `scale`.
-#[inline(always)]
-unsafe fn activate_backward<V: Vector>(u: &[V], scale: V, d_h: &[V], d: &mut [V]) -> V {
-    unsafe {
-        let mut d_scale = V::zero();
-        for ((d, &d_h), &u) in d.iter_mut().zip(d_h).zip(u) {
-            let slope = d_h.mul(u.mul(scale).silu_slope());
-            d_scale = slope.fma(u, d_scale);
-            *d = slope.mul(scale);
-        }
-        d_scale
-    }
-}
-
-/// Write the gradient of the last layer, add that of the weights, and give back that of the scale.
-#[inline(always)]
-unsafe fn read_out_backward<V: Vector>(
-    weight: &[V::Scalar],
-    channels: usize,
-    u: &[V],
-    d_out: &[V],
-    scale: V,
-    grad: &mut [V::Scalar],
-    d: &mut [V],
-) -> V {
-    let q = weight.len() / channels;
-    unsafe {
-        let mut d_scale = V::zero();
-        for ((d, u), d_out) in
-            d.chunks_exact_mut(channels).zip(u.chunks_exact(channels)).zip(d_out.chunks_exact(q))
-        {
-            for d in d.iter_mut() {
-                *d = V::zero();
-            }
-            for (weight, &d_out) in weight.chunks_exact(channels).zip(d_out) {
-                d_scale = dot(weight, u).fma(d_out, d_scale);
-                for (d, &weight) in d.iter_mut().zip(weight) {
-                    *d = V::splat(weight).fma(d_out.mul(scale), *d);
-                }
-            }
-        }
-        for s in 0..q {
-            for c in 0..channels {
-                let mut sum = V::zero();
-                for (u, d_out) in u.chunks_exact(channels).zip(d_out.chunks_exact(q)) {
-                    sum = u[c].fma(d_out[s], sum);
-                }
-                grad[s * channels + c] += sum.mul(scale).sum();
-            }
-        }
-        d_scale
-    }
-}
-
-#[cfg(test)]
-impl Lec {
-    /// The outputs of the first convolution (`l = 0`) or of a layer, as the forward pass left them.
-    pub(crate) unsafe fn hidden<V: Vector>(
-        &self,
-        group: &Group<'_, V>,
-        scratch: &[V],
-        l: usize,
-    ) -> Vec<V> {
-        let [planes, _, _, _, _, _, time, _, _] = self.parts();
-        let start = 2 * planes + l * self.cells();
-        let rest = &scratch[self.parts()[..6].iter().sum()..][..time];
-        unsafe {
-            let scale = if l == 0 { self.scales(group.t, rest).0 } else { V::constant(1.0) };
-            scratch[start..][..self.cells()].iter().map(|u| u.mul(scale)).collect()
-        }
-    }
-
-    /// The function of time of layer `l`, by tap.
-    pub(crate) unsafe fn theta<V: Vector>(&self, scratch: &[V], l: usize) -> Vec<V> {
-        let mut start: usize = self.parts()[..6].iter().sum();
-        for layer in &self.layers[..l] {
-            start += layer.time.scratch() + layer.theta();
-        }
-        let layer = &self.layers[l];
-        let theta = &scratch[start + layer.time.scratch()..][..layer.stencil.taps()];
-        unsafe { theta.iter().map(|theta| theta.mul(V::constant(-LN_2))).collect() }
     }
 }

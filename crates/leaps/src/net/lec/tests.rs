@@ -1,6 +1,10 @@
 //! Check gradients, hollowness and refusals.
 
+use std::f64::consts::LN_2;
+
 use super::*;
+use crate::device::vector::Vector;
+use crate::net::network::Group;
 use crate::net::testing::check_network;
 use crate::target::Pairwise;
 
@@ -57,4 +61,33 @@ fn impossible_kernels_are_refused() {
     let edges = [(0, 1, 1.0)];
     let graph = Pairwise::from_edges(crate::target::Interaction::Ising, 2, 2, &edges).unwrap();
     assert!(matches!(Lec::new(&spec, &graph), Err(Error::NotApplicable { .. })));
+}
+
+impl Lec {
+    /// For comparisons: the outputs of the first convolution (`l = 0`) or of a layer, as the forward pass left them.
+    pub(crate) unsafe fn hidden<V: Vector>(
+        &self,
+        group: &Group<'_, V>,
+        scratch: &[V],
+        l: usize,
+    ) -> Vec<V> {
+        let [planes, _, _, _, _, _, time, _, _] = self.parts();
+        let start = 2 * planes + l * self.cells();
+        let rest = &scratch[self.parts()[..6].iter().sum()..][..time];
+        unsafe {
+            let scale = if l == 0 { self.scales(group.t, rest).0 } else { V::constant(1.0) };
+            scratch[start..][..self.cells()].iter().map(|u| u.mul(scale)).collect()
+        }
+    }
+
+    /// The function of time of layer `l`, by tap.
+    pub(crate) unsafe fn theta<V: Vector>(&self, scratch: &[V], l: usize) -> Vec<V> {
+        let mut start: usize = self.parts()[..6].iter().sum();
+        for layer in &self.layers[..l] {
+            start += layer.time.scratch() + layer.theta();
+        }
+        let layer = &self.layers[l];
+        let theta = &scratch[start + layer.time.scratch()..][..layer.stencil.taps()];
+        unsafe { theta.iter().map(|theta| theta.mul(V::constant(-LN_2))).collect() }
+    }
 }

@@ -1,9 +1,12 @@
 //! Explain a configuration without running it.
 
+mod training;
+
 use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
+use leaps::Error;
 use leaps::exact::{enumerate, kaufman, transfer};
 use leaps::mcmc::KernelName;
 use leaps::mcmc::lanes::{Plan, Rule, Scan};
@@ -37,7 +40,13 @@ pub fn run(args: &CheckArgs, context: &Context) -> Result<()> {
     layers.set(&args.set)?;
     let config = Config::resolve(&layers)?;
     let problem = config.problem(&layers)?;
-    let rows = rows(&config, &problem);
+    let mut rows = rows(&config, &problem);
+    match training::rows(&config, &problem) {
+        Ok(more) => rows.extend(more),
+        // A target without a network can still be sampled in all other ways.
+        Err(error @ Error::NotApplicable { .. }) => rows.push(("network", error.to_string())),
+        Err(error) => return Err(layers.explain(error).into()),
+    }
     if context.globals.json {
         let object: serde_json::Map<_, _> =
             rows.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
@@ -53,8 +62,8 @@ fn rows(config: &Config, problem: &Problem) -> Vec<(&'static str, String)> {
     let sites = target.sites();
     let terms: Vec<String> = (0..target.terms()).map(|k| target.term_name(k)).collect();
     let directed: usize = (0..sites).map(|site| target.neighbours(site).len()).sum();
-    let updates = match config.walkers.updates {
-        0 => config.walkers.sweeps as f64 * sites as f64,
+    let updates = match config.updates.updates {
+        0 => config.walkers.sweeps.unwrap_or(1) as f64 * sites as f64,
         updates => updates as f64,
     };
     let one = if has_tables(config, target) { TABLE_UPDATE } else { KERNEL_UPDATE };

@@ -1,0 +1,224 @@
+//! Time the networks on one core and on all threads, next to the processor's fused multiplications and additions.
+//!
+//! `cargo bench -p leaps --bench networks`. Best of many short runs, since other work on the machine only ever slows a
+//! run down. `--quick` makes fewer runs; `--json` prints one line for `benches/peers/hollow_torch.py`.
+//!
+//! "direct" is what a convolution costs tap by tap, two operations a weight, site and direction, as PyTorch
+//! counts; the fraction of the peak is of that number, and Winograd's transforms can bring it above one.
+
+use std::hint::black_box;
+use std::sync::OnceLock;
+use std::time::Instant;
+
+use leaps::net::{HollowSpec, Net, NetSpec, Worker};
+use leaps::target::{Boundary, Lattice, Pairwise};
+use rayon::prelude::*;
+
+/// Billions of operations a second in a loop of nothing but fused multiplications and additions.
+fn peak() -> f64 {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::*;
+
+        #[target_feature(enable = "avx512f")]
+        fn wide(rounds: usize) -> f32 {
+            let (a, b) = (_mm512_set1_ps(black_box(0.999)), _mm512_set1_ps(black_box(1e-3)));
+            let mut sums = [_mm512_set1_ps(black_box(1.0)); 24];
+            for _ in 0..rounds {
+                for sum in &mut sums {
+                    *sum = _mm512_fmadd_ps(*sum, a, b);
+                }
+            }
+            let mut all = _mm512_setzero_ps();
+            for sum in sums {
+                all = _mm512_add_ps(all, sum);
+            }
+            _mm512_reduce_add_ps(all)
+        }
+
+        #[target_feature(enable = "avx2,fma")]
+        fn narrow(rounds: usize) -> f32 {
+            let (a, b) = (_mm256_set1_ps(black_box(0.999)), _mm256_set1_ps(black_box(1e-3)));
+            let mut sums = [_mm256_set1_ps(black_box(1.0)); 12];
+            for _ in 0..rounds {
+                for sum in &mut sums {
+                    *sum = _mm256_fmadd_ps(*sum, a, b);
+                }
+            }
+            let mut all = _mm256_setzero_ps();
+            for sum in sums {
+                all = _mm256_add_ps(all, sum);
+            }
+            _mm256_cvtss_f32(all)
+        }
+
+        let rounds = 100_000;
+        if is_x86_feature_detected!("avx512f") {
+            let seconds = best(50, processor_time, || _ = black_box(unsafe { wide(rounds) }));
+            return (rounds * 24 * 16 * 2) as f64 / seconds / 1e9;
+        }
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            let seconds = best(50, processor_time, || _ = black_box(unsafe { narrow(rounds) }));
+            return (rounds * 12 * 8 * 2) as f64 / seconds / 1e9;
+        }
+    }
+    f64::NAN
+}
+
+/// Seconds that the calling thread has been computing: those it waited for a core are not the network's fault.
+fn processor_time() -> f64 {
+    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+    {
+        unsafe extern "C" {
+            fn clock_gettime(clock: i32, time: *mut [i64; 2]) -> i32;
+        }
+        const THREAD: i32 = 3;
+        let mut time = [0; 2];
+        // SAFETY: on 64-bit Linux a timespec is two 64-bit integers.
+        if unsafe { clock_gettime(THREAD, &mut time) } == 0 {
+            return time[0] as f64 + 1e-9 * time[1] as f64;
+        }
+    }
+    wall_time()
+}
+
+fn wall_time() -> f64 {
+    static START: OnceLock<Instant> = OnceLock::new();
+    START.get_or_init(Instant::now).elapsed().as_secs_f64()
+}
+
+/// The shortest of several runs by this clock, in seconds.
+fn best(runs: usize, clock: fn() -> f64, mut work: impl FnMut()) -> f64 {
+    let mut shortest = f64::INFINITY;
+    for _ in 0..runs {
+        let start = clock();
+        work();
+        shortest = shortest.min(clock() - start);
+    }
+    shortest
+}
+
+struct Case {
+    name: &'static str,
+    side: usize,
+    tokens: usize,
+    channels: usize,
+    depth: usize,
+}
+
+/// Configurations that a worker carries.
+const WIDTH: usize = 16;
+
+impl Case {
+    fn net(&self) -> Net {
+        let lattice = Lattice::new(&[self.side, self.side], Boundary::Periodic).unwrap();
+        let model = if self.tokens == 2 {
+            Pairwise::ising(lattice, 1.0, 0.0)
+        } else {
+            Pairwise::potts(lattice, self.tokens, 1.0, 0.0)
+        };
+        let spec = HollowSpec {
+            channels: self.channels,
+            depth: Some(self.depth),
+            ..HollowSpec::default()
+        };
+        Net::new(&NetSpec::Hollow(spec), &model.unwrap()).unwrap()
+    }
+
+    /// Operations of a forward pass tap by tap.
+    fn operations(&self) -> f64 {
+        let (c, io) = (self.channels, if self.tokens == 2 { 1 } else { self.tokens });
+        let stack = 4 * 9 * (io * c + (self.depth - 1) * c * c);
+        let head = 4 * c * 2 * c + 2 * c * 2 * c + 2 * c * io;
+        2.0 * (self.side * self.side * (stack + head)) as f64
+    }
+
+    fn worker(&self, net: &Net, seed: usize) -> Worker {
+        let sites = self.side * self.side;
+        let mut worker = net.worker();
+        for lane in 0..WIDTH {
+            let state: Vec<u8> = (0..sites)
+                .map(|i| ((i * 7919 + lane * 104_729 + seed * 31) / 5 % self.tokens) as u8)
+                .collect();
+            worker.set(lane, &state, lane as f64 / 16.0);
+            for index in 0..sites * net.outputs() {
+                worker.set_slope(lane, index, ((index + lane) % 5) as f32 - 2.0);
+            }
+        }
+        worker
+    }
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    let quick = arguments.iter().any(|a| a == "--quick");
+    let json = arguments.iter().any(|a| a == "--json");
+    let runs = if quick { 5 } else { 40 };
+    let peak = peak();
+    let cases = [
+        Case { name: "hollow 24x6, Ising 15x15", side: 15, tokens: 2, channels: 24, depth: 6 },
+        Case { name: "hollow 24x6, Potts 3 15x15", side: 15, tokens: 3, channels: 24, depth: 6 },
+        Case { name: "hollow 48x6, Ising 15x15", side: 15, tokens: 2, channels: 48, depth: 6 },
+        Case { name: "hollow 16x3, Ising 8x8", side: 8, tokens: 2, channels: 16, depth: 3 },
+    ];
+    if !json {
+        println!("{peak:.0} GFLOP/s of fused operations on one core; configurations/s");
+        println!(
+            "{:<28}{:>10}{:>10}{:>10}{:>10}{:>12}{:>12}",
+            "", "forward", "of peak", "+ back", "of peak", "forward all", "+ back all"
+        );
+    }
+    let mut lines = Vec::new();
+    for case in cases {
+        let net = case.net();
+        let packed = net.pack(&net.initial(1));
+        let mut worker = case.worker(&net, 0);
+        let mut grad = vec![0.0; packed.len()];
+        let forward = best(runs, processor_time, || net.forward(&packed, &mut worker));
+        let both = best(runs, processor_time, || {
+            net.forward(&packed, &mut worker);
+            net.backward(&packed, &mut worker, &mut grad);
+        });
+        // A batch of 256, as groups spread over the threads.
+        let mut workers: Vec<(Worker, Vec<f32>)> = (0..rayon::current_num_threads())
+            .map(|k| (case.worker(&net, k), vec![0.0; packed.len()]))
+            .collect();
+        let groups = 16 / workers.len();
+        let batch = (groups * workers.len() * WIDTH) as f64;
+        let runs = runs / 5;
+        let forward_all = best(runs, wall_time, || {
+            workers.par_iter_mut().for_each(|(worker, _)| {
+                (0..groups).for_each(|_| net.forward(&packed, worker));
+            })
+        });
+        let both_all = best(runs, wall_time, || {
+            workers.par_iter_mut().for_each(|(worker, grad)| {
+                grad.fill(0.0);
+                for _ in 0..groups {
+                    net.forward(&packed, worker);
+                    net.backward(&packed, worker, grad);
+                }
+            })
+        });
+        let rate = |n: f64, seconds: f64| n / seconds;
+        let (forward, both) = (rate(16.0, forward), rate(16.0, both));
+        let (forward_all, both_all) = (rate(batch, forward_all), rate(batch, both_all));
+        let of_peak = case.operations() / peak / 1e9;
+        if json {
+            lines.push(format!(
+                r#"{{"channels": {}, "depth": {}, "side": {}, "tokens": {}, "forward": {forward_all}, "both": {both_all}}}"#,
+                case.channels, case.depth, case.side, case.tokens
+            ));
+        } else {
+            println!(
+                "{:<28}{forward:>10.0}{:>10.2}{both:>10.0}{:>10.2}{forward_all:>12.0}{both_all:>12.0}",
+                case.name,
+                forward * of_peak,
+                3.0 * both * of_peak
+            );
+        }
+    }
+    if json {
+        println!("[{}]", lines.join(", "));
+    }
+}

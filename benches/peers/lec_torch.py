@@ -1,0 +1,146 @@
+"""Time the authors' Ising network written in PyTorch, beside `cargo bench -p leaps --bench lec`.
+
+    python benches/peers/lec_torch.py [--batch 400] [--rounds 3] [--threads 2]
+
+Needs torch (any version) and runs on the processor. Like the authors' code it unfolds the neighbourhoods and
+holds every kernel at once, [batch, channels, taps, sites]; the loss and its gradient of a batch of 400 take
+about 10 GB. Written from the formulas in `crates/leaps/src/net/lec/mod.rs`, not from their code. After its own
+numbers it runs ours and prints the ratios, wall clock and processor time; the best of several rounds counts.
+"""
+
+import argparse
+import pathlib
+import resource
+import subprocess
+import time
+
+import torch
+from torch import nn
+from torch.nn.functional import conv2d, pad, silu, unfold
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SIDE, CHANNELS, KERNELS, BETA = 15, 20, (3, 5, 7, 9, 15), 0.4407
+
+
+def mlp(sizes):
+    layers = []
+    for inputs, outputs in zip(sizes, sizes[1:]):
+        layers += [nn.Linear(inputs, outputs), nn.SiLU()]
+    return nn.Sequential(*layers[:-1])
+
+
+class Layer(nn.Module):
+    """K = silu(A silu(u) + b) + c + theta(t), without its centre; the output is K * x."""
+
+    def __init__(self, width):
+        super().__init__()
+        taps = width * width
+        self.width = width
+        self.a = nn.Parameter(0.05 * torch.randn(CHANNELS, taps, CHANNELS))
+        self.b = nn.Parameter(0.05 * torch.randn(CHANNELS, taps))
+        self.c = nn.Parameter(0.05 * torch.randn(CHANNELS, taps))
+        self.time = mlp((1, 64, 64, taps))
+
+    def forward(self, u, x, t):
+        batch, taps = len(x), self.width**2
+        h = silu(u).reshape(batch, CHANNELS, SIDE * SIDE)
+        z = torch.matmul(self.a.reshape(-1, CHANNELS), h).reshape(batch, CHANNELS, taps, -1)
+        theta = self.time(t[:, None])[:, None, :, None]
+        kernel = silu(z + self.b[:, :, None]) + self.c[:, :, None] + theta
+        kernel[:, :, taps // 2] = 0
+        reach = self.width // 2
+        near = unfold(pad(x, (reach,) * 4, mode="circular"), self.width)[:, None]
+        return (kernel * near).sum(2).reshape(batch, CHANNELS, SIDE, SIDE)
+
+
+class Network(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Parameter(0.1 * torch.randn(CHANNELS, 1, KERNELS[0], KERNELS[0]))
+        mask = torch.ones_like(self.first)
+        mask[:, :, KERNELS[0] // 2, KERNELS[0] // 2] = 0
+        self.register_buffer("mask", mask)
+        self.layers = nn.ModuleList(Layer(width) for width in KERNELS[1:])
+        self.out = nn.Parameter(0.1 * torch.randn(CHANNELS))
+
+    def forward(self, x, t):
+        later = (1 + t)[:, None, None, None]
+        u = conv2d(later * x, self.first * self.mask, padding=KERNELS[0] // 2)
+        for layer in self.layers:
+            u = layer(u, x, t)
+        return torch.einsum("c,bcij->bij", self.out, u) * (later * x)[:, 0]
+
+
+def loss(network, free_energy, x, t):
+    """mean |K + dF/dt|^2 with the paper's relu rates."""
+    flux = network(x, t)
+    time_ = t[:, None].clone().requires_grad_()
+    rate = torch.autograd.grad(free_energy(time_).sum(), time_, create_graph=True)[0][:, 0]
+    s = x[:, 0]
+    ahead = s.roll(-1, 1) + s.roll(-1, 2)
+    field = ahead + s.roll(1, 1) + s.roll(1, 2)
+    back = torch.exp(-2 * BETA * t[:, None, None] * s * field)
+    change = (flux.relu() - (-flux).relu() * back).sum((1, 2))
+    return ((BETA * (s * ahead).sum((1, 2)) + change + rate) ** 2).mean()
+
+
+def best(rounds, batch, work):
+    """The most configurations a second, by wall clock and by processor time."""
+    wall, processor = 0, 0
+    for _ in range(rounds):
+        start, used = time.perf_counter(), time.process_time()
+        work()
+        wall = max(wall, batch / (time.perf_counter() - start))
+        processor = max(processor, batch / (time.process_time() - used))
+    return wall, processor
+
+
+def ours():
+    """Our best wall clock and processor time, by name."""
+    command = ["cargo", "bench", "-q", "-p", "leaps", "--bench", "lec"]
+    text = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    rows = {}
+    for line in text.splitlines():
+        for name in ("forward", "loss + backward"):
+            if line.startswith(name):
+                rows[name] = [float(word) for word in line[len(name) :].split()][1:]
+        if line.startswith("VmHWM"):
+            print("ours:", line)
+    return rows
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--batch", type=int, default=400)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=2)
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    torch.manual_seed(0)
+    network, free_energy = Network(), mlp((1, 200, 200, 200, 200, 1))
+    x = (2 * torch.randint(0, 2, (options.batch, 1, SIDE, SIDE)) - 1).float()
+    t = torch.rand(options.batch)
+
+    def forward():
+        with torch.no_grad():
+            network(x, t)
+
+    def backward():
+        network.zero_grad()
+        free_energy.zero_grad()
+        loss(network, free_energy, x, t).backward()
+
+    theirs = {}
+    for name, work in (("forward", forward), ("loss + backward", backward)):
+        theirs[name] = best(options.rounds, options.batch, work)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    print(f"PyTorch {torch.__version__}, batch {options.batch}, {options.threads} threads, peak {peak} kB")
+    mine = ours()
+    print(f"{'configurations/s':<18}{'PyTorch':>9}{'leaps':>9}{'ratio':>7}   processor:{'ratio':>7}")
+    for name, (wall, processor) in theirs.items():
+        a, b = mine[name]
+        print(f"{name:<18}{wall:>9.1f}{a:>9.0f}{a / wall:>7.1f}   {processor:>6.1f}{b:>6.0f}{b / processor:>7.1f}")
+
+
+if __name__ == "__main__":
+    main()

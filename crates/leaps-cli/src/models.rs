@@ -1,0 +1,67 @@
+//! Find models by directory or name, and take their target and path from them.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use leaps::Error;
+use leaps::run::Model;
+
+use crate::config::Layers;
+use crate::error::usage;
+
+/// A model and where it was found.
+pub struct Found {
+    pub model: Model,
+    /// The directory as the user named it.
+    pub name: String,
+    pub directory: PathBuf,
+}
+
+/// The directory that holds the models that we ship, by name.
+const SHIPPED: &str = "models";
+
+/// The model in a model directory or a run directory, or a shipped one by its name.
+pub fn find(name: &Path) -> Result<Found> {
+    let shown = name.display().to_string();
+    let directory = places(name).into_iter().find(|place| place.is_dir()).ok_or_else(|| {
+        usage(format!(
+            "--model = {shown}: must be a model directory, a run directory or a shipped model; \
+             no such directory, and none in {SHIPPED}/ or LEAPS_MODELS"
+        ))
+    })?;
+    Ok(Found { model: Model::load(&directory)?, name: shown, directory })
+}
+
+/// Where a model may be: the path itself, and for a bare name where models are shipped.
+fn places(name: &Path) -> Vec<PathBuf> {
+    let mut places = vec![name.to_owned()];
+    if name.components().count() == 1 {
+        places.extend(std::env::var_os("LEAPS_MODELS").map(|all| Path::new(&all).join(name)));
+        places.push(Path::new(SHIPPED).join(name));
+        let program = std::env::current_exe().ok();
+        let share = program.as_deref().and_then(Path::parent).and_then(Path::parent);
+        places.extend(share.map(|prefix| prefix.join("share/leaps").join(SHIPPED).join(name)));
+    }
+    places
+}
+
+impl Found {
+    /// The configuration the model stands for: that of its run, where it has one, with the target and the
+    /// path of the model itself.
+    pub fn layers(&self) -> Result<Layers> {
+        let mut layers = Layers::default();
+        let config = self.directory.join("config.toml");
+        if config.is_file() {
+            layers.read_file(&config)?;
+        }
+        let file = self.model.file().with_file_name("model.json");
+        for (section, value) in [("target", &self.model.target), ("path", &self.model.path)] {
+            layers.describe(section, value, &self.name).map_err(|error| Error::Corrupt {
+                path: file.clone(),
+                what: section.to_owned(),
+                reason: error.to_string(),
+            })?;
+        }
+        Ok(layers)
+    }
+}

@@ -1,0 +1,59 @@
+//! Carry weighted walkers along the path by the rates of a network.
+
+use leaps::Result;
+use leaps::run::Model;
+use leaps::sampler::{FlowWalkers, Stepper, anneal, flow_grid};
+
+use super::Samples;
+use super::measured::{Journey, measured};
+use super::snapshots::{can_be_drawn, snapshots};
+use crate::config::{Config, Problem};
+use crate::progress::Progress;
+use crate::results::WalkerResult;
+
+/// Run the network of `model`, called `name` in the result, and measure the walkers.
+pub fn run_flow(
+    config: &Config,
+    problem: &Problem,
+    model: &Model,
+    name: &str,
+    watch: &Progress,
+) -> Result<(WalkerResult, Samples)> {
+    let (target, path) = (&problem.target, &problem.path);
+    let net = model.net(target)?;
+    let flow = model.flow(&net)?;
+    let stepper: Stepper = config.flow.scheme.into();
+    let (intervals, seed) = (config.walkers.intervals, config.seed);
+    let mut cuts: Vec<f64> = (0..=intervals).map(|k| k as f64 / intervals as f64).collect();
+    cuts[intervals] = 1.0;
+    let (grid, durations) = flow_grid(path, stepper, &cuts)?;
+    let sweeps = config.walkers.sweeps.unwrap_or(0) as u64;
+    let population = |walkers: usize| {
+        FlowWalkers::new(target, path, &flow, stepper, durations.clone(), sweeps, walkers, seed)
+    };
+
+    let start = watch.seconds();
+    let mut walkers = population(config.walkers.walkers)?;
+    let (resampling, points) = (config.resample.resampling(0.0), config.walkers.points);
+    let ensemble = anneal(target, &mut walkers, &grid, &resampling, points, seed, watch)?;
+    let seconds = watch.seconds() - start;
+    let snapshots = match can_be_drawn(target) {
+        true => snapshots(target, &grid, &mut population(1)?)?,
+        false => None,
+    };
+    let journey = Journey {
+        seed,
+        scheme: match stepper {
+            Stepper::Events => "events",
+            Stepper::Euler => "euler",
+            Stepper::Trapezoid => "trapezoid",
+        },
+        kernel: if sweeps == 0 { "none" } else { "heat-bath" }.to_owned(),
+        model: Some(name.to_owned()),
+        intervals,
+        passes: walkers.passes(),
+        seconds,
+        snapshots,
+    };
+    measured(problem, journey, ensemble)
+}

@@ -1,0 +1,159 @@
+//! Turn an ensemble of walkers into a result and into samples for a file.
+
+use leaps::observe::{Bins, Families, Histogram, Layout, WeightedSamples};
+use leaps::sampler::Ensemble;
+use leaps::target::Target;
+use leaps::{Result, exact};
+
+use super::Samples;
+use crate::config::Problem;
+use crate::results::{HistogramResult, Histograms, Snapshots, WalkerResult, attach_exact};
+
+/// How walkers came to be where they are.
+pub struct Journey {
+    pub seed: u64,
+    pub scheme: &'static str,
+    pub kernel: String,
+    pub model: Option<String>,
+    pub intervals: usize,
+    pub passes: f64,
+    pub seconds: f64,
+    pub snapshots: Option<Snapshots>,
+}
+
+/// Measure the walkers.
+pub fn measured(
+    problem: &Problem,
+    journey: Journey,
+    ensemble: Ensemble,
+) -> Result<(WalkerResult, Samples)> {
+    let (target, lambda) = (&problem.target, problem.path.ends());
+    let samples = WeightedSamples::new(
+        target,
+        lambda,
+        &ensemble.states,
+        &ensemble.weights,
+        &ensemble.families,
+    )?;
+    let mut observables = samples.observables();
+    let mut log_z = ensemble.log_z();
+    if let Some(exact) = exact::known(target, lambda) {
+        log_z = log_z.with_exact(exact.log_z);
+        attach_exact(&mut observables, &exact, problem);
+    }
+    let (ess, walkers) = (ensemble.ess(), ensemble.weights.len());
+    let result = WalkerResult {
+        seed: journey.seed,
+        scheme: journey.scheme,
+        kernel: journey.kernel,
+        model: journey.model,
+        walkers,
+        intervals: journey.intervals,
+        resamplings: ensemble.segments.resamplings(),
+        families: ensemble.effective_families(),
+        warnings: ensemble.warnings(),
+        ess: ess.mean,
+        ess_error: ess.error,
+        log_z,
+        elbo: ensemble.elbo(),
+        correlation: observables.correlation.clone(),
+        observables,
+        histograms: histograms(&samples, &ensemble)?,
+        snapshots: journey.snapshots,
+        network_passes_per_walker: journey.passes,
+        energy_calls_per_walker: ensemble.energy_calls,
+        seconds: journey.seconds,
+        effective_samples_per_second: ess.mean * walkers as f64 / journey.seconds,
+        path: ensemble.trace,
+    };
+    let samples = Samples {
+        states: ensemble.states,
+        log_weights: ensemble.weights.log().to_vec(),
+        energies: ensemble.energies.chunks_exact(target.terms()).map(|e| e.iter().sum()).collect(),
+    };
+    Ok((result, samples))
+}
+
+fn histograms(samples: &WeightedSamples, ensemble: &Ensemble) -> Result<Histograms> {
+    let mean = ensemble.weights.log_mean();
+    let logs = ensemble.weights.log().iter().map(|log| log - mean);
+    let logs: Vec<f64> = logs.filter(|log| log.is_finite()).collect();
+    let (equal, own) = (vec![1.0; logs.len()], Families::separate(logs.len()));
+    let weighted = |values: Vec<f64>| -> Result<HistogramResult> {
+        let (weights, families) = (ensemble.weights.relative(), &ensemble.families);
+        Ok(HistogramResult::new(&Histogram::new(bins(&values)?, &values, weights, families)))
+    };
+    Ok(Histograms {
+        log_weight: HistogramResult::new(&Histogram::new(bins(&logs)?, &logs, &equal, &own)),
+        energy_per_site: weighted(energies(samples))?,
+        magnetization: weighted(samples.column(Layout::M))?,
+    })
+}
+
+/// The energies per site of measured states.
+pub fn energies(samples: &WeightedSamples) -> Vec<f64> {
+    let sites = samples.layout().sites as f64;
+    samples.column(Layout::ENERGY).into_iter().map(|energy| energy / sites).collect()
+}
+
+/// Most bins of a histogram.
+const MOST_BINS: usize = 40;
+/// Values that are further apart than this part of their range are different.
+const SAME: f64 = 1e-9;
+
+/// Bins for these values. Values of discrete states often lie on a ladder: then every bin holds the same
+/// number of rungs, so that no bin is fuller than its neighbours for that reason alone.
+pub fn bins(values: &[f64]) -> Result<Bins> {
+    let mut rungs = values.to_vec();
+    rungs.sort_by(f64::total_cmp);
+    let (low, high) = match (rungs.first(), rungs.last()) {
+        (Some(&low), Some(&high)) => (low, high),
+        _ => (0.0, 0.0),
+    };
+    let range = high - low;
+    if range <= SAME * low.abs().max(1e-3) {
+        let room = 0.5 * low.abs().max(1e-3);
+        return Bins::new(low - room, low + room, 1);
+    }
+    rungs.dedup_by(|a, b| *a - *b < SAME * range);
+    let step = rungs.windows(2).map(|pair| pair[1] - pair[0]).fold(range, f64::min);
+    let on_ladder = |value: &f64| {
+        let place = (value - low) / step;
+        (place - place.round()).abs() < 1e-3
+    };
+    let levels = (range / step).round() as usize + 1;
+    if levels > 16 * MOST_BINS || !rungs.iter().all(on_ladder) {
+        return Bins::new(low, high, MOST_BINS);
+    }
+    let together = levels.div_ceil(MOST_BINS);
+    let count = levels.div_ceil(together);
+    let low = low - 0.5 * step;
+    Bins::new(low, low + (count * together) as f64 * step, count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rungs_of_a_ladder_share_bins_evenly() {
+        let values: Vec<f64> = (0..97).map(|k| -2.0 + 4.0 * f64::from(k) / 64.0).collect();
+        let bins = bins(&values).unwrap();
+        let mut counts = vec![0; bins.count()];
+        values.iter().for_each(|&value| counts[bins.of(value)] += 1);
+        assert_eq!(counts.len(), 33);
+        assert!(counts[..32].iter().all(|&count| count == 3), "{counts:?}");
+    }
+
+    #[test]
+    fn any_values_have_bins() {
+        let wild: Vec<f64> = (0..500).map(|k| f64::from(k * k % 331).sqrt()).collect();
+        assert_eq!(bins(&wild).unwrap().count(), MOST_BINS);
+        for values in
+            [&[][..], &[0.0], &[3.0, 3.0], &[-1.0, 1.0], &[1e-12, 2e-12], &[5.0, 5.0 + 1e-14]]
+        {
+            let bins = bins(values).unwrap();
+            assert!(values.iter().all(|&v| bins.low() <= v && v <= bins.high()), "{values:?}");
+        }
+    }
+}

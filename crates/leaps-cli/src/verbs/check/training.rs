@@ -1,0 +1,116 @@
+//! Say what training a configuration's network would cost.
+
+use std::time::Instant;
+
+use leaps::Result;
+use leaps::device::{Draw, Purpose, Stream};
+use leaps::net::{FreeEnergy, FreeEnergySpec, Net};
+use leaps::target::Target;
+use leaps::train::{Batch, Loss, Reference, TrainSpec};
+
+use super::{KERNEL_UPDATE, bytes, seconds};
+use crate::config::{Config, Problem};
+
+/// Vectors of 16 configurations that share a network pass.
+const LANES: usize = 16;
+
+/// Accumulators of the gradient, see [`Loss`].
+const SLOTS: usize = 16;
+
+/// A forward pass as a part of a pass with its gradient.
+const FORWARD: f64 = 0.35;
+
+/// The network in a few words, its parameters, memory and time. The time is that of one gradient of a few
+/// configurations, measured here.
+pub fn rows(config: &Config, problem: &Problem) -> Result<Vec<(&'static str, String)>> {
+    let net = config.net(&problem.target)?;
+    let spec = config.train.build()?;
+    let free = FreeEnergy::new(&FreeEnergySpec::Rate, problem.target.sites())?;
+    let parameters = net.parameters() + free.parameters();
+    Ok(vec![
+        ("network", describe(config)),
+        ("parameters", parameters.to_string()),
+        ("memory_train", bytes(memory(&net, &spec, parameters, &problem.target))),
+        ("time_train", time(config, problem, &net, &free, &spec)?),
+    ])
+}
+
+/// Kind, sizes and parametrisation.
+pub fn describe(config: &Config) -> String {
+    let value = serde_json::to_value(&config.network).unwrap_or_default();
+    let mut words = Vec::new();
+    for (key, value) in value.as_object().into_iter().flatten() {
+        match (key.as_str(), value.as_str()) {
+            ("kind" | "parametrisation", Some(word)) => words.push(word.to_owned()),
+            _ if value.is_null() => {}
+            _ => words.push(format!("{key} {value}")),
+        }
+    }
+    words.join(", ")
+}
+
+/// Parameters with their average, Adam's moments and the gradient; space for 16 groups of configurations;
+/// reference states.
+fn memory(net: &Net, spec: &TrainSpec, parameters: usize, target: &dyn Target) -> f64 {
+    let states = match spec.reference {
+        Reference::Pool => spec.pool,
+        Reference::Policy => spec.rollout_walkers * spec.rollout_steps,
+        Reference::Buffer => spec.buffer * spec.rollout_walkers * spec.rollout_steps,
+    };
+    let slots = SLOTS * (net.workspace() + 4 * net.packed());
+    (4 * 7 * parameters + slots + states * (target.sites() + 8)) as f64
+}
+
+fn time(
+    config: &Config,
+    problem: &Problem,
+    net: &Net,
+    free: &FreeEnergy,
+    spec: &TrainSpec,
+) -> Result<String> {
+    let target = &problem.target;
+    let mut parameters = net.initial(config.seed);
+    parameters.extend(free.initial(config.seed));
+    let mut loss =
+        Loss::new(target, &problem.path, net, free, config.network.parametrisation.into());
+    let mut gradient = vec![0.0; parameters.len()];
+    let threads = rayon::current_num_threads();
+    let batch = random_batch(target, LANES * threads.min(SLOTS));
+    let mut best = f64::INFINITY;
+    // The first call meets cold caches; a network that takes seconds is measured once.
+    for _ in 0..3 {
+        let start = Instant::now();
+        loss.gradient(&parameters, &batch, &mut gradient)?;
+        best = best.min(start.elapsed().as_secs_f64());
+        if best > 0.3 {
+            break;
+        }
+    }
+    // Nanoseconds of one core for the gradient of one configuration.
+    let one = 1e9 * best * threads as f64 / batch.len() as f64;
+    let (sites, size, steps) = (target.sites() as f64, spec.batch as f64, spec.steps as f64);
+    let gradients = one * size * steps;
+    let reference = match spec.reference {
+        Reference::Pool => KERNEL_UPDATE * sites * spec.sweeps as f64 * size * steps,
+        reference => {
+            let passes = (spec.rollout_walkers * spec.rollout_steps) as f64;
+            let every = if reference == Reference::Policy { 1 } else { spec.rollout_every };
+            FORWARD * one * passes * steps / every as f64
+        }
+    };
+    // Events takes a pass for every interval and for every jump, about one for every second site.
+    let validations = steps / spec.validate_every.max(1) as f64;
+    let walk = spec.validate_walkers as f64 * (spec.validate_intervals as f64 + 0.5 * sites);
+    let validation =
+        if spec.validate_every == 0 { 0.0 } else { FORWARD * one * walk * validations };
+    Ok(seconds(gradients + reference + validation))
+}
+
+fn random_batch(target: &dyn Target, size: usize) -> Batch {
+    let mut stream = Stream::new(1, Purpose::Reference, 0, 0);
+    let mut batch = Batch::new(target.sites());
+    batch.times = (0..size).map(|i| (i as f64 + 0.5) / size as f64).collect();
+    let tokens = size * target.sites();
+    batch.states = (0..tokens).map(|_| stream.below(target.tokens()) as u8).collect();
+    batch
+}

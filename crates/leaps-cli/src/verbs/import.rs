@@ -1,0 +1,64 @@
+//! Turn a checkpoint of the authors' code into a model directory.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+use leaps::net::{FreeEnergy, Net, import_checkpoint};
+use leaps::rates::Parametrisation;
+use leaps::run::{Model, Summary};
+use leaps::target::Interaction;
+use serde_json::json;
+
+use crate::app::Context;
+use crate::error::usage;
+
+/// Flags of `import`.
+#[derive(Args, Debug)]
+pub struct ImportArgs {
+    /// PyTorch-Lightning checkpoint (.ckpt); read as data, nothing in it is executed
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// New model directory
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+}
+
+/// Read the checkpoint and write the model.
+pub fn run(args: &ImportArgs, context: &Context) -> Result<()> {
+    if args.out.exists() {
+        let out = args.out.display();
+        return Err(usage(format!("--out = {out}: must be a new directory; it exists already")));
+    }
+    let imported = import_checkpoint(&args.file)?;
+    let target = imported.target.model()?;
+    let net = Net::new(&imported.spec, &target)?;
+    let free = FreeEnergy::new(&imported.free_energy, leaps::target::Target::sites(&target))?;
+    let mut parameters = imported.parameters.clone();
+    parameters.extend(&imported.free_energy_parameters);
+    let description = &imported.target;
+    let mut described = json!({
+        "kind": "ising", "size": description.side, "dimensions": 2, "beta": description.beta,
+        "coupling": description.coupling, "field": 0.0, "boundary": "periodic",
+    });
+    if description.interaction == Interaction::Potts {
+        described["kind"] = "potts".into();
+        described["states"] = description.tokens.into();
+    }
+    let name = args.file.file_name().unwrap_or_default().to_string_lossy();
+    let source = format!("{name}, a checkpoint of the authors' code");
+    let model = Model::new(
+        &net,
+        &free,
+        Parametrisation::Relu, // the paper's
+        described,
+        json!({ "schedule": "linear" }),
+        Summary { source: Some(source), ..Summary::default() },
+        &parameters,
+        None,
+    )?;
+    model.save(&args.out)?;
+    let (out, n) = (args.out.display(), parameters.len());
+    context.say(format!("wrote {out}: {n} parameters; next: 'leaps sample --model {out}'"));
+    Ok(())
+}

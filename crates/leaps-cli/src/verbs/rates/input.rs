@@ -1,0 +1,141 @@
+//! Read states and times from safetensors, whatever kind of numbers they are.
+
+use std::path::Path;
+
+use leaps::target::{Pairwise, Target};
+use leaps::{Error, Result};
+use safetensors::tensor::TensorView;
+use safetensors::{Dtype, SafeTensors};
+
+/// Checked states and times.
+#[derive(Debug)]
+pub struct Input {
+    /// `[state * sites + site]`.
+    pub states: Vec<u8>,
+    pub times: Vec<f64>,
+    /// The shape of one state in the file.
+    pub shape: Vec<usize>,
+}
+
+impl Input {
+    /// Read `x` and `t` for states of `target`.
+    pub fn read(path: &Path, target: &Pairwise) -> Result<Self> {
+        let io = |source| Error::Io { path: path.into(), source };
+        if !std::fs::metadata(path).map_err(io)?.is_file() {
+            return Err(io(std::io::Error::other("is not an ordinary file")));
+        }
+        Self::decode(path, &std::fs::read(path).map_err(io)?, target)
+    }
+
+    fn decode(path: &Path, bytes: &[u8], target: &Pairwise) -> Result<Self> {
+        let corrupt = |what: &str, reason: String| Error::Corrupt {
+            path: path.into(),
+            what: what.into(),
+            reason,
+        };
+        let file = SafeTensors::deserialize(bytes)
+            .map_err(|error| corrupt("safetensors header", error.to_string()))?;
+        let tensor = |name: &str| {
+            let view = file.tensor(name).map_err(|_| invalid(path, name, "is missing", NEEDED))?;
+            let numbers = numbers(&view).ok_or_else(|| {
+                invalid(path, name, &format!("holds {:?}", view.dtype()), "use uint8 or float32")
+            })?;
+            Result::Ok((view.shape().to_vec(), numbers))
+        };
+        let (shape, tokens) = tensor("x")?;
+        let (time_shape, times) = tensor("t")?;
+        let n = shape.first().copied().unwrap_or(0);
+        let flat = vec![target.sites()];
+        let lattice = target.lattice().map_or(flat.clone(), |lattice| lattice.shape().to_vec());
+        if shape.len() < 2 || (shape[1..] != flat && shape[1..] != lattice) {
+            let condition = format!("[n, {}] or [n, {}]", target.sites(), list(&lattice));
+            let advice = "give states of the model's target";
+            return Err(Error::invalid(
+                "x",
+                format!("of shape [{}]", list(&shape)),
+                condition,
+                advice,
+            ));
+        }
+        if time_shape != [n] {
+            let shown = format!("of shape [{}]", list(&time_shape));
+            return Err(Error::invalid("t", shown, format!("[{n}]"), "one time for each state"));
+        }
+        if let Some(bad) = times.iter().find(|t| !(0.0..=1.0).contains(*t)) {
+            return Err(Error::invalid("t", bad, "from 0 to 1", "a time along the path"));
+        }
+        let states = states(&tokens, target.tokens())?;
+        Ok(Input { states, times, shape: shape[1..].to_vec() })
+    }
+}
+
+const NEEDED: &str = "the file needs x [n, sites...] and t [n]";
+
+fn invalid(path: &Path, name: &str, reason: &str, advice: &str) -> Error {
+    let what = format!("tensor {name}");
+    Error::Corrupt { path: path.into(), what, reason: format!("{reason}; {advice}") }
+}
+
+fn list(shape: &[usize]) -> String {
+    shape.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// Tokens from numbers. With two tokens -1 stands for the first as well, unless there is a 0.
+fn states(numbers: &[f64], tokens: usize) -> Result<Vec<u8>> {
+    let spins = tokens == 2 && numbers.contains(&-1.0);
+    let token = |&number: &f64| match number {
+        -1.0 if spins => Ok(0),
+        0.0 if spins => Err(number),
+        number if number.fract() == 0.0 && (0.0..tokens as f64).contains(&number) => {
+            Ok(number as u8)
+        }
+        number => Err(number),
+    };
+    let condition = match (tokens, spins) {
+        (2, true) => "-1 or +1".to_owned(),
+        (2, false) => "0 or 1, or -1 or +1".to_owned(),
+        _ => format!("a whole number from 0 to {}", tokens - 1),
+    };
+    let states: std::result::Result<Vec<u8>, f64> = numbers.iter().map(token).collect();
+    states.map_err(|bad| Error::invalid("x", bad, condition, "tokens are numbered from 0"))
+}
+
+/// The numbers of a tensor; `None` for kinds that are no states or times.
+fn numbers(view: &TensorView<'_>) -> Option<Vec<f64>> {
+    macro_rules! read {
+        ($($kind:ident $type:ty),*) => {
+            match view.dtype() {
+                $(Dtype::$kind => Some(
+                    view.data()
+                        .chunks_exact(size_of::<$type>())
+                        .map(|bytes| {
+                            let mut word = [0; size_of::<$type>()];
+                            word.copy_from_slice(bytes);
+                            <$type>::from_le_bytes(word) as f64
+                        })
+                        .collect(),
+                ),)*
+                _ => None,
+            }
+        };
+    }
+    read!(U8 u8, I8 i8, I32 i32, I64 i64, F32 f32, F64 f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spins_and_tokens_are_told_apart() {
+        assert_eq!(states(&[-1.0, 1.0], 2).unwrap(), [0, 1]);
+        assert_eq!(states(&[0.0, 1.0], 2).unwrap(), [0, 1]);
+        assert_eq!(states(&[1.0, 1.0], 2).unwrap(), [1, 1]);
+        assert_eq!(states(&[2.0, 0.0], 3).unwrap(), [2, 0]);
+        for (numbers, tokens) in
+            [(&[-1.0, 0.0][..], 2), (&[0.5], 2), (&[2.0], 2), (&[-1.0], 3), (&[f64::NAN], 2)]
+        {
+            assert!(states(numbers, tokens).is_err(), "{numbers:?}");
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Sample with a trained network.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+
+use super::sampling::{Destination, finish, prepare};
+use crate::app::Context;
+use crate::config::{FlowSpec, ResampleSpec, WalkerSpec};
+use crate::models;
+use crate::samplers::run_flow;
+
+/// Flags of `sample`.
+#[derive(Args, Debug)]
+pub struct SampleArgs {
+    /// Model directory, run directory or name of a shipped model
+    #[arg(long, value_name = "DIR|NAME")]
+    model: PathBuf,
+    #[command(flatten)]
+    flow: FlowSpec,
+    #[command(flatten)]
+    walkers: WalkerSpec,
+    #[command(flatten)]
+    resample: ResampleSpec,
+    #[command(flatten)]
+    destination: Destination,
+    /// Override a key of the model's configuration, such as target.beta=0.43; repeatable
+    #[arg(long = "set", value_name = "KEY=VALUE", help_heading = "Configuration")]
+    set: Vec<String>,
+}
+
+/// Let walkers follow the network and print what they say.
+pub fn run(args: &SampleArgs, context: &Context) -> Result<()> {
+    let found = models::find(&args.model)?;
+    let mut layers = found.layers()?;
+    layers.set(&args.set)?;
+    layers.seed(context.globals.seed, &context.matches)?;
+    layers.flags("sample", &args.flow, &context.matches)?;
+    layers.flags("sample", &args.walkers, &context.matches)?;
+    layers.flags("sample", &args.resample, &context.matches)?;
+    let job = prepare(context, layers, &args.destination)?;
+    let watch = context.watch("sample");
+    let done = run_flow(&job.config, &job.problem, &found.model, &found.name, &watch);
+    drop(watch);
+    let (result, samples) = done.map_err(|error| job.layers.explain(error))?;
+    finish(context, job, &result, &samples)
+}

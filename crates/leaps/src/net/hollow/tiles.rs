@@ -1,0 +1,226 @@
+//! Move rows of channels into transformed tiles and back.
+//!
+//! Transformed tiles are kept as `[point][tile][channel]`, so that every point is one product of matrices.
+
+use std::ops::Range;
+
+use super::geometry::Direction;
+use super::winograd;
+use crate::device::vector::{Job, Vector};
+
+/// The points of a tile: along the direction, and in all.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shape {
+    pub(super) along: usize,
+    pub(super) points: usize,
+}
+
+/// Points of the largest tile, 4 along each of 3 axes.
+const MOST: usize = 64;
+
+/// Vectors between the points of `tiles` tiles. The odd one keeps points from falling into the same lines of the cache.
+pub(super) const fn stride(tiles: usize, channels: usize) -> usize {
+    tiles * channels + 1
+}
+
+impl Shape {
+    /// Outputs of a tile, 2 along every axis.
+    #[inline(always)]
+    const fn places(self) -> usize {
+        match self.points / self.along {
+            1 => 2,
+            4 => 4,
+            _ => 8,
+        }
+    }
+}
+
+/// Run a job whose tiles have a shape known to the compiler, where they are common and registers are wide: all
+/// loops over points are then unrolled, and a tile of 4 by 4 stays in registers.
+macro_rules! by_shape {
+    () => {
+        #[inline(always)]
+        unsafe fn run(self) {
+            unsafe {
+                match self.shape {
+                    Shape { along: 4, points: 16 } if V::REGISTERS >= 8 => {
+                        self.with(Shape { along: 4, points: 16 })
+                    }
+                    Shape { along: 4, points: 64 } if V::REGISTERS >= 8 => {
+                        self.with(Shape { along: 4, points: 64 })
+                    }
+                    shape => self.with(shape),
+                }
+            }
+        }
+    };
+}
+
+/// Transform the inputs of some tiles.
+pub(super) struct Read<'a, V> {
+    pub(super) shape: Shape,
+    pub(super) direction: &'a Direction,
+    pub(super) tiles: Range<usize>,
+    pub(super) channels: usize,
+    pub(super) input: &'a [V],
+    pub(super) read: &'a mut [V],
+}
+
+impl<V: Vector> Job<V> for Read<'_, V> {
+    by_shape!();
+}
+
+impl<V: Vector> Read<'_, V> {
+    #[inline(always)]
+    unsafe fn with(self, Shape { along, points }: Shape) {
+        let stride = stride(self.tiles.len(), self.channels);
+        assert!(points <= MOST && self.read.len() >= points * stride);
+        let mut tile = unsafe { [V::zero(); MOST] };
+        for (t, number) in self.tiles.enumerate() {
+            let sites = &self.direction.inputs[number * points..][..points];
+            let mut rows = [self.input.as_ptr(); MOST];
+            for p in 0..points {
+                let row = &self.input[sites[p] as usize * self.channels..][..self.channels];
+                rows[p] = row.as_ptr();
+            }
+            for c in 0..self.channels {
+                unsafe {
+                    for p in 0..points {
+                        tile[p] = *rows[p].add(c);
+                    }
+                    winograd::read(&mut tile[..points], along);
+                    let to = self.read.as_mut_ptr().add(t * self.channels + c);
+                    for p in 0..points {
+                        *to.add(p * stride) = tile[p];
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Sum the products of some tiles into the outputs of their sites.
+pub(super) struct Write<'a, V: Vector> {
+    pub(super) shape: Shape,
+    pub(super) direction: &'a Direction,
+    pub(super) tiles: Range<usize>,
+    pub(super) products: &'a [V],
+    pub(super) bias: &'a [V::Scalar],
+    pub(super) base: &'a [V],
+    pub(super) out: &'a mut [V],
+}
+
+impl<V: Vector> Job<V> for Write<'_, V> {
+    by_shape!();
+}
+
+impl<V: Vector> Write<'_, V> {
+    #[inline(always)]
+    unsafe fn with(self, shape: Shape) {
+        let (channels, points, places) = (self.bias.len(), shape.points, shape.places());
+        let stride = stride(self.tiles.len(), channels);
+        assert!(points <= MOST && self.products.len() >= points * stride);
+        assert!(self.base.is_empty() || self.base.len() == self.out.len());
+        let mut tile = unsafe { [V::zero(); MOST] };
+        for (t, number) in self.tiles.enumerate() {
+            let sites = &self.direction.outputs[number * places..][..places];
+            for c in 0..channels {
+                unsafe {
+                    let from = self.products.as_ptr().add(t * channels + c);
+                    for p in 0..points {
+                        tile[p] = *from.add(p * stride);
+                    }
+                    winograd::write(&mut tile[..points], shape.along);
+                    let bias = V::splat(self.bias[c]);
+                    for y in 0..places {
+                        let at = sites[y] as usize * channels + c;
+                        let mut sum = tile[winograd::place(y, points / shape.along)].add(bias);
+                        if !self.base.is_empty() {
+                            sum = sum.add(self.base[at]);
+                        }
+                        self.out[at] = sum;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The transpose of [`Write`]: gradients of the products.
+pub(super) struct Unwrite<'a, V> {
+    pub(super) shape: Shape,
+    pub(super) direction: &'a Direction,
+    pub(super) tiles: usize,
+    pub(super) channels: usize,
+    pub(super) d_out: &'a [V],
+    pub(super) products: &'a mut [V],
+}
+
+impl<V: Vector> Job<V> for Unwrite<'_, V> {
+    by_shape!();
+}
+
+impl<V: Vector> Unwrite<'_, V> {
+    #[inline(always)]
+    unsafe fn with(self, shape: Shape) {
+        let (points, places) = (shape.points, shape.places());
+        let stride = stride(self.tiles, self.channels);
+        assert!(points <= MOST && self.products.len() >= points * stride);
+        let mut tile = unsafe { [V::zero(); MOST] };
+        for t in 0..self.tiles {
+            let sites = &self.direction.outputs[t * places..][..places];
+            for c in 0..self.channels {
+                unsafe {
+                    for y in 0..places {
+                        tile[winograd::place(y, points / shape.along)] =
+                            self.d_out[sites[y] as usize * self.channels + c];
+                    }
+                    winograd::unwrite(&mut tile[..points], shape.along);
+                    let to = self.products.as_mut_ptr().add(t * self.channels + c);
+                    for p in 0..points {
+                        *to.add(p * stride) = tile[p];
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The transpose of [`Read`]: add to the gradients of the inputs.
+pub(super) struct Unread<'a, V> {
+    pub(super) shape: Shape,
+    pub(super) direction: &'a Direction,
+    pub(super) tiles: usize,
+    pub(super) channels: usize,
+    pub(super) read: &'a [V],
+    pub(super) d_input: &'a mut [V],
+}
+
+impl<V: Vector> Job<V> for Unread<'_, V> {
+    by_shape!();
+}
+
+impl<V: Vector> Unread<'_, V> {
+    #[inline(always)]
+    unsafe fn with(self, Shape { along, points }: Shape) {
+        let stride = stride(self.tiles, self.channels);
+        assert!(points <= MOST && self.read.len() >= points * stride);
+        let mut tile = unsafe { [V::zero(); MOST] };
+        for t in 0..self.tiles {
+            let sites = &self.direction.inputs[t * points..][..points];
+            for c in 0..self.channels {
+                unsafe {
+                    let from = self.read.as_ptr().add(t * self.channels + c);
+                    for p in 0..points {
+                        tile[p] = *from.add(p * stride);
+                    }
+                    winograd::unread(&mut tile[..points], along);
+                    for p in 0..points {
+                        let d = &mut self.d_input[sites[p] as usize * self.channels + c];
+                        *d = d.add(tile[p]);
+                    }
+                }
+            }
+        }
+    }
+}

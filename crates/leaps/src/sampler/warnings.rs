@@ -1,0 +1,74 @@
+//! Say when weighted walkers should not be believed.
+
+use serde::Serialize;
+
+use super::Ensemble;
+
+/// Fewer effective walkers than this make no error bar.
+const FEW_WALKERS: f64 = 50.0;
+/// Fewer effective families than this make no error bar.
+const FEW_FAMILIES: f64 = 30.0;
+/// A step of the path that keeps less than this is too large for the walkers to follow.
+const LARGE_STEP: f64 = 0.75;
+
+/// A reason to doubt estimates from weighted walkers, with advice.
+#[derive(Clone, Debug, PartialEq, Serialize, thiserror::Error)]
+#[serde(rename_all = "kebab-case", tag = "warning")]
+pub enum WalkerWarning {
+    /// A few walkers hold all the weight.
+    #[error(
+        "only {effective:.1} effective walkers: estimates may be biased and errors too small; use more intervals, more sweeps or more walkers"
+    )]
+    FewWalkers {
+        /// ESS times walkers.
+        effective: f64,
+    },
+    /// Nearly all walkers descend from a few.
+    #[error(
+        "only {effective:.1} effective families after {resamplings} resamplings: errors may be too small; use more intervals or sweeps, so that walkers are resampled less often, or more walkers"
+    )]
+    FewFamilies {
+        /// Inverse sum of the squared shares of families in the weight.
+        effective: f64,
+        /// Number of resamplings.
+        resamplings: usize,
+    },
+    /// Some step changed the distribution by more than walkers can follow.
+    #[error(
+        "a step of the path keeps only {conditional_ess:.2} of the walkers: estimates may be biased and errors too small; use more intervals or --schedule adaptive"
+    )]
+    LargeSteps {
+        /// The smallest conditional effective sample size of a step.
+        conditional_ess: f64,
+    },
+}
+
+impl Ensemble {
+    /// Effective number of families: the inverse sum of their squared shares in the weight.
+    pub fn effective_families(&self) -> f64 {
+        let mut shares = vec![0.0; self.families.count()];
+        for (i, share) in self.weights.normalised().into_iter().enumerate() {
+            shares[self.families.of(i)] += share;
+        }
+        1.0 / shares.iter().map(|s| s * s).sum::<f64>()
+    }
+
+    /// Reasons to doubt the estimates.
+    pub fn warnings(&self) -> Vec<WalkerWarning> {
+        let mut found = Vec::new();
+        let effective = self.weights.ess() * self.weights.len() as f64;
+        if effective < FEW_WALKERS {
+            found.push(WalkerWarning::FewWalkers { effective });
+        }
+        let resamplings = self.segments.resamplings();
+        let effective = self.effective_families();
+        if resamplings > 0 && effective < FEW_FAMILIES {
+            found.push(WalkerWarning::FewFamilies { effective, resamplings });
+        }
+        let conditional_ess = self.smallest_step;
+        if conditional_ess < LARGE_STEP {
+            found.push(WalkerWarning::LargeSteps { conditional_ess });
+        }
+        found
+    }
+}
