@@ -224,7 +224,7 @@ fn all_levels_compute_the_formulas_and_their_gradient() {
                 for (index, want) in outputs.iter().enumerate() {
                     let error = (f64::from(worker.output(lane, index)) - want).abs();
                     assert!(error < 1e-5 * scale, "{level:?} {:?}: {error}", case.spec);
-                    worker.set_gradient(lane, index, d_out(index, lane));
+                    worker.set_slope(lane, index, d_out(index, lane));
                 }
             }
             let (mut grad, mut unpacked) = (vec![0.0; packed.len()], vec![0.0; parameters.len()]);
