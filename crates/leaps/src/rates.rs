@@ -5,10 +5,10 @@
 //!
 //! | | rate out of x | rate of the time reversal | sum of both |
 //! |---|---|---|---|
-//! | relu (the paper) | $[J]_+$ | $[-J]_+\,r$ | $[J]_+ - [-J]_+\,r$ |
-//! | balanced | $[J]_+\,g(r)$ | $[-J]_+\,g(r)$ | $J\,g(r)$ |
+//! | relu (the paper) | $J_+$ | $(-J)_+\,r$ | $J_+ - (-J)_+\,r$ |
+//! | balanced | $J_+\,g(r)$ | $(-J)_+\,g(r)$ | $J\,g(r)$ |
 //!
-//! with a balancing function $g(r) = r\,g(1/r)$. Then $K_t(x) = -\partial_t U_t(x) + \sum_{i,s}(\text{out} - \text{back})$
+//! with $J_+ = \max(J, 0)$ and a balancing function $g(r) = r\,g(1/r)$. Then $K_t(x) = -\partial_t U_t(x) + \sum_{i,s}(\text{out} - \text{back})$
 //! (eq:proactivate_operator), from one network pass. At the optimum $K_t(x) = -\partial_t F_t$ for every x.
 
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Parametrisation {
-    /// $[J]_+$, the paper's.
+    /// $J_+$, the paper's.
     Relu,
     /// Balanced with $g(r) = 2r/(1+r)$.
     #[default]
