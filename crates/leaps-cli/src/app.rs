@@ -41,8 +41,12 @@ impl Context {
         }
     }
 
-    /// A watcher for long work, called `label` in its reports. Ctrl-C is caught from here on: before,
-    /// nobody looks at the flag it sets.
+    /// Catch Ctrl-C from here on, and tell whether it came: before files are opened, so that none is left behind.
+    pub fn interrupted(&self) -> bool {
+        self.signals.get_or_init(Signals::catch).caught()
+    }
+
+    /// A watcher for long work, called `label` in its reports, which Ctrl-C stops.
     pub fn watch(&self, label: &str) -> Progress {
         let flag = &self.signals.get_or_init(Signals::catch).flag;
         Progress::new(label, self.globals.quiet, Arc::clone(flag))

@@ -28,6 +28,7 @@ pub fn command() -> Command {
 
 /// What to do.
 #[derive(Subcommand, Debug)]
+#[expect(clippy::large_enum_variant, reason = "one is made in the life of the program")]
 pub enum Verb {
     /// Train a network on a small lattice, sample and compare with the exact answer, in a minute
     Demo(verbs::demo::DemoArgs),

@@ -7,7 +7,15 @@ use serde::Serialize;
 
 /// One line to the person at the terminal; a closed standard error is no reason to fail.
 pub fn talk(text: &str) {
-    let _ = writeln!(io::stderr().lock(), "leaps: {text}");
+    // What users gave may hold control characters; terminals must not see them.
+    let clean: String = text
+        .chars()
+        .flat_map(|c| {
+            let hide = c.is_control() && c != '\n';
+            hide.then(|| c.escape_default()).into_iter().flatten().chain((!hide).then_some(c))
+        })
+        .collect();
+    let _ = writeln!(io::stderr().lock(), "leaps: {clean}");
 }
 
 /// Write data to standard output and make sure that it is gone.

@@ -16,7 +16,7 @@
 //! | [`device`] | random numbers, threads and SIMD lanes |
 //! | [`rates`] | from network outputs to rates of a Markov jump process |
 //! | [`train`] | learning the networks |
-//! | [`run`] | results and samples as files |
+//! | [`run`] | models, runs and their checkpoints, results and samples as files |
 
 pub mod device;
 mod error;

@@ -109,10 +109,10 @@ fn the_operator_of_one_pass_is_the_sum_over_neighbours() {
 }
 
 /// `exp(A t) v` by Taylor steps, for a map `A`.
-fn propagate(apply: impl Fn(&[f64]) -> Vec<f64>, v: &mut Vec<f64>, t: f64) {
+fn propagate(apply: impl Fn(&[f64]) -> Vec<f64>, v: &mut [f64], t: f64) {
     let steps = 64;
     for _ in 0..steps {
-        let mut term = v.clone();
+        let mut term = v.to_vec();
         for order in 1..=12 {
             term = apply(&term).iter().map(|w| w * t / (steps as f64 * f64::from(order))).collect();
             for (v, w) in v.iter_mut().zip(&term) {

@@ -7,6 +7,8 @@ use super::{Config, Problem};
 
 /// Bytes of a measured walker beside its states: observables, weights, energies.
 const PER_WALKER: f64 = 400.0;
+/// Bytes of an interval: its time and the weights of two terms.
+const PER_INTERVAL: f64 = 48.0;
 /// Bytes of a kept state of a chain: its series of four numbers.
 const PER_STATE: f64 = 16.0;
 
@@ -20,6 +22,7 @@ impl Config {
         for (key, count, bytes) in [
             ("sample.walkers", self.walkers.walkers as f64, 2.0 * sites + PER_WALKER),
             ("sample.steps", kept, PER_STATE),
+            ("sample.intervals", self.walkers.intervals as f64, PER_INTERVAL),
         ] {
             let need = count * bytes;
             if need > free {

@@ -129,7 +129,8 @@ impl NetworkSpec {
         let usual = if flat { NetworkKind::Hollow } else { NetworkKind::Mlp };
         let kind = self.kind.unwrap_or(usual);
         let mut given = self.given();
-        for (key, value) in given.iter().filter(|(key, _)| !kind.keys().contains(&key.as_str())) {
+        let foreign = given.iter().find(|(key, _)| !kind.keys().contains(&key.as_str()));
+        if let Some((key, value)) = foreign {
             let owners: Vec<&str> = NetworkKind::value_variants()
                 .iter()
                 .filter(|kind| kind.keys().contains(&key.as_str()))

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
+use leaps::Error;
 use leaps::run::NpzWriter;
 use leaps::target::Target;
 use serde::Serialize;
@@ -46,9 +47,14 @@ pub fn prepare(context: &Context, layers: Layers, destination: &Destination) -> 
     }
     let problem = config.problem(&layers)?;
     config.check_memory(&problem).map_err(|error| layers.explain(error))?;
+    stop_if_interrupted(context)?;
     let file = samplers::open(destination.out.as_deref())?;
     context.detail(config.formula());
     Ok(Job { layers, config, problem, file, require_ess: destination.require_ess })
+}
+
+fn stop_if_interrupted(context: &Context) -> Result<()> {
+    if context.interrupted() { Err(Error::Interrupted.into()) } else { Ok(()) }
 }
 
 impl Job {
@@ -66,9 +72,29 @@ pub fn finish<T: Serialize + Report>(
     result: &T,
     samples: &Samples,
 ) -> Result<()> {
+    stop_if_interrupted(context)?;
     let target = &job.problem.target;
     let origin = Origin::new(context, &job.config, target.sites());
     let printed = Printed { origin, result };
+    // A failed check is a failed check, even if nobody reads the result.
+    let verdict = match job.require_ess {
+        Some(wanted) if result.ess().is_nan() || result.ess() < wanted => {
+            let ess = result.ess();
+            let text = format!("--require-ess = {wanted}: the effective sample size is {ess:.4}");
+            Err(Failure::Requirement(text).into())
+        }
+        _ => Ok(()),
+    };
+    let shown = if context.globals.json {
+        output::json(&printed)
+    } else {
+        context.say(result.summary());
+        output::data(&result.table())
+    };
+    for doubt in result.doubts() {
+        context.say(format!("warning: {doubt}"));
+    }
+    // The file comes last: if it cannot be written, the numbers are not lost with it.
     if let Some(file) = job.file {
         let mut meta = serde_json::to_value(&printed)?;
         // What differs from run to run stays out: the same seed gives the same file.
@@ -79,21 +105,5 @@ pub fn finish<T: Serialize + Report>(
         }
         samplers::save(file, target, samples, &meta)?;
     }
-    if context.globals.json {
-        output::json(&printed)?;
-    } else {
-        context.say(result.summary());
-        output::data(&result.table())?;
-    }
-    for doubt in result.doubts() {
-        context.say(format!("warning: {doubt}"));
-    }
-    match job.require_ess {
-        Some(wanted) if result.ess().is_nan() || result.ess() < wanted => {
-            let ess = result.ess();
-            let text = format!("--require-ess = {wanted}: the effective sample size is {ess:.4}");
-            Err(Failure::Requirement(text).into())
-        }
-        _ => Ok(()),
-    }
+    verdict.and(shown)
 }

@@ -56,15 +56,19 @@ pub(crate) trait Vector: Copy + Send + Sync + 'static {
     const REGISTERS: usize;
     unsafe fn splat(value: Self::Scalar) -> Self;
     /// The first 16 numbers of `from`.
+    #[cfg(test)]
     unsafe fn load(from: &[Self::Scalar]) -> Self;
     /// Into the first 16 numbers of `to`.
+    #[cfg(test)]
     unsafe fn store(self, to: &mut [Self::Scalar]);
     unsafe fn add(self, other: Self) -> Self;
     unsafe fn sub(self, other: Self) -> Self;
     unsafe fn mul(self, other: Self) -> Self;
+    #[cfg(test)]
     unsafe fn div(self, other: Self) -> Self;
     /// `self * factor + term`.
     unsafe fn fma(self, factor: Self, term: Self) -> Self;
+    #[cfg(test)]
     unsafe fn min(self, other: Self) -> Self;
     unsafe fn max(self, other: Self) -> Self;
     /// `2^self`, to 2e-7 in single precision, for arguments from -126 to 126; beyond, the value there.
@@ -141,7 +145,7 @@ pub(crate) fn cast_mut<L: Floats>(arrays: &mut [Array<f32>]) -> &mut [L::V] {
 
 /// Coefficients of `(2^f - 1)/f` for f in [-1/2, 1/2]: Chebyshev interpolation, 2e-7 of `2^f`.
 const EXP2: [f32; 5] =
-    [std::f32::consts::LN_2, 0.240_223_49, 0.055_503_81, 0.009_666_368_5, 0.001_338_130_3];
+    [std::f32::consts::LN_2, 0.240_223_5, 0.055_503_81, 0.009_666_368, 0.001_338_130_3];
 
 /// A level's vector of single-precision numbers; implemented by the same markers as
 /// [`Lanes`](super::lanes::Lanes), so that `dispatch!` serves both.
@@ -191,12 +195,14 @@ macro_rules! array_vector {
             unsafe fn splat(value: $scalar) -> Self {
                 Array([value; WIDTH])
             }
+            #[cfg(test)]
             #[inline(always)]
             unsafe fn load(from: &[$scalar]) -> Self {
                 let mut out = [0.0; WIDTH];
                 out.copy_from_slice(&from[..WIDTH]);
                 Array(out)
             }
+            #[cfg(test)]
             #[inline(always)]
             unsafe fn store(self, to: &mut [$scalar]) {
                 to[..WIDTH].copy_from_slice(&self.0);
@@ -213,6 +219,7 @@ macro_rules! array_vector {
             unsafe fn mul(self, other: Self) -> Self {
                 each_lane!(l => self.0[l] * other.0[l])
             }
+            #[cfg(test)]
             #[inline(always)]
             unsafe fn div(self, other: Self) -> Self {
                 each_lane!(l => self.0[l] / other.0[l])
@@ -221,6 +228,7 @@ macro_rules! array_vector {
             unsafe fn fma(self, factor: Self, term: Self) -> Self {
                 each_lane!(l => self.0[l] * factor.0[l] + term.0[l])
             }
+            #[cfg(test)]
             #[inline(always)]
             unsafe fn min(self, other: Self) -> Self {
                 each_lane!(l => self.0[l].min(other.0[l]))
@@ -270,7 +278,9 @@ array_vector!(f64, f64::exp2);
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::{EXP2, Job, Vector, WIDTH};
+    #[cfg(test)]
+    use super::WIDTH;
+    use super::{EXP2, Job, Vector};
     use std::arch::x86_64::*;
 
     /// One AVX-512 register.
@@ -291,10 +301,12 @@ mod x86 {
         unsafe fn splat(value: f32) -> Self {
             unsafe { Zmm(_mm512_set1_ps(value)) }
         }
+        #[cfg(test)]
         #[inline(always)]
         unsafe fn load(from: &[f32]) -> Self {
             unsafe { Zmm(_mm512_loadu_ps(from[..WIDTH].as_ptr())) }
         }
+        #[cfg(test)]
         #[inline(always)]
         unsafe fn store(self, to: &mut [f32]) {
             unsafe { _mm512_storeu_ps(to[..WIDTH].as_mut_ptr(), self.0) }
@@ -311,6 +323,7 @@ mod x86 {
         unsafe fn mul(self, other: Self) -> Self {
             unsafe { Zmm(_mm512_mul_ps(self.0, other.0)) }
         }
+        #[cfg(test)]
         #[inline(always)]
         unsafe fn div(self, other: Self) -> Self {
             unsafe { Zmm(_mm512_div_ps(self.0, other.0)) }
@@ -319,6 +332,7 @@ mod x86 {
         unsafe fn fma(self, factor: Self, term: Self) -> Self {
             unsafe { Zmm(_mm512_fmadd_ps(self.0, factor.0, term.0)) }
         }
+        #[cfg(test)]
         #[inline(always)]
         unsafe fn min(self, other: Self) -> Self {
             unsafe { Zmm(_mm512_min_ps(self.0, other.0)) }
@@ -401,11 +415,13 @@ mod x86 {
         unsafe fn splat(value: f32) -> Self {
             unsafe { Ymm(_mm256_set1_ps(value), _mm256_set1_ps(value)) }
         }
+        #[cfg(test)]
         #[inline(always)]
         unsafe fn load(from: &[f32]) -> Self {
             let from = from[..WIDTH].as_ptr();
             unsafe { Ymm(_mm256_loadu_ps(from), _mm256_loadu_ps(from.add(8))) }
         }
+        #[cfg(test)]
         #[inline(always)]
         unsafe fn store(self, to: &mut [f32]) {
             let to = to[..WIDTH].as_mut_ptr();
@@ -426,6 +442,7 @@ mod x86 {
         unsafe fn mul(self, other: Self) -> Self {
             both!(self, other, _mm256_mul_ps)
         }
+        #[cfg(test)]
         #[inline(always)]
         unsafe fn div(self, other: Self) -> Self {
             both!(self, other, _mm256_div_ps)
@@ -439,6 +456,7 @@ mod x86 {
                 )
             }
         }
+        #[cfg(test)]
         #[inline(always)]
         unsafe fn min(self, other: Self) -> Self {
             both!(self, other, _mm256_min_ps)

@@ -42,7 +42,8 @@ impl DiscreteMala {
             }
             None => first_step(target),
         };
-        let tau = StepSize::new("exp(-1/(2 alpha))", tau, BOUNDS, 0.574)?;
+        // Beyond 1 a change is favoured over staying, and a small system would flip back and forth for ever.
+        let tau = StepSize::new("exp(-1/(2 alpha))", tau, BOUNDS, 0.574)?.learn_below(1.0);
         Ok(DiscreteMala { tau, product: Product::new(target) })
     }
 

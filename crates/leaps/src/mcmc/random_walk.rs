@@ -39,7 +39,8 @@ impl RandomWalk {
             // Beyond half of the sites acceptance may rise again: without a field, flipping all
             // spins costs nothing and moves nowhere.
             radius: StepSize::new("radius", radius, (1.0, sites as f64), 0.237)?
-                .learn_below(sites as f64 / 2.0),
+                // Not at a whole number: flips of always the same even number would keep a parity for ever.
+                .learn_below((sites / 2) as f64 - 0.5),
             order: (0..sites as u32).collect(),
             proposal: vec![0; sites],
             old: vec![0; sites],
@@ -78,5 +79,25 @@ impl Kernel for RandomWalk {
 
     fn energy_calls(&self, _tokens: usize) -> f64 {
         2.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::target::{Boundary, Lattice, Pairwise};
+
+    #[test]
+    fn the_largest_radius_flips_even_and_odd_numbers() {
+        for side in [2, 3, 4] {
+            let lattice = Lattice::new(&[side, side], Boundary::Periodic).unwrap();
+            let target = Pairwise::ising(lattice, 1.0, 0.0).unwrap();
+            let mut kernel = RandomWalk::new(&target, 1.0).unwrap();
+            for _ in 0..10_000 {
+                kernel.adapt(&Info { acceptance: 1.0, changed: 1 });
+            }
+            let radius = kernel.radius();
+            assert!(radius > 1.0 && (radius.fract() - 0.5).abs() < 0.5 - 1e-9, "{radius}");
+        }
     }
 }

@@ -296,6 +296,13 @@ impl Net {
         self.network.backward(self.level, packed, worker, grad);
     }
 
+    /// The same network, computed with the instructions of `level`.
+    #[cfg(test)]
+    pub(crate) fn at_level(mut self, level: Level) -> Self {
+        self.level = level;
+        self
+    }
+
     /// Sites looked at when a network is built.
     const CHECKED_SITES: usize = 64;
 

@@ -70,6 +70,13 @@ pub struct Manifest {
     pub checksums: BTreeMap<String, String>,
 }
 
+impl Manifest {
+    /// Read the manifest of the checkpoint in `directory`, and nothing else.
+    pub fn load(directory: impl AsRef<Path>) -> Result<Self> {
+        sealed::open(&directory.as_ref().join(MANIFEST), SCHEMA)
+    }
+}
+
 /// A checkpoint that has been read and checked.
 #[derive(Clone, Debug)]
 pub struct Checkpoint {
@@ -86,11 +93,10 @@ impl Checkpoint {
     /// Read the checkpoint in `directory` and check every byte of it.
     pub fn load(directory: impl AsRef<Path>) -> Result<Self> {
         let directory = directory.as_ref().to_path_buf();
-        let file = directory.join(MANIFEST);
-        let manifest: Manifest = sealed::open(&file, SCHEMA)?;
+        let manifest = Manifest::load(&directory)?;
         let Some(state) = manifest.checksums.get(STATE) else {
             let (what, reason) = ("checksums".into(), format!("none of {STATE}"));
-            return Err(Error::Corrupt { path: file, what, reason });
+            return Err(Error::Corrupt { path: directory.join(MANIFEST), what, reason });
         };
         let state = Tensors::read(&directory.join(STATE), state)?;
         for (name, checksum) in manifest.checksums.iter().filter(|(name, _)| *name != STATE) {
@@ -175,7 +181,7 @@ impl Checkpoints {
         let manifest = directory.join(MANIFEST);
         if sealed::checksum(&sealed::read(&manifest)?) != checksum {
             // Blame the manifest if it does not fit itself.
-            sealed::open::<Manifest>(&manifest, SCHEMA)?;
+            Manifest::load(&directory)?;
             return corrupt("checksum", &format!("is not that of {}", manifest.display()));
         }
         Ok(Some(directory))

@@ -1,10 +1,12 @@
 //! Say what happens in a training run: to its files, and to whoever looks on.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::checkpoint::Validation;
+use super::lines;
+use crate::Result;
 use crate::device::{Unwatched, Watch};
 use crate::observe::Estimate;
 use crate::train::Progress;
@@ -36,6 +38,13 @@ pub struct Metrics {
     /// log Z, if the network was validated after this step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_z: Option<Estimate>,
+}
+
+impl Metrics {
+    /// Read `metrics.jsonl` of a run directory, which may be growing.
+    pub fn read(run: impl AsRef<Path>) -> Result<Vec<Self>> {
+        lines::read(&run.as_ref().join("metrics.jsonl"))
+    }
 }
 
 /// A line of `events.jsonl`, which also has the `time` in seconds since 1970.

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::atomic::failed;
@@ -75,6 +76,21 @@ impl Lines {
     fn truncate(&self, length: usize) -> Result<()> {
         self.file.set_len(length as u64).map_err(|source| failed(&self.path, source))
     }
+}
+
+/// The objects of a file of JSON lines. A last line without an end is still being written, and left out.
+pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
+    let bytes = sealed::read(path)?;
+    let whole = spans(&bytes).filter(|(_, to)| bytes[to - 1] == b'\n');
+    let parsed = whole.enumerate().map(|(line, (from, to))| {
+        serde_json::from_slice(&bytes[from..to]).map_err(|error| Error::Parse {
+            path: path.into(),
+            line: line + 1,
+            column: error.column(),
+            reason: error.to_string(),
+        })
+    });
+    parsed.collect()
 }
 
 /// The places of the lines, their ends included.

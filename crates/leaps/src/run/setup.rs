@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::model::{self, Model, Summary};
+use super::model::{Model, Summary};
+use super::parameters;
 use super::tensors::Tensors;
 use crate::net::{FreeEnergy, FreeEnergySpec, Net, NetSpec};
 use crate::path::Path;
@@ -142,8 +143,8 @@ impl<'a> Setup<'a> {
     pub(crate) fn state<'t>(&self, trainer: &'t Trainer<'_>) -> Result<Tensors<'t>> {
         let mut tensors = Tensors::new("state.safetensors");
         let (optimiser, sites) = (&trainer.optimiser, self.target.sites());
-        model::put(&mut tensors, "first.", self.net, self.free, &optimiser.first)?;
-        model::put(&mut tensors, "second.", self.net, self.free, &optimiser.second)?;
+        parameters::put(&mut tensors, "first.", self.net, self.free, &optimiser.first)?;
+        parameters::put(&mut tensors, "second.", self.net, self.free, &optimiser.second)?;
         tensors.put("step", &[1], vec![optimiser.step]);
         tensors.put("rate_factor", &[1], vec![trainer.rate_factor]);
         if let Some(pool) = &trainer.pool {
@@ -168,8 +169,13 @@ impl<'a> Setup<'a> {
             return Err(Error::Corrupt { path: model.file().into(), what, reason });
         };
         let moments = |prefix: &str| {
-            let mut all = model::collect(state, &format!("{prefix}.net."), &self.net.tensors())?;
-            all.extend(model::collect(state, &format!("{prefix}.free."), &self.free.tensors())?);
+            let mut all =
+                parameters::collect(state, &format!("{prefix}.net."), &self.net.tensors())?;
+            all.extend(parameters::collect(
+                state,
+                &format!("{prefix}.free."),
+                &self.free.tensors(),
+            )?);
             Result::Ok(all)
         };
         let mut trainer = Trainer::bare(

@@ -12,6 +12,7 @@
 //! The energy is `-sum J s_i s_j + sum h_i s_i` for Ising and `-sum J [x_i = x_j] + sum h_i [x_i = 0]`
 //! for Potts.
 
+use std::io::Read;
 use std::path::Path;
 use std::str::FromStr;
 
@@ -19,11 +20,20 @@ use super::{Interaction, Pairwise};
 use crate::{Error, Result};
 
 /// Most sites a file may name: bounds the memory a hostile file can ask for.
-const MAX_SITES: usize = 1 << 26;
+const MAX_SITES: usize = 1 << 24;
+/// Most bytes of a file.
+const MAX_BYTES: u64 = 1 << 28;
 
 /// Read a model from `path`; see the format above.
 pub fn read_edges(path: &Path) -> Result<Pairwise> {
-    let bytes = std::fs::read(path).map_err(|source| Error::Io { path: path.into(), source })?;
+    let io = |source| Error::Io { path: path.into(), source };
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).map_err(io)?;
+    std::io::Read::take(file, MAX_BYTES + 1).read_to_end(&mut bytes).map_err(io)?;
+    if bytes.len() as u64 > MAX_BYTES {
+        let reason = format!("more than {} MiB; is this a file of edges?", MAX_BYTES >> 20);
+        return Err(Error::Parse { path: path.into(), line: 1, column: 1, reason });
+    }
     parse_edges(&bytes, path)
 }
 
@@ -143,7 +153,10 @@ fn number_at<T: FromStr>(
     line: usize,
     fail: &impl Fn(usize, usize, String) -> Error,
 ) -> Result<T> {
-    word.parse().map_err(|_| fail(line, column, format!("'{word}' is not {}", kind_of::<T>())))
+    word.parse().map_err(|_| {
+        let shown: String = word.chars().take(40).collect();
+        fail(line, column, format!("'{shown}' is not {}", kind_of::<T>()))
+    })
 }
 
 /// What a word should have been.

@@ -19,8 +19,8 @@ pub struct Lattice {
     boundary: Boundary,
 }
 
-/// More sites than this do not fit the addresses used for neighbour lists.
-const MAX_SITES: usize = 1 << 28;
+/// More sites than this would fill the memory with neighbour lists alone.
+const MAX_SITES: usize = 1 << 24;
 
 impl Lattice {
     /// A lattice with `shape[a] >= 2` sites along axis `a`.

@@ -75,6 +75,8 @@ impl Pairwise {
             Interaction::Ising => 2.0,
             Interaction::Potts => 1.0,
         };
+        let strength: f64 = edges.iter().map(|edge| edge.2.abs()).sum();
+        overflow("coupling", strength)?;
         let mut starts = vec![0u32; sites + 1];
         let mut constant = 0.0;
         for &(i, j, coupling) in edges {
@@ -153,6 +155,7 @@ impl Pairwise {
                 "give the full list",
             ));
         }
+        overflow("field", fields.iter().map(|field| field.abs()).sum())?;
         let mut energies = vec![0.0; self.sites * self.tokens];
         for (site, &field) in fields.iter().enumerate() {
             finite("field", field)?;
@@ -271,6 +274,14 @@ impl Pairwise {
             }
         }
     }
+}
+
+/// Refuse strengths that add up to more than energies can hold.
+fn overflow(key: &str, sum: f64) -> Result<()> {
+    if sum.is_nan() || sum <= 1e290 {
+        return Ok(()); // what is not a number is refused one by one
+    }
+    Err(Error::invalid(key, sum, "at most 1e290, all sites together", "use smaller numbers"))
 }
 
 impl Target for Pairwise {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use leaps::Error;
-use leaps::run::{Checkpoints, Event, Identity, Metrics, Model, Stop};
+use leaps::run::{Checkpoints, Event, Identity, Manifest, Metrics, Model, Stop};
 use leaps::train::Decay;
 
 use super::*;
@@ -113,6 +113,14 @@ fn the_run_directory_tells_what_happened() {
     assert!(text.lines().last().unwrap().contains(r#""reason":"finished""#));
     let lines = metrics(&directory);
     assert_eq!(lines.len(), 20);
+    let read = Metrics::read(&directory).unwrap();
+    assert_eq!(read.len(), 20);
+    assert_eq!(
+        (Some(read[19].progress), read[19].ess),
+        (outcome.standing.last, lines[19]["ess"].as_f64())
+    );
+    assert!(read.windows(2).all(|pair| pair[0].seconds <= pair[1].seconds));
+    assert_eq!(Manifest::load(&outcome.checkpoint).unwrap().step, 20);
     assert!(lines[7]["ess"].as_f64().unwrap() > 0.1 && lines[6].get("ess").is_none());
     assert!(lines[7]["log_z"]["mean"].as_f64().unwrap().is_finite());
     assert!(lines.iter().all(|line| line["lr"].as_f64().unwrap() > 0.0));

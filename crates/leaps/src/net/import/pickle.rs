@@ -133,7 +133,7 @@ impl<'a> Machine<'a> {
 
     fn set_items(&mut self, items: Vec<Id>) -> Step<()> {
         let top = self.top()?;
-        if items.len() % 2 != 0 {
+        if !items.len().is_multiple_of(2) {
             return Err("a key has no value".into());
         }
         match &mut self.values[top as usize] {

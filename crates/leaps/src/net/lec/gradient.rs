@@ -6,7 +6,7 @@
 
 use std::f64::consts::LN_2;
 
-use super::layer::{Input, SITES, arguments, sigmoid};
+use super::layer::{Input, SITES, arguments, many, sigmoid};
 use super::packing::Packed;
 use super::stencil::BLOCK;
 use crate::device::vector::Vector;
@@ -88,7 +88,8 @@ pub(super) unsafe fn backward<V: Vector, const EMBEDDED: bool>(
                 }
                 for start in (0..sites).step_by(TILE) {
                     let end = sites.min(start + TILE);
-                    let whole = start + (end - start) / SITES * SITES;
+                    let threes = if many::<V>() { (end - start) / SITES } else { 0 };
+                    let whole = start + threes * SITES;
                     for site in (start..whole).step_by(SITES) {
                         let d_z = &mut d_z[site - start..];
                         arguments_backward::<V, SITES, EMBEDDED>(

@@ -58,19 +58,42 @@ pub(super) unsafe fn arguments<V: Vector, const N: usize>(
                 z[r][j] = V::splat(inner[j]);
             }
         }
-        let mut lines = [&rows[0][..a.len()]; N];
+        if many::<V>() {
+            add_products::<V, N, 0, BLOCK>(a, rows, &mut z);
+        } else {
+            add_products::<V, N, 0, { BLOCK / 2 }>(a, rows, &mut z);
+            add_products::<V, N, { BLOCK / 2 }, BLOCK>(a, rows, &mut z);
+        }
+        z
+    }
+}
+
+/// Whether 8 taps times 3 sites fit the registers.
+#[inline(always)]
+pub(super) const fn many<V: Vector>() -> bool {
+    V::REGISTERS > BLOCK * SITES
+}
+
+/// Add `A h` for the taps from `FROM` to `TO`.
+#[inline(always)]
+unsafe fn add_products<V: Vector, const N: usize, const FROM: usize, const TO: usize>(
+    a: &[[V::Scalar; BLOCK]],
+    rows: [&[V]; N],
+    z: &mut [[V; BLOCK]; N],
+) {
+    unsafe {
+        let mut lines = rows;
         for r in 0..N {
             lines[r] = &rows[r][..a.len()];
         }
         for (b, a) in a.iter().enumerate() {
-            for j in 0..BLOCK {
+            for j in FROM..TO {
                 let weight = V::splat(a[j]);
                 for r in 0..N {
                     z[r][j] = weight.fma(lines[r][b], z[r][j]);
                 }
             }
         }
-        z
     }
 }
 
@@ -88,7 +111,7 @@ pub(super) unsafe fn forward<V: Vector, const EMBEDDED: bool>(
     sites: usize,
     out: &mut [V],
 ) {
-    let whole = sites / SITES * SITES;
+    let whole = if many::<V>() { sites / SITES * SITES } else { 0 };
     unsafe {
         for site in (0..whole).step_by(SITES) {
             some_sites::<V, SITES, EMBEDDED>(p, input, sites, site, out);

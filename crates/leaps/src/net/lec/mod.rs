@@ -22,6 +22,8 @@ mod gradient;
 mod layer;
 mod packing;
 mod passes;
+#[cfg(test)]
+mod plain;
 mod stencil;
 #[cfg(test)]
 mod tests;

@@ -1,0 +1,238 @@
+//! Go through a training run step by step, and leave its files such that it can go on after any of them.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::checkpoint::{Checkpoint, Checkpoints, Standing, Validation};
+use super::directory::{machine, now};
+use super::dump;
+use super::events::{Event, Metrics, Observer, Stop};
+use super::lines::Lines;
+use super::training::{Outcome, TrainingRun};
+use crate::device::Watch;
+use crate::train::{Progress, Trainer};
+use crate::{Error, Result};
+
+/// Lines of `metrics.jsonl` in the longest runs, about.
+const LINES: u64 = 10_000;
+
+/// A run in progress.
+pub(crate) struct Session<'r, 'a> {
+    run: &'r TrainingRun<'a>,
+    observer: &'r dyn Observer,
+    checkpoints: Checkpoints,
+    metrics: Lines,
+    events: Lines,
+    trainer: Trainer<'a>,
+    standing: Standing,
+    /// The newest checkpoint, if it is of the present step.
+    saved: Option<PathBuf>,
+    since: Instant,
+    before: f64,
+}
+
+impl<'r, 'a> Session<'r, 'a> {
+    /// Start, or go on from the checkpoint that was found and from which `trainer` was made.
+    pub(crate) fn begin(
+        run: &'r TrainingRun<'a>,
+        checkpoints: Checkpoints,
+        trainer: Trainer<'a>,
+        found: Option<(Checkpoint, Vec<Error>)>,
+        observer: &'r dyn Observer,
+    ) -> Result<Self> {
+        let (steps, step) = (run.setup.train.steps, trainer.steps());
+        let mut session = Session {
+            run,
+            observer,
+            checkpoints,
+            metrics: Lines::open(run.directory.join("metrics.jsonl"))?,
+            events: Lines::open(run.directory.join("events.jsonl"))?,
+            trainer,
+            standing: Standing::default(),
+            saved: None,
+            since: Instant::now(),
+            before: 0.0,
+        };
+        observer.total(steps);
+        observer.advance(step);
+        let Some((checkpoint, damaged)) = found else {
+            session.metrics.keep(0)?;
+            session.event(Event::Started { step, steps })?;
+            session.save()?;
+            return Ok(session);
+        };
+        let last = session.take_over(&checkpoint)?;
+        session.before = last.and_then(|line| line["seconds"].as_f64()).unwrap_or(0.0);
+        session.event(Event::Resumed {
+            step,
+            steps,
+            checkpoint: checkpoint.directory,
+            passed_over: damaged.iter().map(Error::to_string).collect(),
+            command: run.command.clone(),
+            machine: machine(),
+        })?;
+        Ok(session)
+    }
+
+    /// Put files and bookkeeping where they were at a checkpoint; returns the last line of the metrics.
+    fn take_over(&mut self, checkpoint: &Checkpoint) -> Result<Option<Value>> {
+        self.standing = checkpoint.manifest.standing;
+        // One whose validation is due is written again once that is done.
+        self.saved = (!self.standing.due).then(|| checkpoint.directory.clone());
+        self.metrics.keep(checkpoint.manifest.step)
+    }
+
+    /// Train until there is a reason to stop.
+    pub(crate) fn train(&mut self) -> Result<Outcome> {
+        let spec = &self.run.setup.train;
+        loop {
+            let done = self.advance().and_then(|stop| stop.map(|stop| self.stop(stop)).transpose());
+            let failure = match done {
+                Ok(Some(outcome)) => return Ok(outcome),
+                Ok(None) => continue,
+                Err(error @ (Error::NonFinite { .. } | Error::Weights(_))) => error,
+                Err(other) => return Err(other),
+            };
+            let step = self.trainer.steps();
+            let dump = dump::write(&self.run.directory, &self.run.setup, &self.trainer, &failure)?;
+            let error = failure.to_string();
+            // The factor is a power of 1/2 and so counts roll-backs.
+            if -self.trainer.rate_factor.log2() >= f64::from(spec.rollbacks) {
+                self.event(Event::Failed { step, error, dump })?;
+                return Err(failure);
+            }
+            let rate_factor = 0.5 * self.trainer.rate_factor;
+            let Some(good) = self.checkpoints.regular(step, spec.checkpoint_every)? else {
+                return Err(failure); // somebody removed them all
+            };
+            let checkpoint = Checkpoint::load(good)?;
+            self.trainer = checkpoint.resume(&self.run.setup)?;
+            self.trainer.rate_factor = rate_factor;
+            self.take_over(&checkpoint)?;
+            let to = self.trainer.steps();
+            self.event(Event::RolledBack { step, to, rate_factor, error, dump })?;
+        }
+    }
+
+    /// Do what is to be done after a step, and the next step; says whether to stop instead.
+    fn advance(&mut self) -> Result<Option<Stop>> {
+        let spec = &self.run.setup.train;
+        if self.standing.due {
+            match self.validate() {
+                Err(Error::Interrupted) => return Ok(Some(self.reason())),
+                done => done?,
+            }
+        }
+        let step = self.trainer.steps();
+        if step.is_multiple_of(spec.checkpoint_every) && self.saved.is_none() {
+            self.save()?;
+        }
+        if step >= spec.steps {
+            return Ok(Some(Stop::Finished));
+        }
+        if self.observer.stopped() || self.run.late() {
+            return Ok(Some(self.reason()));
+        }
+        let progress = self.trainer.step()?;
+        self.saved = None;
+        let (step, every) = (progress.step, spec.validate_every);
+        let due = every > 0 && (step.is_multiple_of(every) || step == spec.steps);
+        self.standing = Standing { last: Some(progress), due, ..self.standing };
+        if !due {
+            self.measure(&progress, None)?;
+        }
+        self.observer.advance(1);
+        Ok(None)
+    }
+
+    fn reason(&self) -> Stop {
+        if self.observer.stopped() { Stop::Interrupted } else { Stop::TimeLimit }
+    }
+
+    fn validate(&mut self) -> Result<()> {
+        let spec = &self.run.setup.train;
+        let bounded = Bounded { observer: self.observer, run: self.run };
+        let ensemble =
+            self.trainer.validate(spec.validate_walkers, spec.validate_intervals, &bounded)?;
+        let step = self.trainer.steps();
+        let validation = Validation { step, ess: ensemble.weights.ess(), log_z: ensemble.log_z() };
+        self.standing = Standing { validation: Some(validation), due: false, ..self.standing };
+        if let Some(last) = self.standing.last {
+            self.measure(&last, Some(&validation))?;
+        }
+        self.event(Event::Validated(validation))
+    }
+
+    fn measure(&mut self, progress: &Progress, validation: Option<&Validation>) -> Result<()> {
+        let (step, steps) = (progress.step, self.run.setup.train.steps);
+        let metrics = Metrics {
+            progress: *progress,
+            seconds: self.seconds(),
+            ess: validation.map(|v| v.ess),
+            log_z: validation.map(|v| v.log_z),
+        };
+        let every = steps.div_ceil(LINES);
+        if validation.is_some() || step == 1 || step == steps || step.is_multiple_of(every) {
+            self.metrics.append(&metrics)?;
+        }
+        self.observer.measured(&metrics);
+        Ok(())
+    }
+
+    /// Write a checkpoint of the present step.
+    fn save(&mut self) -> Result<()> {
+        dump::check_parameters(&self.run.setup, &self.trainer)?;
+        // A checkpoint promises the lines up to its step.
+        self.metrics.sync()?;
+        let written = self.checkpoints.write(&self.run.setup, &self.trainer, &self.standing)?;
+        self.saved = Some(written.clone());
+        self.event(Event::Checkpointed { step: self.trainer.steps(), checkpoint: written })
+    }
+
+    fn stop(&mut self, reason: Stop) -> Result<Outcome> {
+        if self.saved.is_none() {
+            self.save()?;
+        }
+        let step = self.trainer.steps();
+        self.event(Event::Stopped { step, reason })?;
+        self.events.sync()?;
+        Ok(Outcome {
+            stop: reason,
+            step,
+            standing: self.standing,
+            checkpoint: self.saved.clone().unwrap_or_default(),
+            seconds: self.seconds(),
+        })
+    }
+
+    fn event(&mut self, event: Event) -> Result<()> {
+        #[derive(Serialize)]
+        struct Line<'e> {
+            time: f64,
+            #[serde(flatten)]
+            event: &'e Event,
+        }
+        self.events.append(&Line { time: now(), event: &event })?;
+        self.observer.happened(&event);
+        Ok(())
+    }
+
+    fn seconds(&self) -> f64 {
+        self.before + self.since.elapsed().as_secs_f64()
+    }
+}
+
+/// Stops a validation when the run should stop, without counting its steps as the run's.
+struct Bounded<'r> {
+    observer: &'r dyn Observer,
+    run: &'r TrainingRun<'r>,
+}
+
+impl Watch for Bounded<'_> {
+    fn stopped(&self) -> bool {
+        self.observer.stopped() || self.run.late()
+    }
+}
