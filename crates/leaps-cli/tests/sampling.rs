@@ -5,17 +5,8 @@
 
 mod common;
 
-use common::{json, leaps, refused, run, run_line, stdout};
+use common::{json, leaps, near_exact, number, refused, run, run_line, stdout};
 use serde_json::Value;
-
-fn number(value: &Value) -> f64 {
-    value.as_f64().unwrap_or_else(|| panic!("not a number: {value}"))
-}
-
-fn near_exact(name: &str, estimate: &Value) {
-    let z = (number(&estimate["mean"]) - number(&estimate["exact"])) / number(&estimate["error"]);
-    assert!(z.abs() < 5.0, "{name}: {estimate} is {z} sigmas off");
-}
 
 #[test]
 fn annealing_finds_log_z() {
@@ -221,16 +212,37 @@ fn the_usual_comparison_suits_every_target() {
 #[test]
 fn the_demonstration_leaves_its_results() {
     let directory = tempfile::tempdir().unwrap();
-    let output = leaps(&["demo"]).current_dir(directory.path()).output().unwrap();
+    let demo = |more: &[&str]| {
+        let small = ["demo", "--set", "train.steps=40", "--set", "sample.walkers=200"];
+        let small = [&small[..], &["--set", "train.validate_every=40"], more].concat();
+        leaps(&small).current_dir(directory.path()).output().unwrap()
+    };
+    let output = demo(&[]);
     let text = stdout(&output);
-    assert!(text.contains("wolff") && text.contains("smc 100"), "{text}");
-    let results =
-        std::fs::read_to_string(directory.path().join("leaps-demo/results.json")).unwrap();
-    let results: Value = serde_json::from_str(&results).unwrap();
-    for sampler in results["samplers"].as_array().unwrap() {
-        near_exact("demo", &sampler["observables"]["energy_per_site"]);
+    assert!(text.contains("network, events") && text.contains("SMC"), "{text}");
+    let talk = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        talk.contains("log Z = 60.143042") && talk.contains("leaps-demo/report.html"),
+        "{talk}"
+    );
+    let out = directory.path().join("leaps-demo");
+    let read = |name: &str| -> Value {
+        serde_json::from_str(&std::fs::read_to_string(out.join(name)).unwrap()).unwrap()
+    };
+    let comparison = read("run/comparison.json");
+    assert_eq!(comparison["samplers"].as_array().unwrap().len(), 3);
+    // After so few steps the network itself is no good yet.
+    for sampler in &comparison["samplers"].as_array().unwrap()[1..] {
+        near_exact("demo", &sampler["log_z"]);
     }
-    let spec = directory.path().join("leaps-demo/compare.toml");
+    assert_eq!(read("run/results.json")["log_z"], comparison["samplers"][0]["log_z"]);
+    assert!(std::fs::read_to_string(out.join("report.html")).unwrap().contains("AIS"));
+    // Again, the network is there already; with other settings it is trained anew beside it.
+    stdout(&demo(&[]));
+    assert!(!out.join("run-2").exists());
+    stdout(&demo(&["--set", "train.batch=64"]));
+    assert!(out.join("run-2/results.json").exists());
+    let spec = out.join("compare.toml");
     stdout(&run(&["check", spec.to_str().unwrap()]));
 }
 

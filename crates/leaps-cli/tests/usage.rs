@@ -68,8 +68,24 @@ fn missing_files_end_with_4() {
 
 #[test]
 fn help_is_as_reviewed() {
-    let verbs =
-        ["demo", "exact", "ais", "smc", "mcmc", "compare", "init", "check", "completions", "man"];
+    let verbs = [
+        "demo",
+        "train",
+        "sample",
+        "status",
+        "report",
+        "rates",
+        "exact",
+        "ais",
+        "smc",
+        "mcmc",
+        "compare",
+        "import",
+        "init",
+        "check",
+        "completions",
+        "man",
+    ];
     insta::assert_snapshot!(
         "help",
         stdout(&leaps(&["--help"]).env("COLUMNS", "100").output().unwrap())

@@ -166,7 +166,7 @@ impl Chart {
         let mut right = WIDTH - RIGHT;
         for (number, series) in named.into_iter().rev() {
             out += &text(right, 16.0, "tick", "end", &series.name);
-            right -= 6.2 * series.name.chars().count() as f64 + 6.0;
+            right -= 6.8 * series.name.chars().count() as f64 + 6.0;
             let dash = if series.mark == Mark::Dashes { " dashes" } else { "" };
             out += &line(right - 16.0, 12.5, right, 12.5, &format!("s{number}{dash}"));
             right -= 26.0;

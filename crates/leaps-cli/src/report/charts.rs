@@ -29,21 +29,29 @@ pub fn training(metrics: &[Metrics], exact: Option<f64>) -> Vec<Chart> {
         .iter()
         .filter_map(|line| line.log_z.map(|log_z| (step(line), log_z.mean, log_z.error)))
         .collect();
-    let mut charts = vec![
+    let rate = metrics.iter().step_by(every).map(|line| (step(line), line.progress.rate, 0.0));
+    let log_z =
+        Chart::new("log Z in training", "gradient step", "log Z").series("", Mark::Dots, log_z);
+    let log_z = match exact {
+        Some(exact) => log_z.rule(exact, "exact"),
+        None => log_z,
+    };
+    let charts = [
         Chart::new("Loss", "gradient step", "mean squared residual")
             .series("", Mark::Line, loss)
             .logarithmic(),
         Chart::new("Effective sample size in training", "gradient step", "ESS")
             .series("", Mark::Dots, ess)
             .y_between(0.0, 1.0),
+        log_z,
+        Chart::new("Learning rate", "gradient step", "learning rate").series(
+            "",
+            Mark::Line,
+            rate.collect(),
+        ),
     ];
-    let chart =
-        Chart::new("log Z in training", "gradient step", "log Z").series("", Mark::Dots, log_z);
-    charts.push(match exact {
-        Some(exact) => chart.rule(exact, "exact"),
-        None => chart,
-    });
-    charts
+    let last = metrics.last().map_or(1.0, step);
+    charts.map(|chart| chart.x_between(0.0, last)).into()
 }
 
 /// Effective sample size and energy along the annealing time.
@@ -75,7 +83,7 @@ pub fn path(results: &Value) -> Vec<Chart> {
     ]
 }
 
-/// The spread of the log-weights, of the energy and of the order parameter.
+/// The spread of the log-weights, of the energy and of the order parameter, and the two-point function.
 pub fn histograms(results: &Value, reference: Option<&Reference>) -> Vec<Chart> {
     let all = &results["histograms"];
     let own = |key: &str| bars(&all[key]);
@@ -91,7 +99,8 @@ pub fn histograms(results: &Value, reference: Option<&Reference>) -> Vec<Chart> 
         Mark::Steps,
         own("magnetization"),
     );
-    let Some(reference) = reference else { return vec![weights, energy, order] };
+    let correlation = correlation(results, reference);
+    let Some(reference) = reference else { return vec![weights, energy, order, correlation] };
     let other = |key: &str, values: Vec<f64>| {
         let histogram = bins(&all[key]).map(|bins| {
             Histogram::new(bins, &values, reference.weights.relative(), &reference.families)
@@ -104,11 +113,12 @@ pub fn histograms(results: &Value, reference: Option<&Reference>) -> Vec<Chart> 
         weights,
         energy.series(reference.name, Mark::Dashes, energies),
         order.series(reference.name, Mark::Dashes, orders),
+        correlation,
     ]
 }
 
 /// The two-point function.
-pub fn correlation(results: &Value, reference: Option<&Reference>) -> Vec<Chart> {
+fn correlation(results: &Value, reference: Option<&Reference>) -> Chart {
     let list = results["correlation"].as_array().map(Vec::as_slice).unwrap_or_default();
     let points: Vec<(f64, f64, f64)> = list
         .iter()
@@ -116,19 +126,17 @@ pub fn correlation(results: &Value, reference: Option<&Reference>) -> Vec<Chart>
             Some((c["r"].as_f64()?, c["mean"].as_f64()?, c["error"].as_f64().unwrap_or(0.0)))
         })
         .collect();
-    if points.is_empty() {
-        return Vec::new();
-    }
+    let distances = points.len();
     let other = |reference: &Reference| {
         let correlation = reference.samples.observables().correlation;
         correlation.iter().map(|c| (c.r as f64, c.value.mean, 0.0)).collect()
     };
-    let chart =
-        Chart::new("Correlation", "distance r", "G(r)").series("this run", Mark::Dots, points);
-    vec![match reference {
+    let chart = Chart::new("Correlation", "distance r", "G(r)");
+    let chart = chart.series("this run", Mark::Dots, points);
+    match reference.filter(|_| distances > 0) {
         Some(found) => chart.series(found.name, Mark::Dashes, other(found)),
         None => chart,
-    }]
+    }
 }
 
 fn bins(histogram: &Value) -> Option<Bins> {

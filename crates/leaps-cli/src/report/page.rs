@@ -43,8 +43,7 @@ impl Page<'_> {
         let figures = [
             ("Training", charts::training(&self.source.metrics, exact)),
             ("Along the path", charts::path(results)),
-            ("Distribution at the end of the path", charts::histograms(results, reference)),
-            ("Correlations", charts::correlation(results, reference)),
+            ("At the end of the path", charts::histograms(results, reference)),
         ];
         for (heading, charts) in figures {
             out += &section(heading, &figure(&charts, self.note(heading)));
@@ -127,8 +126,7 @@ impl Page<'_> {
     }
 
     fn note(&self, heading: &str) -> String {
-        let compared = heading.starts_with("Distribution") || heading == "Correlations";
-        match (&self.reference, compared) {
+        match (&self.reference, heading == "At the end of the path") {
             (Some(reference), true) => format!("Broken line: {}.", reference.note),
             (None, true) => {
                 "No reference: too many states, and cluster moves do not apply.".to_owned()

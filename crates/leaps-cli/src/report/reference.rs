@@ -26,8 +26,11 @@ const FEW_STATES: u64 = 1 << 16;
 
 /// The cluster run.
 const CHAINS: usize = 32;
-const STEPS: u64 = 600;
 const BURN_IN: u64 = 300;
+
+/// Updates of a site in all, about, and the steps of a chain they are turned into.
+const WORK: u64 = 200_000_000;
+const STEPS: [u64; 2] = [300, 6000];
 
 /// Larger systems are not worth the wait of a report.
 const MOST_SITES: usize = 1 << 14;
@@ -83,7 +86,8 @@ fn clusters(
 ) -> Result<Reference> {
     // Every sixth state: clusters forget within a few steps, and chains are what errors come from.
     let every = 6;
-    let settings = ChainSettings { chains: CHAINS, burn_in: BURN_IN, steps: STEPS, every, seed };
+    let steps = (WORK / (CHAINS * target.sites()) as u64).clamp(STEPS[0], STEPS[1]);
+    let settings = ChainSettings { chains: CHAINS, burn_in: BURN_IN, steps, every, seed };
     let model = Model::new(target, lambda);
     let outcomes = run_chains(&model, kernel, &settings, |_| Keeper(Vec::new()), watch)?;
     let mut states = Vec::new();
@@ -96,6 +100,6 @@ fn clusters(
     let weights = LogWeights::new(vec![0.0; chain.len()])?;
     let families = Families::new(&chain);
     let samples = WeightedSamples::new(target, lambda, &states, &weights, &families)?;
-    let note = format!("reference: {CHAINS} Swendsen-Wang chains of {STEPS} steps after {BURN_IN}");
+    let note = format!("reference: {CHAINS} Swendsen-Wang chains of {steps} steps after {BURN_IN}");
     Ok(Reference { name: "Swendsen-Wang", note, samples, weights, families })
 }

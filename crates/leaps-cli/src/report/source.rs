@@ -74,9 +74,15 @@ impl Source {
         } else {
             let results = if self.results.is_null() { &self.comparison } else { &self.results };
             let mut target = results["target"].clone();
-            if let Some(target) = target.as_object_mut() {
-                target.remove("sites");
-            }
+            match target.as_object_mut() {
+                Some(target) => target.remove("sites"),
+                None => {
+                    let name = &self.name;
+                    return Err(usage(format!(
+                        "{name}: has no target; is this a result of leaps?"
+                    )));
+                }
+            };
             layers.describe("target", &target, &self.name)?;
         }
         let config = Config::resolve(&layers)?;

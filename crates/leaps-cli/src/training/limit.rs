@@ -31,7 +31,7 @@ fn units(text: &str) -> Option<f64> {
     let (mut sum, mut rest) = (0.0, text);
     while !rest.is_empty() {
         let end = rest.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(rest.len());
-        let value: f64 = rest[..end].parse().ok()?;
+        let value: f64 = rest[..end].parse().ok().filter(|value| *value >= 0.0)?;
         let mut letters = rest[end..].chars();
         sum += value
             * match letters.next() {

@@ -58,3 +58,55 @@ pub fn refused(line: &str, words: &[&str]) {
         assert!(errors.contains(word), "leaps {line}: no '{word}' in {errors}");
     }
 }
+
+/// A number in JSON.
+pub fn number(value: &serde_json::Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("not a number: {value}"))
+}
+
+/// An estimate within five standard errors of its exact value.
+pub fn near_exact(name: &str, estimate: &serde_json::Value) {
+    let z = (number(&estimate["mean"]) - number(&estimate["exact"])) / number(&estimate["error"]);
+    assert!(z.abs() < 5.0, "{name}: {estimate} is {z} sigmas off");
+}
+
+/// Refused with an exit code, and one line on standard error that contains every word.
+pub fn fails(arguments: &[&str], code: i32, words: &[&str]) {
+    let output = run(arguments);
+    let errors = String::from_utf8(output.stderr).expect("UTF-8");
+    assert_eq!(output.status.code(), Some(code), "leaps {arguments:?}: {errors}");
+    assert!(errors.starts_with("leaps: error: "), "leaps {arguments:?}: {errors}");
+    assert_eq!(errors.lines().count(), 1, "leaps {arguments:?}: {errors}");
+    for word in words {
+        assert!(errors.contains(word), "leaps {arguments:?}: no '{word}' in {errors}");
+    }
+}
+
+/// Flags of a tiny network on a tiny lattice, trained for a moment.
+pub const TINY: &str = "ising --size 3 --field 0.1 --network mlp --hidden-units 6 --batch 64 --pool 512 \
+     --warmup 10 --lr 0.01 --validate-every 20 --validate-walkers 64 --validate-intervals 10";
+
+/// Train the tiny network in `directory` with some more flags.
+pub fn train(directory: &std::path::Path, more: &str) -> Output {
+    let line = format!("train {TINY} {more} --set sample.walkers=200 --set sample.intervals=20");
+    let mut arguments: Vec<&str> = line.split_whitespace().collect();
+    let directory = directory.to_str().expect("UTF-8");
+    arguments.extend(["--out", directory]);
+    run(&arguments)
+}
+
+/// Every file below a directory with its bytes.
+pub fn files(
+    directory: &std::path::Path,
+) -> std::collections::BTreeMap<std::path::PathBuf, Vec<u8>> {
+    let mut all = std::collections::BTreeMap::new();
+    for entry in std::fs::read_dir(directory).expect("a directory") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            all.extend(files(&path));
+        } else {
+            all.insert(path.clone(), std::fs::read(&path).expect("a file"));
+        }
+    }
+    all
+}

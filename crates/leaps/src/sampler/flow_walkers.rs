@@ -243,7 +243,8 @@ impl Task<'_, '_> {
         let walker = &mut walkers[number];
         loop {
             k += 1;
-            if k == self.end {
+            // Trapezoid counts its pass at the end of the path as one interval more.
+            if k >= self.end {
                 return Ok(None);
             }
             if self.weigh {

@@ -1,0 +1,187 @@
+//! Write pages that stand on their own and say what the results say.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::{fails, run, run_line, stdout, train};
+use serde_json::Value;
+
+/// The numbers of a page with the keys they are filed under.
+fn numbers(page: &str) -> Vec<(String, f64)> {
+    let attribute = |text: &str, name: &str| {
+        let rest = text.split_once(&format!("{name}=\""))?.1;
+        rest.split_once('"').map(|(value, _)| value.to_owned())
+    };
+    page.split("<span ")
+        .skip(1)
+        .filter_map(|span| {
+            let tag = span.split('>').next()?;
+            Some((attribute(tag, "data-key")?, attribute(tag, "data-value")?.parse().ok()?))
+        })
+        .collect()
+}
+
+fn lookup<'a>(value: &'a Value, path: &str) -> &'a Value {
+    path.split('.').fold(value, |value, key| &value[key])
+}
+
+/// Every number of the page is in the results, and the important ones are on the page.
+fn agrees(page: &str, results: &Value, wanted: &[&str]) {
+    let numbers = numbers(page);
+    for (key, shown) in &numbers {
+        assert_eq!(lookup(results, key).as_f64(), Some(*shown), "{key}");
+    }
+    for key in wanted {
+        assert!(numbers.iter().any(|(shown, _)| shown == key), "{key} is not on the page");
+    }
+    let embedded = page.split("id=\"results\">").nth(1).unwrap().split("</script>").next().unwrap();
+    assert_eq!(&serde_json::from_str::<Value>(embedded).unwrap(), results);
+}
+
+/// Nothing on the page asks for anything outside of it.
+fn stands_alone(page: &str) {
+    for word in
+        ["http:", "https:", "src=", "href=", "url(", "@import", "<link", "<img", "NaN", "inf,"]
+    {
+        assert!(!page.contains(word), "{word} in the page");
+    }
+    for tag in ["svg", "section", "table", "pre", "div", "figure"] {
+        let (open, close) = (format!("<{tag}"), format!("</{tag}>"));
+        assert_eq!(page.matches(&open).count(), page.matches(&close).count(), "{tag}");
+    }
+}
+
+fn chromium() -> Option<PathBuf> {
+    let named = std::env::var_os("LEAPS_CHROMIUM").map(PathBuf::from);
+    let names = ["chromium", "chromium-browser", "google-chrome", "chrome"];
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path)
+        .flat_map(|folder| names.map(|name| folder.join(name)))
+        .find(|program| program.is_file());
+    named.or(found)
+}
+
+/// A browser draws the page without complaint and without a network.
+fn opens(page: &Path) {
+    let Some(browser) = chromium() else {
+        eprintln!("skipped: no Chromium in PATH or LEAPS_CHROMIUM");
+        return;
+    };
+    let profile = tempfile::tempdir().unwrap();
+    let output = Command::new(browser)
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr"])
+        .args(["--host-resolver-rules=MAP * ~NOTFOUND", "--virtual-time-budget=2000", "--dump-dom"])
+        .arg(format!("--user-data-dir={}", profile.path().display()))
+        .arg(format!("file://{}", page.display()))
+        .output()
+        .unwrap();
+    let talk = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{talk}");
+    assert!(!talk.contains("CONSOLE"), "{talk}");
+    let drawn = String::from_utf8_lossy(&output.stdout);
+    assert!(drawn.contains("</svg>") && drawn.contains("How to repeat it"), "{drawn}");
+    assert_eq!(numbers(&drawn), numbers(&std::fs::read_to_string(page).unwrap()));
+}
+
+const WANTED: [&str; 6] = [
+    "log_z.mean",
+    "log_z.exact",
+    "ess",
+    "elbo",
+    "observables.energy_per_site.mean",
+    "observables.abs_magnetization.exact",
+];
+
+#[test]
+fn a_run_has_a_page() {
+    let scratch = tempfile::tempdir().unwrap();
+    let directory = scratch.path().join("run");
+    stdout(&train(&directory, "--steps 60"));
+    stdout(&run(&["report", directory.to_str().unwrap()]));
+    let path = directory.join("report.html");
+    let page = std::fs::read_to_string(&path).unwrap();
+    let results = std::fs::read_to_string(directory.join("results.json")).unwrap();
+    agrees(&page, &serde_json::from_str(&results).unwrap(), &WANTED);
+    agrees(&page, &serde_json::from_str(&results).unwrap(), &["network_passes_per_walker"]);
+    stands_alone(&page);
+    for word in [
+        "Loss",
+        "Effective sample size in training",
+        "Effective sample size along the path",
+        "Log-weights",
+        "exact: all 512 states",
+        "G(r)",
+        "t = 1.00",
+        "config.toml",
+        "leaps train ising --size 3",
+    ] {
+        assert!(page.contains(word), "no {word} in the page");
+    }
+    assert_eq!(page.matches("class=\"lattice\"").count(), 5);
+    opens(&path);
+
+    // Without results the page tells of training alone; a torn last line is one that is being written.
+    std::fs::remove_file(directory.join("results.json")).unwrap();
+    let metrics = directory.join("metrics.jsonl");
+    let text = std::fs::read_to_string(&metrics).unwrap();
+    std::fs::write(&metrics, &text[..text.len() - 9]).unwrap();
+    stdout(&run(&["report", directory.to_str().unwrap()]));
+    let page = std::fs::read_to_string(&path).unwrap();
+    assert!(page.contains("Loss") && !page.contains("Log-weights"));
+    stands_alone(&page);
+    std::fs::write(&metrics, "{\"step\": 1}\nx\n").unwrap();
+    fails(&["report", directory.to_str().unwrap()], 2, &["metrics.jsonl:1"]);
+}
+
+#[test]
+fn results_of_other_samplers_have_pages() {
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("results.json");
+    let name = file.to_str().unwrap();
+    for (line, words) in [
+        ("ais ising --size 4 --walkers 200 --intervals 20", &["exact: all 65536 states"][..]),
+        ("smc ising --size 6 --walkers 200 --intervals 20", &["Swendsen-Wang"]),
+        ("ais potts --size 5 --states 4 --walkers 200", &["Swendsen-Wang", "#e08a3c"]),
+        ("ais spin-glass --size 3x3x3 --walkers 200", &["Swendsen-Wang"]),
+        ("ais potts --size 6 --coupling -1 --walkers 100", &["No reference"]),
+        ("smc rbm --visible 6 --hidden 4 --walkers 200", &["exact: all 1024 states"]),
+        ("mcmc ising --size 4 --chains 4 --steps 200", &["observables.energy_per_site.mean"]),
+    ] {
+        let printed = stdout(&run_line(&format!("{line} --json --quiet")));
+        std::fs::write(&file, &printed).unwrap();
+        stdout(&run(&["report", name]));
+        let page = std::fs::read_to_string(scratch.path().join("report.html")).unwrap();
+        agrees(&page, &serde_json::from_str(&printed).unwrap(), &["ess"]);
+        stands_alone(&page);
+        let command = format!("leaps {line} --json --quiet");
+        assert!(page.contains(&command), "{line}");
+        for word in words {
+            assert!(page.contains(word), "{line}: no {word} in the page");
+        }
+    }
+    let out = scratch.path().join("other.html");
+    stdout(&run(&["report", name, "--out", out.to_str().unwrap()]));
+    opens(&out);
+}
+
+#[test]
+fn what_is_no_result_is_refused() {
+    let scratch = tempfile::tempdir().unwrap();
+    let empty = scratch.path().to_str().unwrap();
+    fails(&["report", "/nowhere"], 4, &["/nowhere"]);
+    fails(&["report", empty], 2, &["results.json", "leaps sample --model"]);
+    let file = scratch.path().join("results.json");
+    for (text, words) in [
+        ("[1, 2]", &["results.json:1:1", "result of leaps"][..]),
+        ("{\n\"ess\": }", &["results.json:2:"]),
+        ("{}", &["target", "result of leaps"]),
+        ("{\"target\": {}}", &["target.kind"]),
+        ("{\"target\": {\"kind\": \"ising\", \"size\": \"x\"}}", &["target.size"]),
+    ] {
+        std::fs::write(&file, text).unwrap();
+        fails(&["report", empty], 2, words);
+    }
+    assert!(!scratch.path().join("report.html").exists());
+}

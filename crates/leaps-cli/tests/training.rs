@@ -1,0 +1,201 @@
+//! Train a tiny network, stop it in every way, and go on.
+
+mod common;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use common::{TINY, fails, files, json, leaps, near_exact, number, run, stdout, train};
+
+fn code(output: &std::process::Output) -> (Option<i32>, String) {
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+fn status(run_directory: &Path) -> serde_json::Value {
+    json(&run(&["status", run_directory.to_str().unwrap(), "--json"]))["runs"][0].clone()
+}
+
+#[test]
+fn training_ends_with_results() {
+    let scratch = tempfile::tempdir().unwrap();
+    let directory = scratch.path().join("a");
+    let output = train(&directory, "--steps 200 --json");
+    let result = json(&output);
+    assert_eq!(result["scheme"], "events");
+    assert!(number(&result["ess"]) > 0.3, "{}", result["ess"]);
+    near_exact("log_z", &result["log_z"]);
+    let kept = std::fs::read_to_string(directory.join("results.json")).unwrap();
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&kept).unwrap(), result);
+    for bytes in [&output.stdout, &output.stderr] {
+        assert!(bytes.iter().all(|&byte| byte >= 0x20 || byte == b'\n'), "a control character");
+    }
+    for name in ["config.toml", "meta.json", "metrics.jsonl", "events.jsonl", "latest"] {
+        assert!(directory.join(name).is_file(), "{name}");
+    }
+    let config = std::fs::read_to_string(directory.join("config.toml")).unwrap();
+    assert!(
+        config.contains("(from the command line)") && config.contains("(from --set)"),
+        "{config}"
+    );
+    let status = status(&directory);
+    assert_eq!((&status["step"], &status["state"]), (&200.into(), &"finished".into()));
+    assert!(number(&status["ess"]) > 0.3 && status["log_z"]["mean"].is_number(), "{status}");
+    let text = stdout(&run(&["status", directory.to_str().unwrap()]));
+    assert!(text.lines().count() == 2 && text.contains("200/200"), "{text}");
+    // Once more: nothing is left to train, the same numbers come out.
+    let again = json(&run(&["train", "--out", directory.to_str().unwrap(), "--json"]));
+    assert_eq!(again["log_z"], result["log_z"]);
+}
+
+#[test]
+fn a_configuration_file_is_enough() {
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("run.toml");
+    let line = format!("init {}", TINY.split(" --network").next().unwrap());
+    std::fs::write(&file, stdout(&common::run_line(&line))).unwrap();
+    let out = scratch.path().join("a");
+    let (file, out) = (file.to_str().unwrap(), out.to_str().unwrap());
+    let small =
+        ["--set", "train.steps=3", "--set", "network.channels=4", "--set", "sample.walkers=50"];
+    let result = json(&run(&[&["train", file, "--out", out, "--json"], &small[..]].concat()));
+    assert_eq!(result["target"]["field"], 0.1);
+    near_exact("log_z", &result["log_z"]);
+}
+
+#[test]
+fn a_run_in_two_parts_is_the_run_in_one() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (whole, parts) = (scratch.path().join("whole"), scratch.path().join("parts"));
+    stdout(&train(&whole, "--steps 40 --decay none"));
+    stdout(&train(&parts, "--steps 20 --decay none"));
+    let output = train(&parts, "--steps 40 --decay none");
+    stdout(&output);
+    assert!(code(&output).1.contains("continues at step 20"), "{}", code(&output).1);
+    for name in ["model.safetensors", "state.safetensors"] {
+        let read =
+            |run: &Path| std::fs::read(run.join("checkpoints/step-00000040").join(name)).unwrap();
+        assert!(read(&whole) == read(&parts), "{name} differs");
+    }
+}
+
+#[test]
+fn another_run_is_not_continued() {
+    let scratch = tempfile::tempdir().unwrap();
+    let directory = scratch.path().join("a");
+    stdout(&train(&directory, "--steps 20"));
+    let before = files(&directory);
+    for (change, words) in [
+        ("--lr 0.02", &["--lr = 0.02", "0.01", "--fresh"][..]),
+        ("--beta 0.3", &["--beta = 0.3", "--fresh"]),
+        ("--hidden-units 7", &["--hidden-units = 7", "--fresh"]),
+        ("--seed 2", &["--seed = 2", "--fresh"]),
+    ] {
+        let (flag, value) = change.split_once(' ').unwrap();
+        let line = format!("{} --steps 20", TINY).replace(&format!("{flag} 0.01"), "");
+        let line = line.replace(&format!("{flag} 6"), "");
+        let mut arguments: Vec<&str> = vec!["train"];
+        arguments.extend(line.split_whitespace());
+        arguments.extend([flag, value, "--out", directory.to_str().unwrap()]);
+        let (exit, errors) = code(&run(&arguments));
+        assert_eq!(exit, Some(2), "{change}: {errors}");
+        for word in words {
+            assert!(errors.contains(word), "{change}: no '{word}' in {errors}");
+        }
+    }
+    assert!(files(&directory) == before, "a refused run changed files");
+    stdout(&train(&directory, "--steps 20 --fresh"));
+    assert!(files(&directory) == before && scratch.path().join("a-2/results.json").exists());
+}
+
+#[test]
+fn a_time_limit_ends_with_75_and_the_run_goes_on() {
+    let scratch = tempfile::tempdir().unwrap();
+    let directory = scratch.path().join("a");
+    let start = Instant::now();
+    let (exit, errors) = code(&train(&directory, "--steps 10000000 --time-limit 1s"));
+    assert_eq!(exit, Some(75), "{errors}");
+    assert!(errors.contains("time limit") && errors.contains("leaps train --out"), "{errors}");
+    let first = status(&directory);
+    assert_eq!(first["state"], "stopped (time limit)");
+    let output = run(&["train", "--out", directory.to_str().unwrap(), "--time-limit", "1s"]);
+    let (exit, errors) = code(&output);
+    assert_eq!(exit, Some(75), "{errors}");
+    assert!(number(&status(&directory)["step"]) > number(&first["step"]));
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+
+    // A minute is left for the checkpoint before a SLURM job ends.
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    let output = leaps(&["train", "--out", directory.to_str().unwrap()])
+        .env("SLURM_JOB_END_TIME", (now + 61).to_string())
+        .output()
+        .unwrap();
+    assert_eq!(code(&output).0, Some(75), "{}", code(&output).1);
+}
+
+#[cfg(unix)]
+#[test]
+fn signals_leave_a_valid_checkpoint() {
+    use std::process::{Command, Stdio};
+    for (signal, expected) in [("-TERM", 75), ("-USR1", 75), ("-INT", 130)] {
+        let scratch = tempfile::tempdir().unwrap();
+        let directory = scratch.path().join("a");
+        let line = format!("train {TINY} --steps 10000000");
+        let mut arguments: Vec<&str> = line.split_whitespace().collect();
+        arguments.extend(["--out", directory.to_str().unwrap()]);
+        let child =
+            leaps(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let begun = Instant::now();
+        while !directory.join("latest").exists() && begun.elapsed() < Duration::from_secs(20) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        std::thread::sleep(Duration::from_millis(300));
+        assert_eq!(status(&directory)["state"], "running");
+        let start = Instant::now();
+        let id = child.id().to_string();
+        assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
+        let output = child.wait_with_output().unwrap();
+        let (exit, errors) = code(&output);
+        assert_eq!(exit, Some(expected), "{signal}: {errors}");
+        assert!(start.elapsed() < Duration::from_secs(10), "{signal} took {:?}", start.elapsed());
+        assert!(errors.contains("stopped by"), "{signal}: {errors}");
+        let state = status(&directory);
+        assert_eq!(state["state"], "stopped (interrupted)");
+        assert!(number(&state["step"]) > 0.0);
+        let small = ["--walkers", "50", "--intervals", "5", "--json"];
+        json(&run(&[&["sample", "--model", directory.to_str().unwrap()], &small[..]].concat()));
+    }
+}
+
+#[test]
+fn wrong_settings_are_named_before_anything_is_written() {
+    let scratch = tempfile::tempdir().unwrap();
+    let out = scratch.path().join("a");
+    let out = out.to_str().unwrap();
+    for (line, words) in [
+        ("train --out OUT", &["no configuration", "run.toml"][..]),
+        ("train isin --out OUT", &["FILE|TARGET = isin", "run.toml", "ising"]),
+        ("train ising", &["--out"]),
+        ("train ising --size 4 --out OUT --steps 0", &["--steps = 0", "at least 1"]),
+        ("train ising --size 4 --out OUT --lr 3", &["--lr = 3", "from"]),
+        ("train ising --size 4 --out OUT --time-limit soon", &["--time-limit = soon", "30m"]),
+        ("train ising --size 4 --out OUT --network big", &["--network = big", "hollow"]),
+        ("train ising --size 4 --out OUT --network mlp --depth 3", &["--depth = 3", "hollow"]),
+        ("train ising --size 4 --out OUT --depth 9", &["--depth = 9", "network.depth"]),
+        ("train ising --size 4 --out OUT --network lec --kernels 3,7", &["--kernels", "wide"]),
+        ("train ising --size 4 --out OUT --parametrisation x", &["--parametrisation = x", "relu"]),
+        (
+            "train ising --size 4 --out OUT --schedule adaptive",
+            &["--schedule = adaptive", "linear"],
+        ),
+        ("train rbm --out OUT --network hollow", &["hollow", "lattice"]),
+        ("train ising --size 4 --out OUT --set train.stepz=3", &["train.stepz", "train.steps"]),
+        ("train ising --size 4 --out OUT --set network.kind=7", &["network.kind"]),
+        ("status", &["DIR"]),
+    ] {
+        let line = line.replace("OUT", out);
+        fails(&line.split_whitespace().collect::<Vec<_>>(), 2, words);
+    }
+    fails(&["train", "/nowhere/run.toml", "--out", out], 4, &["/nowhere/run.toml"]);
+    fails(&["status", "/nowhere"], 4, &["/nowhere"]);
+    assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 0, "files left behind");
+}
