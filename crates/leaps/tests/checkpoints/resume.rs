@@ -80,6 +80,18 @@ fn a_time_limit_leaves_a_valid_checkpoint() {
 }
 
 #[test]
+fn stops_do_not_push_out_the_checkpoint_to_roll_back_to() {
+    let (bench, scratch) = (bench(), tempfile::tempdir().unwrap());
+    let mut run = TrainingRun::new(scratch.path(), bench.setup(Reference::Pool));
+    run.keep = 1;
+    for (stop, kept) in [(6, [5, 6]), (7, [5, 7]), (8, [5, 8]), (11, [10, 11])] {
+        run.run(&StopAfter::steps(stop)).unwrap();
+        let list = Checkpoints::of(scratch.path()).list().unwrap();
+        assert_eq!(list.iter().map(|(step, _)| *step).collect::<Vec<_>>(), kept);
+    }
+}
+
+#[test]
 fn the_run_directory_tells_what_happened() {
     #[derive(Default)]
     struct Seen(std::sync::Mutex<(Vec<u64>, Vec<Event>)>);
