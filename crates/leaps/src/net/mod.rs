@@ -13,6 +13,7 @@ mod authors;
 mod dense;
 mod features;
 mod free_energy;
+mod head;
 mod hollow;
 mod import;
 mod layout;
@@ -21,6 +22,7 @@ mod lec;
 mod mlp;
 mod model;
 mod network;
+mod product;
 #[cfg(test)]
 mod testing;
 
