@@ -13,6 +13,7 @@ mod authors;
 mod dense;
 mod features;
 mod free_energy;
+mod graph;
 mod head;
 mod hollow;
 mod import;
@@ -27,6 +28,7 @@ mod product;
 mod testing;
 
 pub use free_energy::{FreeEnergy, FreeEnergySpec};
+pub use graph::HollowGraphSpec;
 pub use hollow::HollowSpec;
 pub use import::{Imported, ImportedTarget, import_checkpoint};
 pub use layout::Tensor;
