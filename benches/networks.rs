@@ -206,7 +206,7 @@ fn main() {
         let of_peak = case.operations() / peak / 1e9;
         if json {
             lines.push(format!(
-                r#"{{"channels": {}, "depth": {}, "side": {}, "tokens": {}, "forward": {forward_all}, "both": {both_all}}}"#,
+                r#"{{"channels": {}, "depth": {}, "side": {}, "tokens": {}, "forward": {forward_all}, "both": {both_all}, "forward_core": {forward}, "both_core": {both}}}"#,
                 case.channels, case.depth, case.side, case.tokens
             ));
         } else {

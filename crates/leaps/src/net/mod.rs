@@ -13,6 +13,8 @@ mod authors;
 mod dense;
 mod features;
 mod free_energy;
+mod graph;
+mod head;
 mod hollow;
 mod import;
 mod layout;
@@ -21,10 +23,12 @@ mod lec;
 mod mlp;
 mod model;
 mod network;
+mod product;
 #[cfg(test)]
 mod testing;
 
 pub use free_energy::{FreeEnergy, FreeEnergySpec};
+pub use graph::HollowGraphSpec;
 pub use hollow::HollowSpec;
 pub use import::{Imported, ImportedTarget, import_checkpoint};
 pub use layout::Tensor;

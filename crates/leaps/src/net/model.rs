@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::features::{FEATURES, features};
+use super::graph::{HollowGraph, HollowGraphSpec};
 use super::hollow::{Hollow, HollowSpec};
 use super::layout::{self, Tensor};
 use super::lea::{Lea, LeaSpec};
@@ -27,6 +28,9 @@ pub enum NetSpec {
     Lec(LecSpec),
     /// Convolutions over the half-spaces around a site of a lattice.
     Hollow(HollowSpec),
+    /// Messages along orders of the sites, on any graph.
+    #[serde(rename = "hollow-graph")]
+    HollowGraph(HollowGraphSpec),
 }
 
 macro_rules! networks {
@@ -95,7 +99,7 @@ macro_rules! networks {
         }
     };
 }
-networks!(Mlp, Lea, Lec, Hollow);
+networks!(Mlp, Lea, Lec, Hollow, HollowGraph);
 
 /// The input of a pass, seen as vectors of the level.
 #[inline(always)]
@@ -204,10 +208,13 @@ impl Net {
                 let lattice = target.lattice().ok_or_else(|| {
                     Error::not_applicable(
                         "the hollow convolution",
-                        "the target has no lattice; use network.kind = mlp",
+                        "the target has no lattice; use network.kind = hollow-graph",
                     )
                 })?;
                 AnyNetwork::Hollow(Hollow::new(spec, lattice, inputs, outputs)?)
+            }
+            NetSpec::HollowGraph(spec) => {
+                AnyNetwork::HollowGraph(HollowGraph::new(spec, target, inputs, outputs)?)
             }
         };
         let net = Net { spec: spec.clone(), network, sites, tokens, level: Level::detect() };
@@ -341,5 +348,56 @@ impl Net {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::HollowGraphSpec;
+    use crate::target::{Boundary, Lattice, Pairwise};
+
+    #[test]
+    fn all_levels_agree_for_every_network() {
+        let lattice = Lattice::new(&[5, 5], Boundary::Periodic).unwrap();
+        let target = Pairwise::potts(lattice, 3, 1.0, 0.1).unwrap();
+        let lec = LecSpec { kernels: vec![3, 5], ..LecSpec::default() };
+        for spec in [
+            NetSpec::Mlp(MlpSpec::default()),
+            NetSpec::Lea(LeaSpec::default()),
+            NetSpec::Lec(lec),
+            NetSpec::Hollow(HollowSpec::default()),
+            NetSpec::HollowGraph(HollowGraphSpec { channels: 11, ..Default::default() }),
+        ] {
+            let mut net = Net::new(&spec, &target).unwrap();
+            let packed = net.pack(&net.initial(2));
+            let mut worker = net.worker();
+            let mut stream = Stream::new(3, Purpose::Statistic, 0, 0);
+            for lane in 0..WIDTH {
+                let state: Vec<u8> = (0..25).map(|_| stream.below(3) as u8).collect();
+                worker.set(lane, &state, stream.uniform());
+                for index in 0..worker.out.len() {
+                    worker.set_slope(lane, index, stream.normal() as f32);
+                }
+            }
+            let mut run = |level: Level| {
+                net.level = level;
+                let mut grad = vec![0.0; packed.len()];
+                net.forward(&packed, &mut worker);
+                net.backward(&packed, &mut worker, &mut grad);
+                (worker.out.iter().flat_map(|o| o.0).collect::<Vec<f32>>(), grad)
+            };
+            let close = |a: &[f32], b: &[f32]| {
+                let largest = a.iter().fold(0.0f32, |m, a| m.max(a.abs()));
+                let worst = a.iter().zip(b).fold(0.0f32, |m, (a, b)| m.max((a - b).abs()));
+                worst < 2e-5 * largest
+            };
+            let plain = run(Level::Portable);
+            for level in Level::available() {
+                let got = run(level);
+                assert!(close(&plain.0, &got.0), "{spec:?} {level:?}: outputs");
+                assert!(close(&plain.1, &got.1), "{spec:?} {level:?}: gradients");
+            }
+        }
     }
 }

@@ -5,10 +5,10 @@
 //! taps in [`Convolution::unpack`].
 
 use super::geometry::{Direction, Geometry};
-use super::product::{Matrix, add_sums};
 use super::tiles::{Read, Shape, Unread, Unwrite, Write, stride};
 use super::winograd;
 use crate::device::vector::{Real, Vector};
+use crate::net::product::{Matrix, add_sums};
 
 /// Tiles multiplied at a time: their transforms stay close to the core.
 const CHUNK: usize = 8;

@@ -17,10 +17,9 @@
 //!
 //! After the blind-spot networks of Laine et al. (2019), where denoisers must not see the pixel they predict.
 
+mod activate;
 mod conv;
 mod geometry;
-mod head;
-mod product;
 mod stack;
 #[cfg(test)]
 mod tests;
@@ -29,13 +28,13 @@ mod winograd;
 
 use serde::{Deserialize, Serialize};
 
-use super::layout::{Init, Tensor, take, take_mut, total};
+use super::head::Head;
+use super::layout::{Tensor, take, take_mut, total};
 use super::network::{Group, Network};
 use crate::device::vector::{Real, Vector};
 use crate::target::{Boundary, Lattice};
 use crate::{Error, Result};
 use geometry::Geometry;
-use head::Head;
 use stack::Stack;
 
 /// Settings of a hollow convolution.
@@ -178,7 +177,7 @@ impl Network for Hollow {
     }
 
     fn scratch(&self) -> usize {
-        self.stack.scratch(&self.geometry) + self.head.scratch(&self.geometry)
+        self.stack.scratch(&self.geometry) + self.head.scratch(self.geometry.sites)
     }
 
     #[inline(always)]
@@ -193,8 +192,8 @@ impl Network for Hollow {
         let (planes, rest) = scratch.split_at_mut(self.stack.scratch(&self.geometry));
         unsafe {
             self.stack.forward(stack, &self.geometry, group, planes);
-            let seen = self.stack.last(&self.geometry, planes);
-            self.head.forward(head, &self.geometry, group, seen, rest, out);
+            let (seen, _) = self.stack.seen(&self.geometry, planes);
+            self.head.forward(head, group, seen, rest, out);
         }
     }
 
@@ -211,8 +210,8 @@ impl Network for Hollow {
         let (g_stack, g_head) = grad.split_at_mut(self.stack.packed());
         let (planes, rest) = scratch.split_at_mut(self.stack.scratch(&self.geometry));
         unsafe {
-            let (seen, d_seen) = self.stack.last_and_gradient(&self.geometry, planes);
-            self.head.backward(head, &self.geometry, group, seen, rest, d_out, d_seen, g_head);
+            let (seen, d_seen) = self.stack.seen(&self.geometry, planes);
+            self.head.backward(head, group, seen, rest, d_out, d_seen, g_head);
             self.stack.backward(stack, &self.geometry, group, planes, g_stack);
         }
     }

@@ -1,12 +1,13 @@
 //! Run the shared stack of convolutions along every direction.
 
+use super::activate::{activate, deactivate, look_ahead, look_back};
 use super::conv::Convolution;
 use super::geometry::Geometry;
-use super::product::add_columns;
-use super::{Init, Tensor, take, take_mut, total};
 use crate::device::vector::{Real, Vector};
 use crate::net::dense::TimeEmbedding;
+use crate::net::layout::{Init, Tensor, take, take_mut};
 use crate::net::network::Group;
+use crate::net::product::add_columns;
 
 /// A first convolution of the tokens and residual convolutions of channels.
 #[derive(Clone, Debug)]
@@ -26,6 +27,9 @@ struct Planes<'a, V> {
     h: &'a mut [V],
     /// Their gradient: `[direction][site or none][channel]`.
     d_h: &'a mut [V],
+    /// What every site has seen, after the activation, and its gradient: `[site][direction][channel]`.
+    seen: &'a mut [V],
+    d_seen: &'a mut [V],
     /// Channels after the activation, and their gradient, of one direction.
     active: &'a mut [V],
     d_active: &'a mut [V],
@@ -119,7 +123,7 @@ impl Stack {
     }
 
     /// Lengths of the parts of the scratch space, in the order of [`Planes`].
-    fn lengths(&self, geometry: &Geometry) -> [usize; 11] {
+    fn lengths(&self, geometry: &Geometry) -> [usize; 13] {
         let plane = self.plane(geometry);
         let (directions, residual) = (geometry.directions.len(), self.depth - 1);
         let time = residual * self.time.outputs;
@@ -127,6 +131,8 @@ impl Stack {
             (geometry.sites + 1) * self.first.matrix.inputs,
             self.depth * directions * plane,
             directions * plane,
+            geometry.sites * directions * self.channels,
+            geometry.sites * directions * self.channels,
             plane,
             plane,
             time,
@@ -149,32 +155,28 @@ impl Stack {
             x: take_mut(rest, lengths[0]),
             h: take_mut(rest, lengths[1]),
             d_h: take_mut(rest, lengths[2]),
-            active: take_mut(rest, lengths[3]),
-            d_active: take_mut(rest, lengths[4]),
-            time: take_mut(rest, lengths[5]),
-            d_time: take_mut(rest, lengths[6]),
-            embeddings: take_mut(rest, lengths[7]),
-            read: take_mut(rest, lengths[8]),
-            products: take_mut(rest, lengths[9]),
-            sums: take_mut(rest, lengths[10]),
+            seen: take_mut(rest, lengths[3]),
+            d_seen: take_mut(rest, lengths[4]),
+            active: take_mut(rest, lengths[5]),
+            d_active: take_mut(rest, lengths[6]),
+            time: take_mut(rest, lengths[7]),
+            d_time: take_mut(rest, lengths[8]),
+            embeddings: take_mut(rest, lengths[9]),
+            read: take_mut(rest, lengths[10]),
+            products: take_mut(rest, lengths[11]),
+            sums: take_mut(rest, lengths[12]),
         }
     }
 
-    /// The channels after the last layer: `[direction][site or none][channel]`.
+    /// What every site has seen, and space for its gradient.
     #[inline(always)]
-    pub(super) fn last<'a, V>(&self, geometry: &Geometry, scratch: &'a mut [V]) -> &'a [V] {
-        self.last_and_gradient(geometry, scratch).0
-    }
-
-    /// The same and space for its gradient.
-    #[inline(always)]
-    pub(super) fn last_and_gradient<'a, V>(
+    pub(super) fn seen<'a, V>(
         &self,
         geometry: &Geometry,
         scratch: &'a mut [V],
     ) -> (&'a [V], &'a mut [V]) {
-        let Planes { h, d_h, .. } = self.cut(geometry, scratch);
-        (&h[(self.depth - 1) * d_h.len()..], d_h)
+        let Planes { seen, d_seen, .. } = self.cut(geometry, scratch);
+        (seen, d_seen)
     }
 
     #[inline(always)]
@@ -214,31 +216,16 @@ impl Stack {
                     }
                     let h = &done[(layer - 1) * all + k * plane..][..plane];
                     let time = &s.time[(layer - 1) * outputs..][..outputs];
-                    self.activate(time, h, s.active);
+                    activate(self.channels, time, h, s.active);
                     conv.forward((weights, bias), direction, s.active, h, out, buffers);
                 }
+                let h = &s.h[(self.depth - 1) * all + k * plane..][..plane];
+                look_back(self.channels, k, &direction.before, h, s.seen);
             }
         }
     }
 
-    /// `active = silu((1 + scale) h + shift)`, and 0 where there is no site.
-    #[inline(always)]
-    unsafe fn activate<V: Vector>(&self, time: &[V], h: &[V], active: &mut [V]) {
-        let (scale, shift) = time.split_at(self.channels);
-        let (sites, none) = active.split_at_mut(h.len() - self.channels);
-        unsafe {
-            none.fill(V::zero());
-            let rows = sites.chunks_exact_mut(self.channels);
-            for (active, h) in rows.zip(h.chunks_exact(self.channels)) {
-                for c in 0..self.channels {
-                    let slope = V::constant(1.0).add(scale[c]);
-                    active[c] = h[c].fma(slope, shift[c]).silu();
-                }
-            }
-        }
-    }
-
-    /// Add the gradient of the parameters, given that of the last layer's channels.
+    /// Add the gradient of the parameters, given that of what sites have seen.
     #[inline(always)]
     pub(super) unsafe fn backward<V: Vector>(
         &self,
@@ -253,6 +240,11 @@ impl Stack {
         let s = self.cut(geometry, scratch);
         unsafe {
             s.d_time.fill(V::zero());
+            for (k, direction) in geometry.directions.iter().enumerate() {
+                let h = &s.h[(self.depth - 1) * all + k * plane..][..plane];
+                let d_h = &mut s.d_h[k * plane..][..plane];
+                look_ahead(self.channels, k, &direction.after, h, s.d_seen, d_h);
+            }
             for layer in (0..self.depth).rev() {
                 let conv = self.convolution(layer);
                 let (weights, rest) = packed[self.layer_range(layer)].split_at(conv.packed());
@@ -270,9 +262,9 @@ impl Stack {
                     let h = &s.h[(layer - 1) * all + k * plane..][..plane];
                     let range = (layer - 1) * outputs..layer * outputs;
                     let (time, d_time) = (&s.time[range.clone()], &mut s.d_time[range]);
-                    self.activate(time, h, s.active);
+                    activate(self.channels, time, h, s.active);
                     conv.backward(weights, direction, s.active, d_h, s.d_active, sums, buffers);
-                    self.deactivate(time, h, s.d_active, d_time, d_h);
+                    deactivate(self.channels, time, h, s.d_active, d_time, d_h);
                 }
                 conv.add_gradient(s.sums, g_weights);
                 if layer > 0 {
@@ -283,35 +275,5 @@ impl Stack {
                 }
             }
         }
-    }
-
-    /// The backward pass of [`activate`](Self::activate): add to the gradients of scales, shifts and `h`.
-    #[inline(always)]
-    unsafe fn deactivate<V: Vector>(
-        &self,
-        time: &[V],
-        h: &[V],
-        d_active: &[V],
-        d_time: &mut [V],
-        d_h: &mut [V],
-    ) {
-        let (scale, shift) = time.split_at(self.channels);
-        let (d_scale, d_shift) = d_time.split_at_mut(self.channels);
-        let sites = h.len() - self.channels;
-        let rows = d_h[..sites].chunks_exact_mut(self.channels);
-        unsafe {
-            for ((d_h, h), d_active) in
-                rows.zip(h.chunks_exact(self.channels)).zip(d_active.chunks_exact(self.channels))
-            {
-                for c in 0..self.channels {
-                    let slope = V::constant(1.0).add(scale[c]);
-                    let d_z = d_active[c].mul(h[c].fma(slope, shift[c]).silu_slope());
-                    d_scale[c] = d_z.fma(h[c], d_scale[c]);
-                    d_shift[c] = d_shift[c].add(d_z);
-                    d_h[c] = d_z.fma(slope, d_h[c]);
-                }
-            }
-        }
-        debug_assert_eq!(total(&self.time.tensors("", 1.0)), self.time.parameters());
     }
 }

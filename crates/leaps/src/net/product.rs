@@ -7,19 +7,19 @@ use crate::device::vector::{Job, Vector};
 
 /// A matrix `w[k * outputs + o]` from `inputs` to `outputs` channels.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Matrix {
-    pub(super) inputs: usize,
-    pub(super) outputs: usize,
+pub(crate) struct Matrix {
+    pub(crate) inputs: usize,
+    pub(crate) outputs: usize,
 }
 
 impl Matrix {
-    pub(super) const fn len(&self) -> usize {
+    pub(crate) const fn len(&self) -> usize {
         self.inputs * self.outputs
     }
 
     /// `y[r * outputs + o] = bias[o] + sum_k w[k * outputs + o] x[r * inputs + k]`; no bias where it is empty.
     #[inline(always)]
-    pub(super) unsafe fn forward<V: Vector>(
+    pub(crate) unsafe fn forward<V: Vector>(
         &self,
         w: &[V::Scalar],
         bias: &[V::Scalar],
@@ -32,14 +32,14 @@ impl Matrix {
 
     /// `d_x[r * inputs + k] = sum_o w[k * outputs + o] d_y[r * outputs + o]`.
     #[inline(always)]
-    pub(super) unsafe fn transposed<V: Vector>(&self, w: &[V::Scalar], d_y: &[V], d_x: &mut [V]) {
+    pub(crate) unsafe fn transposed<V: Vector>(&self, w: &[V::Scalar], d_y: &[V], d_x: &mut [V]) {
         let (inputs, outputs) = (self.outputs, self.inputs);
         unsafe { V::call(Multiply::<V, true> { w, bias: &[], inputs, outputs, x: d_y, y: d_x }) }
     }
 
     /// `sums[k * outputs + o] += sum_r x[r * inputs + k] d_y[r * outputs + o]`, lane by lane; `fresh` sums start at 0.
     #[inline(always)]
-    pub(super) unsafe fn gradient<V: Vector>(
+    pub(crate) unsafe fn gradient<V: Vector>(
         &self,
         x: &[V],
         d_y: &[V],
@@ -230,7 +230,7 @@ impl<V: Vector> Gradient<'_, V> {
 
 /// Add the sum over lanes of every vector.
 #[inline(always)]
-pub(super) unsafe fn add_sums<V: Vector>(vectors: &[V], out: &mut [V::Scalar]) {
+pub(crate) unsafe fn add_sums<V: Vector>(vectors: &[V], out: &mut [V::Scalar]) {
     for (out, vector) in out.iter_mut().zip(vectors) {
         *out += unsafe { vector.sum() };
     }
@@ -238,7 +238,7 @@ pub(super) unsafe fn add_sums<V: Vector>(vectors: &[V], out: &mut [V::Scalar]) {
 
 /// `out[c] += sum over rows and lanes of rows[r * channels + c]`.
 #[inline(always)]
-pub(super) unsafe fn add_columns<V: Vector>(rows: &[V], out: &mut [V::Scalar]) {
+pub(crate) unsafe fn add_columns<V: Vector>(rows: &[V], out: &mut [V::Scalar]) {
     let channels = out.len();
     for (c, out) in out.iter_mut().enumerate() {
         unsafe {

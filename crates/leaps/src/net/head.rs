@@ -1,15 +1,16 @@
-//! Mix the half-spaces that a site has seen into its outputs.
+//! Mix what a site has seen of the others into its outputs, site by site.
+//!
+//! $$u = M_1\,H_i + c_1,\quad v = \sigma\big((1 + a(t))\,u + s(t)\big),\quad o(i) = M_3\,\sigma(v + M_2 v + c_2) + c_3$$
 
-use super::geometry::Geometry;
+use super::dense::TimeEmbedding;
+use super::layout::{Init, Tensor, take, take_mut};
+use super::network::Group;
 use super::product::{Matrix, add_columns, add_sums};
-use super::{Init, Tensor, take, take_mut};
 use crate::device::vector::{Real, Vector};
-use crate::net::dense::TimeEmbedding;
-use crate::net::network::Group;
 
 /// Three layers that act on every site alone.
 #[derive(Clone, Debug)]
-pub(super) struct Head {
+pub(crate) struct Head {
     mix: Matrix,
     hidden: Matrix,
     out: Matrix,
@@ -27,9 +28,6 @@ struct Parameters<'a, S> {
 
 /// Scratch space, cut up; rows are sites.
 struct Rows<'a, V> {
-    /// The half-spaces after the activation, and their gradient.
-    seen: &'a mut [V],
-    d_seen: &'a mut [V],
     /// Before and after the first activation; before and after the second.
     u: &'a mut [V],
     v: &'a mut [V],
@@ -44,7 +42,7 @@ struct Rows<'a, V> {
 }
 
 impl Head {
-    pub(super) fn new(seen: usize, width: usize, outputs: usize) -> Self {
+    pub(crate) fn new(seen: usize, width: usize, outputs: usize) -> Self {
         Head {
             mix: Matrix { inputs: seen, outputs: width },
             hidden: Matrix { inputs: width, outputs: width },
@@ -57,7 +55,7 @@ impl Head {
         [("mix", self.mix, 1.0), ("hidden", self.hidden, 1.0), ("out", self.out, 0.1)]
     }
 
-    pub(super) fn tensors(&self) -> Vec<Tensor> {
+    pub(crate) fn tensors(&self) -> Vec<Tensor> {
         let mut all = Vec::new();
         for (name, matrix, shrink) in self.layers() {
             let deviation = 1.0 / (3.0 * matrix.inputs as f64).sqrt();
@@ -71,13 +69,13 @@ impl Head {
         all
     }
 
-    pub(super) fn packed(&self) -> usize {
+    pub(crate) fn packed(&self) -> usize {
         let layers: usize = self.layers().iter().map(|(_, m, _)| m.len() + m.outputs).sum();
         layers + self.time.parameters()
     }
 
     /// Turn `[output][input]` into `[input][output]`.
-    pub(super) fn pack<S: Real>(&self, mut from: &[S], mut out: &mut [S]) {
+    pub(crate) fn pack<S: Real>(&self, mut from: &[S], mut out: &mut [S]) {
         for (_, matrix, _) in self.layers() {
             let Matrix { inputs, outputs } = matrix;
             let (weights, to) = (take(&mut from, matrix.len()), take_mut(&mut out, matrix.len()));
@@ -92,7 +90,7 @@ impl Head {
     }
 
     /// The transpose of [`pack`](Self::pack), added.
-    pub(super) fn unpack<S: Real>(&self, mut packed: &[S], mut out: &mut [S]) {
+    pub(crate) fn unpack<S: Real>(&self, mut packed: &[S], mut out: &mut [S]) {
         for (_, matrix, _) in self.layers() {
             let Matrix { inputs, outputs } = matrix;
             let (from, to) = (take(&mut packed, matrix.len()), take_mut(&mut out, matrix.len()));
@@ -123,68 +121,50 @@ impl Head {
     }
 
     /// Lengths of the parts of the scratch space, in the order of [`Rows`].
-    fn lengths(&self, geometry: &Geometry) -> [usize; 11] {
-        let (seen, rows) = (geometry.sites * self.mix.inputs, geometry.sites * self.mix.outputs);
+    fn lengths(&self, sites: usize) -> [usize; 9] {
+        let rows = sites * self.mix.outputs;
         let (time, kept) = (self.time.outputs, self.time.scratch());
         let sums = self.mix.len().max(self.hidden.len()).max(self.out.len());
-        [seen, seen, rows, rows, rows, rows, rows, time, time, kept, sums]
+        [rows, rows, rows, rows, rows, time, time, kept, sums]
     }
 
-    pub(super) fn scratch(&self, geometry: &Geometry) -> usize {
-        self.lengths(geometry).iter().sum()
+    pub(crate) fn scratch(&self, sites: usize) -> usize {
+        self.lengths(sites).iter().sum()
     }
 
     #[inline(always)]
-    fn cut<'a, V>(&self, geometry: &Geometry, mut scratch: &'a mut [V]) -> Rows<'a, V> {
-        let lengths = self.lengths(geometry);
+    fn cut<'a, V>(&self, sites: usize, mut scratch: &'a mut [V]) -> Rows<'a, V> {
+        let lengths = self.lengths(sites);
         let rest = &mut scratch;
         Rows {
-            seen: take_mut(rest, lengths[0]),
-            d_seen: take_mut(rest, lengths[1]),
-            u: take_mut(rest, lengths[2]),
-            v: take_mut(rest, lengths[3]),
-            w: take_mut(rest, lengths[4]),
-            r: take_mut(rest, lengths[5]),
-            d_v: take_mut(rest, lengths[6]),
-            time: take_mut(rest, lengths[7]),
-            d_time: take_mut(rest, lengths[8]),
-            embedding: take_mut(rest, lengths[9]),
-            sums: take_mut(rest, lengths[10]),
+            u: take_mut(rest, lengths[0]),
+            v: take_mut(rest, lengths[1]),
+            w: take_mut(rest, lengths[2]),
+            r: take_mut(rest, lengths[3]),
+            d_v: take_mut(rest, lengths[4]),
+            time: take_mut(rest, lengths[5]),
+            d_time: take_mut(rest, lengths[6]),
+            embedding: take_mut(rest, lengths[7]),
+            sums: take_mut(rest, lengths[8]),
         }
     }
 
-    /// Write the outputs from the stack's `h`: `[direction][site or none][channel]`.
+    /// Write the outputs from `seen`, a row for every site.
     #[inline(always)]
-    pub(super) unsafe fn forward<V: Vector>(
+    pub(crate) unsafe fn forward<V: Vector>(
         &self,
         packed: &[V::Scalar],
-        geometry: &Geometry,
         group: &Group<'_, V>,
-        h: &[V],
+        seen: &[V],
         scratch: &mut [V],
         out: &mut [V],
     ) {
         let p = self.parameters(packed);
-        let s = self.cut(geometry, scratch);
+        let s = self.cut(seen.len() / self.mix.inputs, scratch);
         let width = self.mix.outputs;
-        let (channels, plane) = sizes(geometry, h);
         unsafe {
             self.time.forward(p.time, group.features, s.embedding, s.time);
-            for (k, direction) in geometry.directions.iter().enumerate() {
-                for (i, row) in s.seen.chunks_exact_mut(self.mix.inputs).enumerate() {
-                    let row = &mut row[k * channels..][..channels];
-                    let before = direction.before[i] as usize;
-                    if before == geometry.sites {
-                        row.fill(V::zero());
-                        continue;
-                    }
-                    let h = &h[k * plane + before * channels..][..channels];
-                    for c in 0..channels {
-                        row[c] = h[c].silu();
-                    }
-                }
-            }
-            self.mix.forward(p.mix.0, p.mix.1, s.seen, s.u);
+            self.mix.forward(p.mix.0, p.mix.1, seen, s.u);
             let (scale, shift) = s.time.split_at(width);
             for (u, v) in s.u.chunks_exact(width).zip(s.v.chunks_exact_mut(width)) {
                 for c in 0..width {
@@ -201,23 +181,22 @@ impl Head {
         }
     }
 
-    /// Add the gradient of the parameters and write that of `h`, 0 where there is no site.
+    /// Add the gradient of the parameters and write that of `seen`.
     #[inline(always)]
-    pub(super) unsafe fn backward<V: Vector>(
+    pub(crate) unsafe fn backward<V: Vector>(
         &self,
         packed: &[V::Scalar],
-        geometry: &Geometry,
         group: &Group<'_, V>,
-        h: &[V],
+        seen: &[V],
         scratch: &mut [V],
         d_out: &[V],
-        d_h: &mut [V],
+        d_seen: &mut [V],
         mut grad: &mut [V::Scalar],
     ) {
         let p = self.parameters(packed);
-        let s = self.cut(geometry, scratch);
+        let sites = seen.len() / self.mix.inputs;
+        let s = self.cut(sites, scratch);
         let width = self.mix.outputs;
-        let (channels, plane) = sizes(geometry, h);
         let g = &mut grad;
         let (g_mix, g_mix_bias) = (take_mut(g, self.mix.len()), take_mut(g, width));
         let (g_hidden, g_hidden_bias) = (take_mut(g, self.hidden.len()), take_mut(g, width));
@@ -238,7 +217,7 @@ impl Head {
             let (scale, shift) = s.time.split_at(width);
             s.d_time.fill(V::zero());
             let (d_scale, d_shift) = s.d_time.split_at_mut(width);
-            for i in 0..geometry.sites {
+            for i in 0..sites {
                 for c in 0..width {
                     let (at, slope) = (i * width + c, V::constant(1.0).add(scale[c]));
                     let u = s.u[at];
@@ -249,33 +228,10 @@ impl Head {
                 }
             }
             add_columns(s.d_v, g_mix_bias);
-            self.mix.gradient(s.seen, s.d_v, true, &mut s.sums[..self.mix.len()]);
+            self.mix.gradient(seen, s.d_v, true, &mut s.sums[..self.mix.len()]);
             add_sums(&s.sums[..self.mix.len()], g_mix);
-            self.mix.transposed(p.mix.0, s.d_v, s.d_seen);
+            self.mix.transposed(p.mix.0, s.d_v, d_seen);
             self.time.backward(p.time, group.features, s.embedding, s.d_time, grad);
-            for (k, direction) in geometry.directions.iter().enumerate() {
-                let (h, d_h) = (&h[k * plane..][..plane], &mut d_h[k * plane..][..plane]);
-                for i in 0..geometry.sites {
-                    let d_h = &mut d_h[i * channels..][..channels];
-                    let after = direction.after[i] as usize;
-                    if after == geometry.sites {
-                        d_h.fill(V::zero());
-                        continue;
-                    }
-                    let d = &s.d_seen[after * self.mix.inputs + k * channels..][..channels];
-                    for c in 0..channels {
-                        d_h[c] = d[c].mul(h[i * channels + c].silu_slope());
-                    }
-                }
-                d_h[geometry.sites * channels..].fill(V::zero());
-            }
         }
     }
-}
-
-/// Channels of the stack, and vectors of one direction.
-#[inline(always)]
-fn sizes<V>(geometry: &Geometry, h: &[V]) -> (usize, usize) {
-    let plane = h.len() / geometry.directions.len();
-    (plane / (geometry.sites + 1), plane)
 }

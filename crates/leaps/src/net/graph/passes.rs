@@ -1,0 +1,232 @@
+//! Send the messages of all orders, and their gradients back.
+//!
+//! Orders advance in step: what they pass on is then one product with `U` for all of them.
+
+use super::{Group, HollowGraph, Vector, take, take_mut};
+use crate::net::product::add_sums;
+
+/// Packed parameters of the messages, cut up.
+struct Parameters<'a, S> {
+    token: &'a [S],
+    bias: &'a [S],
+    bond: &'a [S],
+    pass_on: &'a [S],
+    time: &'a [S],
+}
+
+/// Scratch space, cut up. Messages are `[step][order][channel]`.
+struct Messages<'a, V> {
+    /// What was collected, `a`.
+    collected: &'a mut [V],
+    /// The sites' own, `h`, and what they pass on, `g`, with its gradient.
+    own: &'a mut [V],
+    passed: &'a mut [V],
+    d_passed: &'a mut [V],
+    /// The gradient of `h` at one step, of `a` at one step of one order.
+    d_own: &'a mut [V],
+    d_collected: &'a mut [V],
+    /// What was collected, after the activation, and its gradient: `[site][order][channel]`.
+    seen: &'a mut [V],
+    d_seen: &'a mut [V],
+    /// Scale and shift, their gradient, what the embedding keeps.
+    time: &'a mut [V],
+    d_time: &'a mut [V],
+    embedding: &'a mut [V],
+    /// Gradients of `E` and `U`, lane by lane.
+    d_token: &'a mut [V],
+    d_pass: &'a mut [V],
+}
+
+/// Channels that are summed together: their sums stay in registers.
+const BLOCK: usize = 8;
+
+impl HollowGraph {
+    /// Lengths of the parts of the scratch space, in the order of [`Messages`].
+    pub(super) fn lengths(&self) -> [usize; 13] {
+        let (width, all) = (self.width(), self.width() * self.sites);
+        let (time, kept) = (self.time.outputs, self.time.scratch());
+        let token = self.inputs * self.channels;
+        let c = self.channels;
+        [all, all, all, all, width, c, all, all, time, time, kept, token, self.pass_on.len()]
+    }
+
+    #[inline(always)]
+    fn cut<'a, V>(&self, mut scratch: &'a mut [V]) -> Messages<'a, V> {
+        let lengths = self.lengths();
+        let rest = &mut scratch;
+        Messages {
+            collected: take_mut(rest, lengths[0]),
+            own: take_mut(rest, lengths[1]),
+            passed: take_mut(rest, lengths[2]),
+            d_passed: take_mut(rest, lengths[3]),
+            d_own: take_mut(rest, lengths[4]),
+            d_collected: take_mut(rest, lengths[5]),
+            seen: take_mut(rest, lengths[6]),
+            d_seen: take_mut(rest, lengths[7]),
+            time: take_mut(rest, lengths[8]),
+            d_time: take_mut(rest, lengths[9]),
+            embedding: take_mut(rest, lengths[10]),
+            d_token: take_mut(rest, lengths[11]),
+            d_pass: take_mut(rest, lengths[12]),
+        }
+    }
+
+    /// What every site has seen, and space for its gradient.
+    #[inline(always)]
+    pub(super) fn seen<'a, V>(&self, scratch: &'a mut [V]) -> (&'a [V], &'a mut [V]) {
+        let Messages { seen, d_seen, .. } = self.cut(scratch);
+        (seen, d_seen)
+    }
+
+    #[inline(always)]
+    fn parameters<'a, S>(&self, mut p: &'a [S]) -> Parameters<'a, S> {
+        let (rest, c) = (&mut p, self.channels);
+        Parameters {
+            token: take(rest, self.inputs * c),
+            bias: take(rest, self.sites * c),
+            bond: take(rest, self.bonds * c),
+            pass_on: take(rest, self.pass_on.len()),
+            time: p,
+        }
+    }
+
+    /// Let every site collect its messages and pass on its own.
+    #[inline(always)]
+    pub(super) unsafe fn collect<V: Vector>(
+        &self,
+        packed: &[V::Scalar],
+        group: &Group<'_, V>,
+        scratch: &mut [V],
+    ) {
+        let (c, width, inputs) = (self.channels, self.width(), self.inputs);
+        let p = self.parameters(packed);
+        let s = self.cut(scratch);
+        unsafe {
+            self.time.forward(p.time, group.features, s.embedding, s.time);
+            let (scale, shift) = s.time.split_at(c);
+            for step in 0..self.sites {
+                let (before, now) = s.passed.split_at_mut(step * width);
+                for (k, order) in self.orders.iter().enumerate() {
+                    let (site, at) = (order.sites[step] as usize, step * width + k * c);
+                    let collected = &mut s.collected[at..][..c];
+                    let (bias, messages) = (&p.bias[site * c..][..c], order.messages(step));
+                    let mut first = 0;
+                    while first + BLOCK <= c {
+                        let mut sums = [V::zero(); BLOCK];
+                        for i in 0..BLOCK {
+                            sums[i] = V::splat(bias[first + i]);
+                        }
+                        for message in messages {
+                            let bond = &p.bond[message.bond as usize * c + first..][..BLOCK];
+                            let from = message.from as usize * width + k * c + first;
+                            let from = &before[from..][..BLOCK];
+                            for i in 0..BLOCK {
+                                sums[i] = V::splat(bond[i]).fma(from[i], sums[i]);
+                            }
+                        }
+                        collected[first..first + BLOCK].copy_from_slice(&sums);
+                        first += BLOCK;
+                    }
+                    for i in first..c {
+                        let mut sum = V::splat(bias[i]);
+                        for message in messages {
+                            let bond = V::splat(p.bond[message.bond as usize * c + i]);
+                            let from = before[message.from as usize * width + k * c + i];
+                            sum = bond.fma(from, sum);
+                        }
+                        collected[i] = sum;
+                    }
+                    let x = &group.x[site * inputs..][..inputs];
+                    let seen = &mut s.seen[site * width + k * c..][..c];
+                    for i in 0..c {
+                        seen[i] = collected[i].silu();
+                        let slope = V::constant(1.0).add(scale[i]);
+                        let z = with_token(p.token, i, c, x, collected[i]);
+                        s.own[at + i] = z.fma(slope, shift[i]).silu();
+                    }
+                }
+                let own = &s.own[step * width..][..width];
+                self.pass_on.forward(p.pass_on, &[], own, &mut now[..width]);
+            }
+        }
+    }
+
+    /// Add the gradient of the parameters, given that of what sites have seen.
+    #[inline(always)]
+    pub(super) unsafe fn collect_back<V: Vector>(
+        &self,
+        packed: &[V::Scalar],
+        group: &Group<'_, V>,
+        scratch: &mut [V],
+        mut grad: &mut [V::Scalar],
+    ) {
+        let (c, width, inputs) = (self.channels, self.width(), self.inputs);
+        let p = self.parameters(packed);
+        let s = self.cut(scratch);
+        let g = &mut grad;
+        let (g_token, g_bias) = (take_mut(g, p.token.len()), take_mut(g, p.bias.len()));
+        let (g_bond, g_pass) = (take_mut(g, p.bond.len()), take_mut(g, p.pass_on.len()));
+        unsafe {
+            let (scale, shift) = s.time.split_at(c);
+            s.d_time.fill(V::zero());
+            let (d_scale, d_shift) = s.d_time.split_at_mut(c);
+            s.d_passed.fill(V::zero());
+            s.d_token.fill(V::zero());
+            for step in (0..self.sites).rev() {
+                let (before, now) = s.d_passed.split_at_mut(step * width);
+                self.pass_on.transposed(p.pass_on, &now[..width], s.d_own);
+                for (k, order) in self.orders.iter().enumerate() {
+                    let (site, at) = (order.sites[step] as usize, step * width + k * c);
+                    let x = &group.x[site * inputs..][..inputs];
+                    let d_seen = &s.d_seen[site * width + k * c..][..c];
+                    for i in 0..c {
+                        let collected = s.collected[at + i];
+                        let slope = V::constant(1.0).add(scale[i]);
+                        let z = with_token(p.token, i, c, x, collected);
+                        let d_active = s.d_own[k * c + i].mul(z.fma(slope, shift[i]).silu_slope());
+                        d_scale[i] = d_active.fma(z, d_scale[i]);
+                        d_shift[i] = d_shift[i].add(d_active);
+                        let d_z = d_active.mul(slope);
+                        for (token, &x) in x.iter().enumerate() {
+                            let d = &mut s.d_token[token * c + i];
+                            *d = d_z.fma(x, *d);
+                        }
+                        let d = d_seen[i].fma(collected.silu_slope(), d_z);
+                        s.d_collected[i] = d;
+                        g_bias[site * c + i] += d.sum();
+                    }
+                    for message in order.messages(step) {
+                        let bond = message.bond as usize * c;
+                        let from = message.from as usize * width + k * c;
+                        for i in 0..c {
+                            let d = s.d_collected[i];
+                            g_bond[bond + i] += d.mul(s.passed[from + i]).sum();
+                            let d_from = &mut before[from + i];
+                            *d_from = V::splat(p.bond[bond + i]).fma(d, *d_from);
+                        }
+                    }
+                }
+            }
+            add_sums(s.d_token, g_token);
+            self.pass_on.gradient(s.own, s.d_passed, true, s.d_pass);
+            add_sums(s.d_pass, g_pass);
+            self.time.backward(p.time, group.features, s.embedding, s.d_time, grad);
+        }
+    }
+}
+
+/// Channel `i` of `collected + E x`.
+#[inline(always)]
+unsafe fn with_token<V: Vector>(
+    token: &[V::Scalar],
+    i: usize,
+    channels: usize,
+    x: &[V],
+    collected: V,
+) -> V {
+    let mut z = collected;
+    for (t, &x) in x.iter().enumerate() {
+        z = unsafe { V::splat(token[t * channels + i]).fma(x, z) };
+    }
+    z
+}

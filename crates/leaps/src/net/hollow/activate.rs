@@ -1,0 +1,98 @@
+//! Pass channels through the activation: from layer to layer, and from the last one to the sites.
+
+use crate::device::vector::Vector;
+
+/// `active = silu((1 + scale) h + shift)`, and 0 where there is no site.
+#[inline(always)]
+pub(super) unsafe fn activate<V: Vector>(channels: usize, time: &[V], h: &[V], active: &mut [V]) {
+    let (scale, shift) = time.split_at(channels);
+    let (sites, none) = active.split_at_mut(h.len() - channels);
+    unsafe {
+        none.fill(V::zero());
+        let rows = sites.chunks_exact_mut(channels);
+        for (active, h) in rows.zip(h.chunks_exact(channels)) {
+            for c in 0..channels {
+                let slope = V::constant(1.0).add(scale[c]);
+                active[c] = h[c].fma(slope, shift[c]).silu();
+            }
+        }
+    }
+}
+
+/// The backward pass of [`activate`]: add to the gradients of scales, shifts and `h`.
+#[inline(always)]
+pub(super) unsafe fn deactivate<V: Vector>(
+    channels: usize,
+    time: &[V],
+    h: &[V],
+    d_active: &[V],
+    d_time: &mut [V],
+    d_h: &mut [V],
+) {
+    let (scale, shift) = time.split_at(channels);
+    let (d_scale, d_shift) = d_time.split_at_mut(channels);
+    let sites = h.len() - channels;
+    let rows = d_h[..sites].chunks_exact_mut(channels);
+    unsafe {
+        for ((d_h, h), d_active) in
+            rows.zip(h.chunks_exact(channels)).zip(d_active.chunks_exact(channels))
+        {
+            for c in 0..channels {
+                let slope = V::constant(1.0).add(scale[c]);
+                let d_z = d_active[c].mul(h[c].fma(slope, shift[c]).silu_slope());
+                d_scale[c] = d_z.fma(h[c], d_scale[c]);
+                d_shift[c] = d_shift[c].add(d_z);
+                d_h[c] = d_z.fma(slope, d_h[c]);
+            }
+        }
+    }
+}
+
+/// Let every site see the activated channels of the site before it along direction `k`.
+#[inline(always)]
+pub(super) unsafe fn look_back<V: Vector>(
+    channels: usize,
+    k: usize,
+    before: &[u32],
+    h: &[V],
+    seen: &mut [V],
+) {
+    let (width, none) = (seen.len() / before.len(), before.len() as u32);
+    for (row, &before) in seen.chunks_exact_mut(width).zip(before) {
+        let row = &mut row[k * channels..][..channels];
+        if before == none {
+            unsafe { row.fill(V::zero()) };
+            continue;
+        }
+        let h = &h[before as usize * channels..][..channels];
+        for c in 0..channels {
+            row[c] = unsafe { h[c].silu() };
+        }
+    }
+}
+
+/// The backward pass of [`look_back`]: write the gradient of `h`.
+#[inline(always)]
+pub(super) unsafe fn look_ahead<V: Vector>(
+    channels: usize,
+    k: usize,
+    after: &[u32],
+    h: &[V],
+    d_seen: &[V],
+    d_h: &mut [V],
+) {
+    let (width, none) = (d_seen.len() / after.len(), after.len() as u32);
+    let (sites, no_site) = d_h.split_at_mut(h.len() - channels);
+    unsafe { no_site.fill(V::zero()) };
+    let rows = sites.chunks_exact_mut(channels).zip(h.chunks_exact(channels));
+    for ((d_h, h), &after) in rows.zip(after) {
+        if after == none {
+            unsafe { d_h.fill(V::zero()) };
+            continue;
+        }
+        let d = &d_seen[after as usize * width + k * channels..][..channels];
+        for c in 0..channels {
+            d_h[c] = unsafe { d[c].mul(h[c].silu_slope()) };
+        }
+    }
+}
