@@ -4,8 +4,10 @@
 
 Needs torch (any version) and runs on the processor. Like the authors' code it unfolds the neighbourhoods and
 holds every kernel at once, [batch, channels, taps, sites]; the loss and its gradient of a batch of 400 take
-about 10 GB. Written from the formulas in `crates/leaps/src/net/lec/mod.rs`, not from their code. After its own
-numbers it runs ours and prints the ratios, wall clock and processor time; the best of several rounds counts.
+about 8 GB. Written from the formulas in `crates/leaps/src/net/lec/mod.rs`, not from their code. Rounds of both
+alternate and the best of each counts, by wall clock and by processor time: the first means little on a busy machine.
+Much of PyTorch's time goes into fresh pages for those arrays; to see it without, keep freed memory and use small
+batches: `MALLOC_MMAP_THRESHOLD_=100000000000 MALLOC_TRIM_THRESHOLD_=100000000000 ... --batch 50`.
 """
 
 import argparse
@@ -84,29 +86,25 @@ def loss(network, free_energy, x, t):
     return ((BETA * (s * ahead).sum((1, 2)) + change + rate) ** 2).mean()
 
 
-def best(rounds, batch, work):
-    """The most configurations a second, by wall clock and by processor time."""
-    wall, processor = 0, 0
-    for _ in range(rounds):
-        start, used = time.perf_counter(), time.process_time()
-        work()
-        wall = max(wall, batch / (time.perf_counter() - start))
-        processor = max(processor, batch / (time.process_time() - used))
-    return wall, processor
+def speed(batch, work):
+    """Configurations a second, by wall clock and by processor time."""
+    start, used = time.perf_counter(), time.process_time()
+    work()
+    return batch / (time.perf_counter() - start), batch / (time.process_time() - used)
 
 
 def ours():
-    """Our best wall clock and processor time, by name."""
-    command = ["cargo", "bench", "-q", "-p", "leaps", "--bench", "lec"]
+    """Our best wall clock and processor time, by name, and our peak memory."""
+    command = ["cargo", "bench", "-q", "-p", "leaps", "--bench", "lec", "--", "--quick"]
     text = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    rows = {}
+    rows, peak = {}, ""
     for line in text.splitlines():
         for name in ("forward", "loss + backward"):
             if line.startswith(name):
                 rows[name] = [float(word) for word in line[len(name) :].split()][1:]
         if line.startswith("VmHWM"):
-            print("ours:", line)
-    return rows
+            peak = line.split(maxsplit=1)[1]
+    return rows, peak
 
 
 def main():
@@ -130,16 +128,21 @@ def main():
         free_energy.zero_grad()
         loss(network, free_energy, x, t).backward()
 
-    theirs = {}
-    for name, work in (("forward", forward), ("loss + backward", backward)):
-        theirs[name] = best(options.rounds, options.batch, work)
+    work = {"forward": forward, "loss + backward": backward}
+    theirs, mine = {name: [0, 0] for name in work}, {name: [0, 0] for name in work}
+    for _ in range(options.rounds):
+        for name in work:
+            theirs[name] = list(map(max, theirs[name], speed(options.batch, work[name])))
+        rows, our_peak = ours()
+        for name in work:
+            mine[name] = list(map(max, mine[name], rows[name]))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(f"PyTorch {torch.__version__}, batch {options.batch}, {options.threads} threads, peak {peak} kB")
-    mine = ours()
-    print(f"{'configurations/s':<18}{'PyTorch':>9}{'leaps':>9}{'ratio':>7}   processor:{'ratio':>7}")
-    for name, (wall, processor) in theirs.items():
-        a, b = mine[name]
-        print(f"{name:<18}{wall:>9.1f}{a:>9.0f}{a / wall:>7.1f}   {processor:>6.1f}{b:>6.0f}{b / processor:>7.1f}")
+    print(f"PyTorch {torch.__version__}, batch {options.batch}, {options.threads} threads")
+    print(f"peak memory: PyTorch {peak} kB, leaps {our_peak}")
+    print(f"{'configurations/s':<18}{'PyTorch':>9}{'leaps':>9}{'ratio':>7}   per core-second:")
+    for name in work:
+        (a, b), (c, d) = theirs[name], mine[name]
+        print(f"{name:<18}{a:>9.1f}{c:>9.0f}{c / a:>7.1f}{b:>12.1f}{d:>9.0f}{d / b:>7.1f}")
 
 
 if __name__ == "__main__":

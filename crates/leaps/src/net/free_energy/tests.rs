@@ -110,3 +110,12 @@ fn empty_layers_are_refused() {
         assert!(FreeEnergy::new(&FreeEnergySpec::Mlp { hidden }, 4).is_err());
     }
 }
+
+#[test]
+fn specifications_are_read_back_as_written() {
+    for spec in [FreeEnergySpec::Rate, FreeEnergySpec::Mlp { hidden: vec![3, 4] }] {
+        let text = serde_json::to_string(&spec).unwrap();
+        assert_eq!(serde_json::from_str::<FreeEnergySpec>(&text).unwrap(), spec);
+    }
+    assert!(serde_json::from_str::<FreeEnergySpec>(r#"{"kind":"mlp","hiden":[3]}"#).is_err());
+}
