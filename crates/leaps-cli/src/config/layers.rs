@@ -111,12 +111,12 @@ impl Layers {
     ) -> Result<()> {
         let values = Table::try_from(group).map_err(|error| usage(error.to_string()))?;
         for (key, value) in values {
-            // Called by section and key where the plain name is another's.
-            let full = format!("{section}.{key}");
-            let known = |id: &str| matches.try_contains_id(id).is_ok();
-            let id = if known(&full) { &full } else { &key };
-            if known(id) && matches.value_source(id) == Some(ValueSource::CommandLine) {
-                let path = if section.is_empty() { key } else { format!("{section}.{key}") };
+            let path = if section.is_empty() { key } else { format!("{section}.{key}") };
+            // Only ids that are there may be asked for: what clap says of others depends on the build.
+            let id = schema::id(&path);
+            let present = matches.ids().any(|present| Some(present.as_str()) == id.as_deref());
+            let source = id.filter(|_| present).and_then(|id| matches.value_source(&id));
+            if source == Some(ValueSource::CommandLine) {
                 self.insert(&path, value, Source::Flag)?;
             }
         }

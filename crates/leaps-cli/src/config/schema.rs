@@ -14,6 +14,8 @@ use crate::cli::Globals;
 pub struct Key {
     /// Section and name, such as `sample.walkers`.
     pub path: String,
+    /// What clap calls it.
+    id: String,
     /// What it means, in one line.
     pub help: String,
     /// The flag that sets it, without its dashes; an argument without one has a place of its own.
@@ -54,6 +56,7 @@ fn section<T: Args>(section: &str) -> Vec<Key> {
             let dot = if section.is_empty() { "" } else { "." };
             Key {
                 path: format!("{section}{dot}{}", name(arg.get_id().as_str())),
+                id: arg.get_id().to_string(),
                 help,
                 flag: arg.get_long().map(str::to_owned),
             }
@@ -81,10 +84,18 @@ pub fn all() -> Vec<Key> {
 /// The sections of a configuration, in the order in which they are printed.
 pub const SECTIONS: [&str; 5] = ["target", "path", "network", "train", "sample"];
 
+fn find(key: &str) -> Option<Key> {
+    all().into_iter().find(|known| known.path == key)
+}
+
 /// The flag that sets a key, with its dashes.
 pub fn flag(key: &str) -> Option<String> {
-    let known = all().into_iter().find(|known| known.path == key)?;
-    known.flag.map(|flag| format!("--{flag}"))
+    find(key)?.flag.map(|flag| format!("--{flag}"))
+}
+
+/// What clap calls the argument that sets a key.
+pub fn id(key: &str) -> Option<String> {
+    find(key).map(|known| known.id)
 }
 
 /// Whether a key exists. `path.terms` has a key for each energy term of whatever target.
