@@ -57,7 +57,7 @@ pub fn exit_code(error: &anyhow::Error) -> u8 {
             return match error {
                 Invalid { .. } | NotApplicable { .. } | Parse { .. } => 2,
                 NonFinite { .. } | Weights(_) => 3,
-                Io { .. } | Corrupt { .. } => 4,
+                Io { .. } | Corrupt { .. } | Device { .. } => 4,
                 Interrupted => 130,
             };
         }

@@ -77,6 +77,16 @@ pub enum Error {
         /// What is wrong with it, and what was expected.
         reason: String,
     },
+    /// A graphics card, its driver or its compiler does not do what was asked.
+    #[error("{what}: {reason}; {advice}")]
+    Device {
+        /// The part that failed.
+        what: String,
+        /// What it says.
+        reason: String,
+        /// The way out.
+        advice: String,
+    },
     /// The caller asked for a stop (Ctrl-C).
     #[error("interrupted")]
     Interrupted,
@@ -101,6 +111,15 @@ impl Error {
     /// An [`Error::NotApplicable`].
     pub fn not_applicable(method: impl Into<String>, reason: impl Into<String>) -> Self {
         Error::NotApplicable { method: method.into(), reason: reason.into() }
+    }
+
+    /// An [`Error::Device`].
+    pub fn device(
+        what: impl Into<String>,
+        reason: impl Into<String>,
+        advice: impl Into<String>,
+    ) -> Self {
+        Error::Device { what: what.into(), reason: reason.into(), advice: advice.into() }
     }
 
     /// Whether the run could go on with other settings: a bad parameter is the user's to mend, a

@@ -10,6 +10,8 @@
 
 #[cfg(test)]
 mod authors;
+#[cfg(feature = "cuda")]
+pub(crate) mod card;
 mod dense;
 mod features;
 mod free_energy;

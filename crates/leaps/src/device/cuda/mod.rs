@@ -1,0 +1,212 @@
+//! Compute on an NVIDIA card: open it, compile kernels for it, move memory to and from it.
+//!
+//! Driver and compiler (NVRTC) are looked for when they are first needed, so that one program runs on machines with and
+//! without a card. Kernels are compiled for the card at hand and kept in the user's cache directory.
+
+mod cache;
+mod nvrtc;
+
+use std::sync::Arc;
+
+use cudarc::driver::sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+use cudarc::driver::sys::{CUdevice_attribute, CUresult, is_culib_present};
+use cudarc::driver::{
+    CudaContext, CudaFunction, CudaModule, CudaSlice, CudaStream, DevicePtr, DeviceRepr,
+    DriverError, ValidAsZeroBits,
+};
+use cudarc::nvrtc::Ptx;
+
+use crate::{Error, Result};
+
+/// Source that every module starts with: Philox, reductions, activations.
+const COMMON: &str = include_str!("common.cu");
+
+/// One card, with the stream that all work on it goes through.
+pub struct Card {
+    context: Arc<CudaContext>,
+    pub(crate) stream: Arc<CudaStream>,
+    name: String,
+    capability: (i32, i32),
+    multiprocessors: usize,
+    shared: usize,
+}
+
+/// Compiled kernels.
+pub(crate) struct Kernels(Arc<CudaModule>);
+
+/// What the driver says, as our error.
+pub(crate) fn failed(what: &str) -> impl Fn(DriverError) -> Error {
+    move |error| {
+        let advice = match error.0 {
+            CUresult::CUDA_ERROR_OUT_OF_MEMORY => {
+                "use fewer walkers or a smaller batch, or --engine cpu"
+            }
+            CUresult::CUDA_ERROR_SYSTEM_DRIVER_MISMATCH
+            | CUresult::CUDA_ERROR_INVALID_PTX
+            | CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU
+            | CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION => {
+                "the driver is older than the compiler (NVRTC): update the driver"
+            }
+            _ => "use --engine cpu to go on without the card",
+        };
+        Error::device(what, format!("{:?}", error.0), advice)
+    }
+}
+
+impl Card {
+    /// Card number `ordinal` of this machine.
+    pub fn open(ordinal: usize) -> Result<Arc<Self>> {
+        // cudarc would panic without the library.
+        if !unsafe { is_culib_present() } {
+            return Err(Error::device(
+                "CUDA",
+                "no driver (libcuda.so.1) on this machine",
+                "install the NVIDIA driver, or use --engine cpu",
+            ));
+        }
+        let context = CudaContext::new(ordinal).map_err(failed("opening the card"))?;
+        let fact = |attribute| context.attribute(attribute).map_err(failed("asking the card"));
+        let multiprocessors =
+            fact(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)? as usize;
+        let shared =
+            fact(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
+        Ok(Arc::new(Card {
+            stream: context.new_stream().map_err(failed("opening the card"))?,
+            name: context.name().map_err(failed("asking the card"))?,
+            capability: context.compute_capability().map_err(failed("asking the card"))?,
+            multiprocessors,
+            shared: shared as usize,
+            context,
+        }))
+    }
+
+    /// What the card is called.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether it has matrix units for bfloat16 and tf32.
+    pub fn has_matrix_units(&self) -> bool {
+        self.capability.0 >= 8
+    }
+
+    /// Number of multiprocessors.
+    pub(crate) fn multiprocessors(&self) -> usize {
+        self.multiprocessors
+    }
+
+    /// Most bytes of shared memory that a block may ask for.
+    pub(crate) fn shared(&self) -> usize {
+        self.shared
+    }
+
+    /// Bytes of memory that are free.
+    pub fn free_memory(&self) -> Result<usize> {
+        Ok(self.context.mem_get_info().map_err(failed("asking the card"))?.0)
+    }
+
+    /// Compile `source` with `#define`s for this card, or take it from the cache.
+    pub(crate) fn compile(&self, source: &str, defines: &[(&str, usize)]) -> Result<Kernels> {
+        let (major, minor) = self.capability;
+        let image = binary(source, defines, &format!("sm_{major}{minor}"))?;
+        let module =
+            self.context.load_module(Ptx::from_binary(image)).map_err(failed("loading kernels"))?;
+        Ok(Kernels(module))
+    }
+
+    /// Copy numbers to the card.
+    pub(crate) fn upload<T: DeviceRepr>(&self, data: &[T]) -> Result<CudaSlice<T>> {
+        if data.is_empty() {
+            return self.stream.null().map_err(failed("memory of the card"));
+        }
+        self.stream.clone_htod(data).map_err(failed("memory of the card"))
+    }
+
+    /// Zeros on the card.
+    pub(crate) fn zeros<T: DeviceRepr + ValidAsZeroBits>(&self, n: usize) -> Result<CudaSlice<T>> {
+        self.stream.alloc_zeros(n.max(1)).map_err(failed("memory of the card"))
+    }
+
+    /// Overwrite numbers on the card; `to` may be longer.
+    pub(crate) fn write<T: DeviceRepr>(&self, data: &[T], to: &mut CudaSlice<T>) -> Result<()> {
+        if data.is_empty() {
+            return Ok(());
+        }
+        let mut part = to.slice_mut(..data.len());
+        self.stream.memcpy_htod(data, &mut part).map_err(failed("memory of the card"))
+    }
+
+    /// Copy numbers from the card, after all work so far.
+    pub(crate) fn download<T: DeviceRepr + Default + Clone>(
+        &self,
+        data: &impl DevicePtr<T>,
+    ) -> Result<Vec<T>> {
+        self.stream.clone_dtoh(data).map_err(failed("a kernel"))
+    }
+
+    /// Wait for all work so far.
+    pub(crate) fn wait(&self) -> Result<()> {
+        self.stream.synchronize().map_err(failed("a kernel"))
+    }
+}
+
+impl Kernels {
+    /// The kernel `name`, allowed `shared` bytes of dynamic shared memory.
+    pub(crate) fn get(&self, name: &str, shared: usize) -> Result<CudaFunction> {
+        let function = self.0.load_function(name).map_err(failed("loading kernels"))?;
+        if shared > 48 << 10 {
+            function
+                .set_attribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared as i32)
+                .map_err(failed("shared memory of the card"))?;
+        }
+        Ok(function)
+    }
+}
+
+/// Machine code of `source` for an architecture such as `sm_90`, from the cache if it is there.
+fn binary(source: &str, defines: &[(&str, usize)], architecture: &str) -> Result<Vec<u8>> {
+    let mut text = String::new();
+    for (name, value) in defines {
+        text += &format!("#define {name} {value}\n");
+    }
+    text += COMMON;
+    text += source;
+    let options = [format!("--gpu-architecture={architecture}"), "--std=c++17".to_owned()];
+    if let Some(image) = cache::find(&text, &options) {
+        return Ok(image);
+    }
+    let image = nvrtc::compile(&text, &options)?;
+    cache::keep(&text, &options, &image);
+    Ok(image)
+}
+
+/// Launch a kernel: `launch!(card, function, (grid, block, shared), arguments...)`.
+///
+/// # Safety
+/// The arguments must be those of the kernel, and it must stay within its memory.
+macro_rules! launch {
+    ($card:expr, $function:expr, ($grid:expr, $block:expr, $shared:expr), $($argument:expr),* $(,)?) => {{
+        use cudarc::driver::PushKernelArg;
+        let mut builder = $card.stream.launch_builder(&$function);
+        $(builder.arg($argument);)*
+        let config = cudarc::driver::LaunchConfig {
+            grid_dim: $grid,
+            block_dim: ($block as u32, 1, 1),
+            shared_mem_bytes: $shared as u32,
+        };
+        unsafe { builder.launch(config) }.map(|_| ()).map_err($crate::device::cuda::failed("a kernel"))
+    }};
+}
+pub(crate) use launch;
+
+#[cfg(test)]
+pub(crate) mod testing {
+    /// Compile `source` for a usual card, where there is a compiler.
+    pub(crate) fn compiles(source: &str, defines: &[(&str, usize)]) {
+        if !super::nvrtc::is_present() {
+            eprintln!("skipped: no NVRTC on this machine (LEAPS_NVRTC names its folder)");
+            return;
+        }
+        super::binary(source, defines, "sm_90").unwrap();
+    }
+}

@@ -1,0 +1,136 @@
+//! Compile CUDA C++ with NVRTC, wherever the library lies.
+
+use std::ffi::{CString, c_char, c_int, c_void};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use libloading::{Library, Symbol};
+
+use crate::{Error, Result};
+
+type Program = *mut c_void;
+
+/// The functions we use, with their C types.
+struct Functions {
+    library: Library,
+}
+
+/// File names of the library, newest first.
+const NAMES: [&str; 4] =
+    ["libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12", "nvrtc64_130_0.dll"];
+
+/// Where it may be: `LEAPS_NVRTC` (a file or a folder), the system's own places, then usual toolkits.
+fn places() -> Vec<PathBuf> {
+    let mut places = Vec::new();
+    if let Some(named) = std::env::var_os("LEAPS_NVRTC") {
+        places.push(PathBuf::from(&named));
+        places.extend(NAMES.iter().map(|name| Path::new(&named).join(name)));
+    }
+    places.extend(NAMES.iter().map(PathBuf::from));
+    let mut folders = Vec::new();
+    for variable in ["CUDA_HOME", "CUDA_PATH"] {
+        folders.extend(std::env::var_os(variable).map(PathBuf::from));
+    }
+    folders.extend(["/usr/local/cuda", "/opt/cuda"].map(PathBuf::from));
+    for folder in folders {
+        for inner in ["lib64", "lib", "targets/x86_64-linux/lib"] {
+            places.extend(NAMES.iter().map(|name| folder.join(inner).join(name)));
+        }
+    }
+    places
+}
+
+fn functions() -> Result<&'static Functions> {
+    static FOUND: OnceLock<Option<Functions>> = OnceLock::new();
+    let found = FOUND.get_or_init(|| {
+        // Loading a library runs its initialisers; NVRTC's are harmless.
+        let library = places().iter().find_map(|place| unsafe { Library::new(place) }.ok())?;
+        Some(Functions { library })
+    });
+    found.as_ref().ok_or_else(|| {
+        Error::device(
+            "NVRTC",
+            "no libnvrtc.so.12 or .13 on this machine, to compile kernels with",
+            "install it (Ubuntu: cuda-nvrtc-13-0, pip: nvidia-cuda-nvrtc) and name its folder in LEAPS_NVRTC, \
+             or use --engine cpu",
+        )
+    })
+}
+
+impl Functions {
+    fn get<F>(&self, name: &str) -> Result<Symbol<'_, F>> {
+        unsafe { self.library.get(name.as_bytes()) }.map_err(|_| {
+            Error::device("NVRTC", format!("has no {name}"), "use one of CUDA 12 or 13")
+        })
+    }
+}
+
+/// Whether there is a compiler.
+#[cfg(test)]
+pub(super) fn is_present() -> bool {
+    functions().is_ok()
+}
+
+/// Machine code for the architecture in `options`.
+pub(super) fn compile(source: &str, options: &[String]) -> Result<Vec<u8>> {
+    let all = functions()?;
+    type Create = unsafe extern "C" fn(
+        *mut Program,
+        *const c_char,
+        *const c_char,
+        c_int,
+        *const *const c_char,
+        *const *const c_char,
+    ) -> c_int;
+    type Compile = unsafe extern "C" fn(Program, c_int, *const *const c_char) -> c_int;
+    type Size = unsafe extern "C" fn(Program, *mut usize) -> c_int;
+    type Get = unsafe extern "C" fn(Program, *mut c_char) -> c_int;
+    type Destroy = unsafe extern "C" fn(*mut Program) -> c_int;
+    let create: Symbol<'_, Create> = all.get("nvrtcCreateProgram")?;
+    let run: Symbol<'_, Compile> = all.get("nvrtcCompileProgram")?;
+    let log_size: Symbol<'_, Size> = all.get("nvrtcGetProgramLogSize")?;
+    let log: Symbol<'_, Get> = all.get("nvrtcGetProgramLog")?;
+    let image_size: Symbol<'_, Size> = all.get("nvrtcGetCUBINSize")?;
+    let image: Symbol<'_, Get> = all.get("nvrtcGetCUBIN")?;
+    let destroy: Symbol<'_, Destroy> = all.get("nvrtcDestroyProgram")?;
+
+    let text = |s: &str| {
+        CString::new(s).map_err(|_| Error::device("NVRTC", "a zero byte in the source", "report it"))
+    };
+    let (source, name) = (text(source)?, text("leaps.cu")?);
+    let options = options.iter().map(|option| text(option)).collect::<Result<Vec<_>>>()?;
+    let pointers: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
+    let read = |size: &Symbol<'_, Size>, get: &Symbol<'_, Get>, program: Program| {
+        let mut length = 0;
+        let mut bytes = Vec::new();
+        unsafe {
+            if size(program, &mut length) == 0 {
+                bytes = vec![0u8; length];
+                if get(program, bytes.as_mut_ptr().cast()) != 0 {
+                    bytes.clear();
+                }
+            }
+        }
+        bytes
+    };
+    let mut program: Program = std::ptr::null_mut();
+    unsafe {
+        let none = std::ptr::null();
+        if create(&mut program, source.as_ptr(), name.as_ptr(), 0, none, none) != 0 {
+            return Err(Error::device("NVRTC", "cannot take the source", "report it"));
+        }
+        let code = run(program, pointers.len() as c_int, pointers.as_ptr());
+        let binary = if code == 0 { read(&image_size, &image, program) } else { Vec::new() };
+        let said = read(&log_size, &log, program);
+        destroy(&mut program);
+        if !binary.is_empty() {
+            return Ok(binary);
+        }
+        let said = String::from_utf8_lossy(&said).trim_end_matches('\0').to_owned();
+        Err(Error::device(
+            "NVRTC",
+            format!("cannot compile (code {code}): {said}"),
+            "it may be older than the card; use --engine cpu",
+        ))
+    }
+}
