@@ -85,26 +85,17 @@ impl Order {
         Ok(Order { table: card.upload(&table)?, len: entries.len() })
     }
 
-    /// Write `out` with the kernel `reorder` of [`ORDER`].
-    pub(crate) fn apply(
+    /// Write `out` with one of the kernels of [`ORDER`]: `reorder`, or `reorder_bf16`, which rounds.
+    pub(crate) fn apply<T>(
         &self,
         card: &Card,
         kernel: &CudaFunction,
         from: &CudaSlice<f32>,
-        out: &mut CudaSlice<f32>,
+        out: &mut CudaSlice<T>,
     ) -> Result<()> {
-        let (n, grid) = (self.len as u32, (self.len.div_ceil(256) as u32, 1, 1));
-        launch!(card, kernel, (grid, 256, 0), from, &self.table, out, &n)
-    }
-
-    /// The same, rounded to bfloat16, with the kernel `reorder_bf16`.
-    pub(crate) fn apply_bf16(
-        &self,
-        card: &Card,
-        kernel: &CudaFunction,
-        from: &CudaSlice<f32>,
-        out: &mut CudaSlice<u16>,
-    ) -> Result<()> {
+        if self.len == 0 {
+            return Ok(());
+        }
         let (n, grid) = (self.len as u32, (self.len.div_ceil(256) as u32, 1, 1));
         launch!(card, kernel, (grid, 256, 0), from, &self.table, out, &n)
     }

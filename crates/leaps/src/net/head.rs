@@ -51,6 +51,16 @@ impl Head {
         }
     }
 
+    #[cfg(feature = "cuda")]
+    pub(crate) fn width(&self) -> usize {
+        self.mix.outputs
+    }
+
+    #[cfg(feature = "cuda")]
+    pub(crate) fn outputs(&self) -> usize {
+        self.out.outputs
+    }
+
     fn layers(&self) -> [(&'static str, Matrix, f64); 3] {
         [("mix", self.mix, 1.0), ("hidden", self.hidden, 1.0), ("out", self.out, 0.1)]
     }

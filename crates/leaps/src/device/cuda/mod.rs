@@ -31,6 +31,18 @@ pub struct Card {
     shared: usize,
 }
 
+/// How a network is computed on a card.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Precision {
+    /// Float32 throughout.
+    Float32,
+    /// Products of tf32 numbers (10 bits) on matrix units, float32 sums; where a network has no such kernels, [`Bf16`](Self::Bf16).
+    Tf32,
+    /// Products of bfloat16 numbers (8 bits) on matrix units, float32 sums.
+    #[default]
+    Bf16,
+}
+
 /// Compiled kernels.
 pub(crate) struct Kernels(Arc<CudaModule>);
 
@@ -201,6 +213,11 @@ pub(crate) use launch;
 
 #[cfg(test)]
 pub(crate) mod testing {
+    /// The first card, where there is one.
+    pub(crate) fn card() -> Option<std::sync::Arc<super::Card>> {
+        super::Card::open(0).inspect_err(|error| eprintln!("skipped: {error}")).ok()
+    }
+
     /// Compile `source` for a usual card, where there is a compiler.
     pub(crate) fn compiles(source: &str, defines: &[(&str, usize)]) {
         if !super::nvrtc::is_present() {

@@ -23,6 +23,9 @@ pub(super) struct Direction {
     pub(super) before: Vec<u32>,
     /// The site one plane after each site.
     pub(super) after: Vec<u32>,
+    /// The site that tap `tap` of a convolution reads: `[tap * sites + site]`.
+    #[cfg(feature = "cuda")]
+    pub(super) taps: Vec<u32>,
 }
 
 /// Directions of a lattice, for convolutions that look at their own plane and `behind` planes before it.
@@ -145,6 +148,34 @@ impl Geometry {
             position[0] += 2;
             after[site] = at(&position);
         }
-        Direction { inputs, outputs, before, after }
+        #[cfg(feature = "cuda")]
+        let taps = {
+            let mut window = vec![3; d];
+            window[0] = behind + 1;
+            let window = odometer(&window);
+            let mut taps = vec![0; window.len() * none];
+            for position in odometer(&sides) {
+                let position: Vec<isize> = position.iter().map(|&p| p as isize).collect();
+                let site = at(&position) as usize;
+                for (tap, offset) in window.iter().enumerate() {
+                    let from: Vec<isize> = (0..d)
+                        .map(|j| {
+                            let back = if j == 0 { behind } else { 1 };
+                            position[j] + offset[j] as isize - back as isize
+                        })
+                        .collect();
+                    taps[tap * none + site] = at(&from);
+                }
+            }
+            taps
+        };
+        Direction {
+            inputs,
+            outputs,
+            before,
+            after,
+            #[cfg(feature = "cuda")]
+            taps,
+        }
     }
 }

@@ -18,6 +18,8 @@
 //! After the blind-spot networks of Laine et al. (2019), where denoisers must not see the pixel they predict.
 
 mod activate;
+#[cfg(feature = "cuda")]
+mod card;
 mod conv;
 mod geometry;
 mod stack;
@@ -137,6 +139,18 @@ impl Hollow {
             ));
         }
         Ok(Self::build(&spec.sizes(lattice)?, lattice, inputs, outputs))
+    }
+
+    /// The network on a card, with space for batches of `lanes`.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn on_card(
+        &self,
+        tokens: usize,
+        card: &std::sync::Arc<crate::device::Card>,
+        lanes: usize,
+        precision: crate::device::Precision,
+    ) -> Result<Box<dyn super::card::CardNetwork>> {
+        Ok(Box::new(card::CardHollow::new(self, tokens, card, lanes, precision)?))
     }
 
     /// The network as it is, hollow or not.

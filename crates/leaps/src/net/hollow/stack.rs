@@ -54,6 +54,21 @@ impl Stack {
         }
     }
 
+    #[cfg(feature = "cuda")]
+    pub(super) fn channels(&self) -> usize {
+        self.channels
+    }
+
+    #[cfg(feature = "cuda")]
+    pub(super) fn depth(&self) -> usize {
+        self.depth
+    }
+
+    #[cfg(feature = "cuda")]
+    pub(super) fn inputs(&self) -> usize {
+        self.first.matrix.inputs
+    }
+
     pub(super) fn tensors(&self, geometry: &Geometry) -> Vec<Tensor> {
         let (c, d) = (self.channels, geometry.dimensions);
         let mut all = Vec::new();

@@ -16,6 +16,8 @@
 #define PLANE ((SITES + 1) * STRIDE + 32)
 #define TIME_ROW ((LAYERS - 1) * 2 * CHANNELS + 2 * HEAD)
 
+extern __shared__ __align__(16) u8 shared[];
+
 __device__ __forceinline__ u32 pack(float low, float high) {
     u32 r;
     asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(high), "f"(low));
@@ -58,33 +60,69 @@ __device__ __forceinline__ void load_transposed(u32 address, u32* r) {
 
 // d += a b for 16 rows, 8 columns and 16 products each.
 __device__ __forceinline__ void multiply(float* d, const u32* a, u32 b0, u32 b1) {
-    asm volatile(
-        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-// Add the convolution of the rows at `z` to the accumulators. `tap` gives the byte offset of a row's neighbour.
-template <int TILES, int ROWS>
-__device__ __forceinline__ void convolve(float (&h)[TILES][N_TILES][4], u32 z, const u32* tap, const uint4* weights) {
+// Copy 16 bytes to shared memory while other work goes on.
+__device__ __forceinline__ void copy_16(u32 to, const void* from) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from));
+}
+__device__ __forceinline__ void end_copies() { asm volatile("cp.async.commit_group;"); }
+template <int LEFT>
+__device__ __forceinline__ void await_copies() { asm volatile("cp.async.wait_group %0;" ::"n"(LEFT)); }
+
+// Weights come to a ring of three stages in shared memory, a few steps ahead of their use.
+#define STAGE_STEPS 3
+#define STAGES ((K_STEPS + STAGE_STEPS - 1) / STAGE_STEPS)
+#define STAGE_VECTORS (STAGE_STEPS * N_PAIRS * 32)
+#define RING (3 * STAGE_VECTORS * 16)
+
+template <int THREADS>
+__device__ __forceinline__ void fetch_weights(int stage, u32 ring, const uint4* weights) {
+    if (stage < STAGES)
+        for (int i = threadIdx.x; i < STAGE_VECTORS; i += THREADS) {
+            int vector = stage * STAGE_VECTORS + i;
+            if (vector < K_STEPS * N_PAIRS * 32) copy_16(ring + (stage % 3 * STAGE_VECTORS + i) * 16, weights + vector);
+        }
+    end_copies();
+}
+
+// Add the convolution of the rows at `z` to the accumulators, after the first two stages of the weights were fetched and all rows
+// written. `tap` gives the byte offset of a row's neighbour.
+template <int TILES, int ROWS, int THREADS>
+__device__ __forceinline__ void convolve(float (&h)[TILES][N_TILES][4], u32 z, const u32* tap, u32 ring, const uint4* weights) {
     int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     const u32* own = tap + warp * TILES * 16 + (lane & 15);
     int part = lane >> 4;
-#pragma unroll 3
-    for (int step = 0; step < K_STEPS; step++) {
-        int chunk = 2 * step + part;
-        if (K_CHUNKS % 2 && chunk >= K_CHUNKS) chunk = K_CHUNKS - 1; // its weights are 0
-        int t = chunk / CHUNKS, c = chunk % CHUNKS;
-        u32 a[TILES][4];
+#pragma unroll 1
+    for (int stage = 0; stage < STAGES; stage++) {
+        await_copies<1>();
+        __syncthreads();
+        fetch_weights<THREADS>(stage + 2, ring, weights);
+        u32 from = ring + stage % 3 * STAGE_VECTORS * 16 + lane * 16;
 #pragma unroll
-        for (int m = 0; m < TILES; m++) load_matrices(z + own[t * ROWS + m * 16] + c * 16, a[m]);
+        for (int s = 0; s < STAGE_STEPS; s++) {
+            int step = stage * STAGE_STEPS + s;
+            if (K_STEPS % STAGE_STEPS && step >= K_STEPS) break;
+            int chunk = 2 * step + part;
+            if (K_CHUNKS % 2 && chunk >= K_CHUNKS) chunk = K_CHUNKS - 1; // its weights are 0
+            int t = chunk / CHUNKS, c = chunk % CHUNKS;
+            u32 a[TILES][4];
 #pragma unroll
-        for (int p = 0; p < N_PAIRS; p++) {
-            uint4 b = __ldg(weights + (step * N_PAIRS + p) * 32 + lane);
+            for (int m = 0; m < TILES; m++) load_matrices(z + own[t * ROWS + m * 16] + c * 16, a[m]);
 #pragma unroll
-            for (int m = 0; m < TILES; m++) {
-                multiply(h[m][2 * p], a[m], b.x, b.y);
-                if (2 * p + 1 < N_TILES) multiply(h[m][2 * p + 1], a[m], b.z, b.w);
+            for (int p = 0; p < N_PAIRS; p++) {
+                u32 b[4];
+                asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];"
+                             : "=r"(b[0]), "=r"(b[1]), "=r"(b[2]), "=r"(b[3])
+                             : "r"(from + (s * N_PAIRS + p) * 512));
+#pragma unroll
+                for (int m = 0; m < TILES; m++) {
+                    multiply(h[m][2 * p], a[m], b[0], b[1]);
+                    if (2 * p + 1 < N_TILES) multiply(h[m][2 * p + 1], a[m], b[2], b[3]);
+                }
             }
         }
     }
@@ -101,11 +139,11 @@ __device__ __forceinline__ float sum_rows(float value) {
 
 // seen: silu of the last layer, [lane][direction][site][channel]; kept: all layers, [layer] of the same, if KEEP.
 template <bool KEEP>
-__device__ __forceinline__ void stack(const u8* states, const u32* rows, const float* times, const u32* taps, const float* first,
+__device__ __forceinline__ void stack(const u8* states, const u32* rows, const u32* moments, const float* times, const u32* taps, const float* first,
     const float* biases, const uint4* weights, u32* seen, u32* kept) {
-    extern __shared__ __align__(16) u8 shared[];
-    u8* planes = shared;
-    u32* tap = (u32*)(shared + 2 * PLANE);
+    u8* z = shared;
+    u32 ring = shared_address(shared + PLANE);
+    u32* tap = (u32*)(shared + PLANE + RING);
     float* time = (float*)(tap + TAPS * FORWARD_ROWS);
     float* table = time + (LAYERS - 1) * 2 * CHANNELS;
     float* bias = table + TAPS * (TOKENS + 1) * CHANNELS;
@@ -115,14 +153,11 @@ __device__ __forceinline__ void stack(const u8* states, const u32* rows, const f
     int lane = thread & 31, warp = thread >> 5, g = lane >> 2, t = lane & 3;
     const u8* x = states + (u64)rows[batch_lane] * SITES;
     for (int i = thread; i < TAPS * FORWARD_ROWS; i += threads) tap[i] = taps[direction * TAPS * FORWARD_ROWS + i];
-    for (int i = thread; i < (LAYERS - 1) * 2 * CHANNELS; i += threads) time[i] = times[(u64)batch_lane * TIME_ROW + i];
+    for (int i = thread; i < (LAYERS - 1) * 2 * CHANNELS; i += threads) time[i] = times[(u64)moments[batch_lane] * TIME_ROW + i];
     for (int i = thread; i < TAPS * (TOKENS + 1) * CHANNELS; i += threads) table[i] = first[i];
     for (int i = thread; i < LAYERS * CHANNELS; i += threads) bias[i] = biases[i];
     for (int i = thread; i <= SITES; i += threads) token[i] = i < SITES ? x[i] : TOKENS;
-    for (int i = thread; i < (STRIDE + 32) / 4; i += threads) {
-        ((u32*)(planes + SITES * STRIDE))[i] = 0;
-        ((u32*)(planes + PLANE + SITES * STRIDE))[i] = 0;
-    }
+    for (int i = thread; i < (STRIDE + 32) / 4; i += threads) ((u32*)(z + SITES * STRIDE))[i] = 0;
     __syncthreads();
 
     float h[FORWARD_TILES][N_TILES][4];
@@ -151,9 +186,12 @@ __device__ __forceinline__ void stack(const u8* states, const u32* rows, const f
     u64 plane = (u64)SITES * (CHANNELS / 2), layer_size = (u64)gridDim.x * plane;
 #pragma unroll 1
     for (int layer = 1; layer < LAYERS; layer++) {
-        u8* z = planes + (layer & 1) * PLANE;
         const float* scale = time + (layer - 1) * 2 * CHANNELS;
         const float* shift = scale + CHANNELS;
+        const uint4* own = weights + (layer - 1) * K_STEPS * N_PAIRS * 32;
+        __syncthreads(); // nobody reads the last layer's rows and weights any more
+        fetch_weights<FORWARD_WARPS * 32>(0, ring, own);
+        fetch_weights<FORWARD_WARPS * 32>(1, ring, own);
         u32* keep = kept + (layer - 1) * layer_size + item * plane;
 #pragma unroll
         for (int m = 0; m < FORWARD_TILES; m++) {
@@ -175,8 +213,7 @@ __device__ __forceinline__ void stack(const u8* states, const u32* rows, const f
                 }
             }
         }
-        __syncthreads();
-        convolve<FORWARD_TILES, FORWARD_ROWS>(h, shared_address(z), tap, weights + (layer - 1) * K_STEPS * N_PAIRS * 32);
+        convolve<FORWARD_TILES, FORWARD_ROWS, FORWARD_WARPS * 32>(h, shared_address(z), tap, ring, own);
     }
     u32* keep = kept + (LAYERS - 1) * layer_size + item * plane;
 #pragma unroll
@@ -197,15 +234,15 @@ __device__ __forceinline__ void stack(const u8* states, const u32* rows, const f
 }
 
 extern "C" __global__ void __launch_bounds__(FORWARD_WARPS * 32, FORWARD_BLOCKS)
-stack_forward(const u8* states, const u32* rows, const float* times, const u32* taps, const float* first, const float* biases,
-    const uint4* weights, u32* seen) {
-    stack<false>(states, rows, times, taps, first, biases, weights, seen, (u32*)0);
+stack_forward(const u8* states, const u32* rows, const u32* moments, const float* times, const u32* taps, const float* first, const float* biases,
+    const uint4* weights, u32* seen, u32*) {
+    stack<false>(states, rows, moments, times, taps, first, biases, weights, seen, (u32*)0);
 }
 
 extern "C" __global__ void __launch_bounds__(FORWARD_WARPS * 32, FORWARD_BLOCKS)
-stack_kept(const u8* states, const u32* rows, const float* times, const u32* taps, const float* first, const float* biases,
-    const uint4* weights, u32* seen, u32* kept) {
-    stack<true>(states, rows, times, taps, first, biases, weights, seen, kept);
+stack_kept(const u8* states, const u32* rows, const u32* moments, const float* times, const u32* taps, const float* first, const float* biases,
+    const uint4* weights, u32* seen, u32* kept, u32*) {
+    stack<true>(states, rows, moments, times, taps, first, biases, weights, seen, kept);
 }
 
 // ---- The head: every site alone.
@@ -231,14 +268,14 @@ __device__ __forceinline__ void as_factor(const float* one, const float* two, u3
 
 // out: [lane][site][output]; u, v, w: what the backward pass needs, [lane][site][HEAD], if KEEP.
 template <bool KEEP>
-__device__ __forceinline__ void head(const u32* seen, const u32* before, const float* times, const uint4* mix, const float* mix_bias,
+__device__ __forceinline__ void head(const u32* seen, const u32* before, const u32* moments, const float* times, const uint4* mix, const float* mix_bias,
     const uint4* hidden, const float* hidden_bias, const float* last, const float* last_bias, float* out, u32* kept_u, u32* kept_v,
     u32* kept_w) {
     __shared__ float scale[HEAD], shift[HEAD], c1[HEAD], c2[HEAD], m3[OUTPUTS * HEAD];
     int thread = threadIdx.x, lane = thread & 31, warp = thread >> 5, g = lane >> 2, t = lane & 3;
     int batch_lane = blockIdx.x;
     for (int i = thread; i < HEAD; i += HEAD_WARPS * 32) {
-        const float* time = times + (u64)batch_lane * TIME_ROW + (LAYERS - 1) * 2 * CHANNELS;
+        const float* time = times + (u64)moments[batch_lane] * TIME_ROW + (LAYERS - 1) * 2 * CHANNELS;
         scale[i] = 1.0f + time[i];
         shift[i] = time[HEAD + i];
         c1[i] = mix_bias[i];
@@ -343,15 +380,15 @@ __device__ __forceinline__ void head(const u32* seen, const u32* before, const f
 }
 
 extern "C" __global__ void __launch_bounds__(HEAD_WARPS * 32, 2)
-head_forward(const u32* seen, const u32* before, const float* times, const uint4* mix, const float* mix_bias, const uint4* hidden,
+head_forward(const u32* seen, const u32* before, const u32* moments, const float* times, const uint4* mix, const float* mix_bias, const uint4* hidden,
     const float* hidden_bias, const float* last, const float* last_bias, float* out) {
-    head<false>(seen, before, times, mix, mix_bias, hidden, hidden_bias, last, last_bias, out, (u32*)0, (u32*)0, (u32*)0);
+    head<false>(seen, before, moments, times, mix, mix_bias, hidden, hidden_bias, last, last_bias, out, (u32*)0, (u32*)0, (u32*)0);
 }
 
 extern "C" __global__ void __launch_bounds__(HEAD_WARPS * 32, 2)
-head_kept(const u32* seen, const u32* before, const float* times, const uint4* mix, const float* mix_bias, const uint4* hidden,
+head_kept(const u32* seen, const u32* before, const u32* moments, const float* times, const uint4* mix, const float* mix_bias, const uint4* hidden,
     const float* hidden_bias, const float* last, const float* last_bias, float* out, u32* kept_u, u32* kept_v, u32* kept_w) {
-    head<true>(seen, before, times, mix, mix_bias, hidden, hidden_bias, last, last_bias, out, kept_u, kept_v, kept_w);
+    head<true>(seen, before, moments, times, mix, mix_bias, hidden, hidden_bias, last, last_bias, out, kept_u, kept_v, kept_w);
 }
 
 // Sums over a block's rows, one row of HEAD_SUMS numbers for each block: scale and shift of the first activation, biases of
@@ -360,13 +397,13 @@ head_kept(const u32* seen, const u32* before, const float* times, const uint4* m
 
 // Writes d_u, d_w [lane][site][HEAD], d_seen [lane][site][direction * channel] and the sums.
 extern "C" __global__ void __launch_bounds__(HEAD_WARPS * 32, 2)
-head_backward(const float* times, const uint4* mix_back, const uint4* hidden_back, const float* last, const float* d_out, const u32* kept_u,
+head_backward(const u32* moments, const float* times, const uint4* mix_back, const uint4* hidden_back, const float* last, const float* d_out, const u32* kept_u,
     const u32* kept_w, u32* d_u_out, u32* d_w_out, u32* d_seen, float* sums) {
     __shared__ float scale[HEAD], shift[HEAD], m3[OUTPUTS * HEAD], part[HEAD_WARPS][HEAD_SUMS];
     int thread = threadIdx.x, lane = thread & 31, warp = thread >> 5, g = lane >> 2, t = lane & 3;
     int batch_lane = blockIdx.x;
     for (int i = thread; i < HEAD; i += HEAD_WARPS * 32) {
-        const float* time = times + (u64)batch_lane * TIME_ROW + (LAYERS - 1) * 2 * CHANNELS;
+        const float* time = times + (u64)moments[batch_lane] * TIME_ROW + (LAYERS - 1) * 2 * CHANNELS;
         scale[i] = 1.0f + time[i];
         shift[i] = time[HEAD + i];
     }
@@ -540,22 +577,20 @@ head_backward(const float* times, const uint4* mix_back, const uint4* hidden_bac
 // Sums over sites for each lane, direction and layer: scale, shift, and bias of the layer.
 // d_kept: gradient of every layer's output, [layer][lane][direction][site][channel].
 extern "C" __global__ void __launch_bounds__(BACK_WARPS * 32, BACK_BLOCKS)
-stack_backward(const float* times, const u32* taps_back, const u32* after, const uint4* weights_back, const u32* kept, const u32* d_seen,
-    u32* d_kept, float* sums) {
-    extern __shared__ __align__(16) u8 shared[];
-    u8* planes = shared;
-    u32* tap = (u32*)(shared + 2 * PLANE);
+stack_backward(const u32* moments, const float* times, const u32* taps_back, const u32* after, const uint4* weights_back, const u32* kept, const u32* d_seen,
+    u32* d_kept, float* sums, u32*) {
+    u8* z = shared;              // gradient of a layer's output
+    u8* below = shared + PLANE;  // the layer's input
+    u32 ring = shared_address(shared + 2 * PLANE);
+    u32* tap = (u32*)(shared + 2 * PLANE + RING);
     float* time = (float*)(tap + TAPS * BACK_ROWS);
     float* part = time + (LAYERS - 1) * 2 * CHANNELS; // [warp][BACK_SUMS]
     int item = blockIdx.x, batch_lane = item / DIRECTIONS, direction = item % DIRECTIONS;
     int thread = threadIdx.x, threads = BACK_WARPS * 32;
     int lane = thread & 31, warp = thread >> 5, g = lane >> 2, t = lane & 3;
     for (int i = thread; i < TAPS * BACK_ROWS; i += threads) tap[i] = taps_back[direction * TAPS * BACK_ROWS + i];
-    for (int i = thread; i < (LAYERS - 1) * 2 * CHANNELS; i += threads) time[i] = times[(u64)batch_lane * TIME_ROW + i];
-    for (int i = thread; i < (STRIDE + 32) / 4; i += threads) {
-        ((u32*)(planes + SITES * STRIDE))[i] = 0;
-        ((u32*)(planes + PLANE + SITES * STRIDE))[i] = 0;
-    }
+    for (int i = thread; i < (LAYERS - 1) * 2 * CHANNELS; i += threads) time[i] = times[(u64)moments[batch_lane] * TIME_ROW + i];
+    for (int i = thread; i < (STRIDE + 32) / 4; i += threads) ((u32*)(z + SITES * STRIDE))[i] = 0;
     u64 plane = (u64)SITES * (CHANNELS / 2), layer_size = (u64)gridDim.x * plane;
     float d[BACK_TILES][N_TILES][4];
     const u32* top = kept + (LAYERS - 1) * layer_size + item * plane;
@@ -578,8 +613,14 @@ stack_backward(const float* times, const u32* taps_back, const u32* after, const
         }
 #pragma unroll 1
     for (int layer = LAYERS - 1; layer >= 0; layer--) {
-        u8* z = planes + (layer & 1) * PLANE;
-        u32* keep = d_kept + layer * layer_size + item * plane;
+        const uint4* back = weights_back + (layer - 1) * K_STEPS * N_PAIRS * 32;
+        if (layer > 0) {
+            const u32* h = kept + (layer - 1) * layer_size + item * plane;
+            u32 to = shared_address(below);
+            for (int i = thread; i < SITES * CHUNKS; i += threads) copy_16(to + i / CHUNKS * STRIDE + i % CHUNKS * 16, h + i * 4);
+            fetch_weights<BACK_WARPS * 32>(0, ring, back);
+            fetch_weights<BACK_WARPS * 32>(1, ring, back);
+        }
         float* own = part + warp * BACK_SUMS;
 #pragma unroll
         for (int n = 0; n < N_TILES; n++) {
@@ -593,11 +634,7 @@ stack_backward(const float* times, const u32* taps_back, const u32* after, const
                     float* pair = &d[m][n][2 * half];
                     sum0 += pair[0];
                     sum1 += pair[1];
-                    if (row < SITES) {
-                        u32 both = pack(pair[0], pair[1]);
-                        *(u32*)(z + row * STRIDE + c * 2) = both;
-                        keep[row * (CHANNELS / 2) + c / 2] = both;
-                    }
+                    if (row < SITES) *(u32*)(z + row * STRIDE + c * 2) = pack(pair[0], pair[1]);
                 }
             sum0 = sum_rows(sum0);
             sum1 = sum_rows(sum1);
@@ -607,6 +644,9 @@ stack_backward(const float* times, const u32* taps_back, const u32* after, const
             }
         }
         __syncthreads();
+        u32* keep = d_kept + layer * layer_size + item * plane;
+        for (int i = thread; i < SITES * CHUNKS; i += threads)
+            ((uint4*)keep)[i] = *(uint4*)(z + i / CHUNKS * STRIDE + i % CHUNKS * 16);
         if (layer > 0) {
             float dz[BACK_TILES][N_TILES][4];
 #pragma unroll
@@ -615,9 +655,7 @@ stack_backward(const float* times, const u32* taps_back, const u32* after, const
                 for (int n = 0; n < N_TILES; n++)
 #pragma unroll
                     for (int k = 0; k < 4; k++) dz[m][n][k] = 0.0f;
-            convolve<BACK_TILES, BACK_ROWS>(
-                dz, shared_address(z), tap, weights_back + (layer - 1) * K_STEPS * N_PAIRS * 32);
-            const u32* below = kept + (layer - 1) * layer_size + item * plane;
+            convolve<BACK_TILES, BACK_ROWS, BACK_WARPS * 32>(dz, shared_address(z), tap, ring, back);
             const float* scale = time + (layer - 1) * 2 * CHANNELS;
             const float* shift = scale + CHANNELS;
 #pragma unroll
@@ -630,7 +668,7 @@ stack_backward(const float* times, const u32* taps_back, const u32* after, const
                     for (int half = 0; half < 2; half++) {
                         int row = (warp * BACK_TILES + m) * 16 + half * 8 + g;
                         if (row >= SITES) continue;
-                        u32 h = below[row * (CHANNELS / 2) + c / 2];
+                        u32 h = *(u32*)(below + row * STRIDE + c * 2);
                         float s0 = 1.0f + scale[c], s1 = 1.0f + scale[c + 1];
                         float a0 = dz[m][n][2 * half] * quick_slope(fmaf(low(h), s0, shift[c]));
                         float a1 = dz[m][n][2 * half + 1] * quick_slope(fmaf(high(h), s1, shift[c + 1]));
@@ -666,9 +704,8 @@ stack_backward(const float* times, const u32* taps_back, const u32* after, const
 
 // Weights of one layer, partial sums of one group of lanes and directions: [group][layer - 1][tap][input][output].
 // A warp has one tap.
-extern "C" __global__ void __launch_bounds__(OUTER_TAPS * 32, 1)
-weights_backward(const float* times, const u32* taps, const u32* kept, const u32* d_kept, float* parts, u32 items) {
-    extern __shared__ __align__(16) u8 shared[];
+extern "C" __global__ void __launch_bounds__(OUTER_TAPS * 32, 2)
+weights_backward(const u32* moments, const float* times, const u32* taps, const u32* kept, const u32* d_kept, float* parts, u32 items) {
     u8* z = shared;
     u8* d = shared + PLANE;
     u32* tap = (u32*)(d + SITE_STEPS * 16 * STRIDE + 32);
@@ -694,18 +731,27 @@ weights_backward(const float* times, const u32* taps, const u32* kept, const u32
     }
     for (u32 batch_lane = blockIdx.x / DIRECTIONS; batch_lane < items / DIRECTIONS; batch_lane += groups) {
         u64 item = (u64)batch_lane * DIRECTIONS + direction;
-        const float* time = times + (u64)batch_lane * TIME_ROW + (layer - 1) * 2 * CHANNELS;
+        const float* time = times + (u64)moments[batch_lane] * TIME_ROW + (layer - 1) * 2 * CHANNELS;
         const u32* h = kept + (layer - 1) * layer_size + item * plane;
         const u32* dh = d_kept + layer * layer_size + item * plane;
         __syncthreads();
-        for (int i = thread; i < SITES * (CHANNELS / 2); i += threads) {
-            int row = i / (CHANNELS / 2), c = i % (CHANNELS / 2);
-            u32 pair = h[i];
-            float a0 = fmaf(low(pair), 1.0f + time[2 * c], time[CHANNELS + 2 * c]);
-            float a1 = fmaf(high(pair), 1.0f + time[2 * c + 1], time[CHANNELS + 2 * c + 1]);
-            *(u32*)(z + row * STRIDE + c * 4) = pack(quick_silu(a0), quick_silu(a1));
-            *(u32*)(d + row * STRIDE + c * 4) = dh[i];
+        u32 d_to = shared_address(d);
+        for (int i = thread; i < SITES * CHUNKS; i += threads) {
+            int row = i / CHUNKS, c = i % CHUNKS * 8;
+            copy_16(d_to + row * STRIDE + c * 2, dh + i * 4);
+            uint4 eight = ((const uint4*)h)[i];
+            u32* pairs = (u32*)&eight;
+#pragma unroll
+            for (int k = 0; k < 4; k++) {
+                const float* own = time + c + 2 * k;
+                float a0 = fmaf(low(pairs[k]), 1.0f + own[0], own[CHANNELS]);
+                float a1 = fmaf(high(pairs[k]), 1.0f + own[1], own[CHANNELS + 1]);
+                pairs[k] = pack(quick_silu(a0), quick_silu(a1));
+            }
+            *(uint4*)(z + row * STRIDE + c * 2) = eight;
         }
+        end_copies();
+        await_copies<0>();
         __syncthreads();
         u32 za = shared_address(z) + m_off, da = shared_address(d) + n_off;
 #pragma unroll 1
@@ -738,26 +784,26 @@ weights_backward(const float* times, const u32* taps, const u32* kept, const u32
             }
 }
 
-// Weights of the first layer: parts [group][tap][token][channel]. A thread has one tap and channel.
+// Weights of the first layer: parts [group][tap][token][channel]. A thread has one tap and two channels, a block some tokens.
+#define TOKEN_BLOCK (TOKENS < 8 ? TOKENS : 8)
 extern "C" __global__ void first_backward(const u8* states, const u32* rows, const u32* taps, const u32* d_kept, float* parts, u32 items) {
-    extern __shared__ __align__(16) u8 shared[];
     u32* d = (u32*)shared;
     u32* tap = d + SITES * (CHANNELS / 2);
-    u8* token = (u8*)(tap + TAPS * SITES);
-    int direction = blockIdx.x % DIRECTIONS, groups = gridDim.x / DIRECTIONS, token_0 = blockIdx.y * 8;
+    u16* token = (u16*)(tap + TAPS * SITES);
+    int direction = blockIdx.x % DIRECTIONS, groups = gridDim.x / DIRECTIONS, token_0 = blockIdx.y * TOKEN_BLOCK;
     int thread = threadIdx.x, threads = blockDim.x;
     for (int i = thread; i < TAPS * SITES; i += threads) tap[i] = taps[(direction * TAPS + i / SITES) * FORWARD_ROWS + i % SITES] / STRIDE;
-    float sums[2][8];
+    float sums[2][TOKEN_BLOCK];
     int pairs = TAPS * (CHANNELS / 2);
     int own = thread;
 #pragma unroll
-    for (int s = 0; s < 8; s++) sums[0][s] = sums[1][s] = 0.0f;
+    for (int s = 0; s < TOKEN_BLOCK; s++) sums[0][s] = sums[1][s] = 0.0f;
     for (u32 batch_lane = blockIdx.x / DIRECTIONS; batch_lane < items / DIRECTIONS; batch_lane += groups) {
         const u8* x = states + (u64)rows[batch_lane] * SITES;
         const u32* from = d_kept + ((u64)batch_lane * DIRECTIONS + direction) * SITES * (CHANNELS / 2);
         __syncthreads();
         for (int i = thread; i < SITES * (CHANNELS / 2); i += threads) d[i] = from[i];
-        for (int i = thread; i <= SITES; i += threads) token[i] = i < SITES ? x[i] : 255;
+        for (int i = thread; i <= SITES; i += threads) token[i] = i < SITES ? x[i] : 0xffff;
         __syncthreads();
         if (own < pairs) {
             int k = own / (CHANNELS / 2), c = own % (CHANNELS / 2);
@@ -765,7 +811,7 @@ extern "C" __global__ void first_backward(const u8* states, const u32* rows, con
                 int s = token[tap[k * SITES + row]] - token_0;
                 u32 pair = d[row * (CHANNELS / 2) + c];
 #pragma unroll
-                for (int j = 0; j < 8; j++) {
+                for (int j = 0; j < TOKEN_BLOCK; j++) {
                     sums[0][j] += s == j ? low(pair) : 0.0f;
                     sums[1][j] += s == j ? high(pair) : 0.0f;
                 }
@@ -775,7 +821,7 @@ extern "C" __global__ void first_backward(const u8* states, const u32* rows, con
     if (own >= pairs) return;
     int k = own / (CHANNELS / 2), c = own % (CHANNELS / 2);
 #pragma unroll
-    for (int j = 0; j < 8; j++) {
+    for (int j = 0; j < TOKEN_BLOCK; j++) {
         if (token_0 + j >= TOKENS) continue;
         float* to = parts + (((u64)blockIdx.x * TAPS + k) * TOKENS + token_0 + j) * CHANNELS;
         to[2 * c] = sums[0][j];
@@ -793,7 +839,6 @@ template <int WIDTH, bool GATHER>
 __device__ __forceinline__ void head_outer(const u32* entering, const u32* before, const u32* d, float* parts, u32 lanes) {
     const int warps = (WIDTH + OUTER_TILES * 16 - 1) / (OUTER_TILES * 16), threads = warps * 32;
     const int stride = WIDTH * 2 + 16 - (WIDTH / 8) % 2 * 16;
-    extern __shared__ __align__(16) u8 shared[];
     u8* a_rows = shared;
     u8* d_rows = shared + OUTER_ROWS * stride + 128;
     int thread = threadIdx.x, lane = thread & 31, warp = thread >> 5, g = lane >> 2, t = lane & 3;
@@ -811,24 +856,27 @@ __device__ __forceinline__ void head_outer(const u32* entering, const u32* befor
         u32 batch_lane = job / blocks;
         int start = job % blocks * OUTER_ROWS;
         __syncthreads();
-        for (int i = thread; i < OUTER_ROWS * (WIDTH / 2); i += threads) {
-            int row = i / (WIDTH / 2), c = i % (WIDTH / 2), site = start + row;
-            u32 value = 0;
+        const uint4 zero = {0, 0, 0, 0};
+#pragma unroll 4
+        for (int i = thread; i < OUTER_ROWS * (WIDTH / 8); i += threads) {
+            int row = i / (WIDTH / 8), c = i % (WIDTH / 8), site = start + row;
+            uint4 value = zero;
             if (site < SITES) {
                 if (GATHER) {
-                    int direction = c / (CHANNELS / 2);
+                    int direction = c / CHUNKS;
                     u32 from = before[direction * SITES + site];
                     if (from != NONE)
-                        value = entering[((u64)(batch_lane * DIRECTIONS + direction) * SITES + from) * (CHANNELS / 2) + c % (CHANNELS / 2)];
+                        value = ((const uint4*)entering)[((u64)(batch_lane * DIRECTIONS + direction) * SITES + from) * CHUNKS + c % CHUNKS];
                 } else {
-                    value = entering[((u64)batch_lane * SITES + site) * (WIDTH / 2) + c];
+                    value = ((const uint4*)entering)[((u64)batch_lane * SITES + site) * (WIDTH / 8) + c];
                 }
             }
-            *(u32*)(a_rows + row * stride + c * 4) = value;
+            *(uint4*)(a_rows + row * stride + c * 16) = value;
         }
-        for (int i = thread; i < OUTER_ROWS * (HEAD / 2); i += threads) {
-            int row = i / (HEAD / 2), c = i % (HEAD / 2), site = start + row;
-            *(u32*)(d_rows + row * H_STRIDE + c * 4) = site < SITES ? d[((u64)batch_lane * SITES + site) * (HEAD / 2) + c] : 0;
+#pragma unroll 4
+        for (int i = thread; i < OUTER_ROWS * (HEAD / 8); i += threads) {
+            int row = i / (HEAD / 8), c = i % (HEAD / 8), site = start + row;
+            *(uint4*)(d_rows + row * H_STRIDE + c * 16) = site < SITES ? ((const uint4*)d)[((u64)batch_lane * SITES + site) * (HEAD / 8) + c] : zero;
         }
         __syncthreads();
         u32 aa = shared_address(a_rows) + warp * OUTER_TILES * 32 + m_off, da = shared_address(d_rows) + n_off;

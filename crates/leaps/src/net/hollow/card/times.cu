@@ -1,0 +1,156 @@
+// Time embeddings of a network, and gradients from partial sums. Appended to matrix.cu or plain.cu.
+//
+// Embedding e is a row of `embeddings`: where its parameters start, real outputs of each half, padded outputs of each half,
+// where its outputs start in a row of TIME_ROW numbers.
+
+#define FEATURES 9
+#define HIDDEN 32
+#define EMBEDDINGS LAYERS // of the residual layers, and of the head
+
+struct Embedding {
+    u32 parameters, real, padded, start;
+};
+
+__device__ __forceinline__ u32 place(const Embedding& e, u32 output) {
+    return e.start + output / e.real * e.padded + output % e.real;
+}
+
+// A block has one embedding of one moment, a warp every eighth output. times: [moment][TIME_ROW], 0 where padded; hidden:
+// [moment][embedding][2 * HIDDEN], before and after the activation.
+extern "C" __global__ void embed(const float* parameters, const Embedding* embeddings, const float* table, float* times, float* hidden) {
+    __shared__ float after[HIDDEN];
+    u32 moment = blockIdx.x, e = blockIdx.y;
+    Embedding own = embeddings[e];
+    const float* p = parameters + own.parameters;
+    int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
+    if (threadIdx.x < HIDDEN) {
+        const float* feature = table + (u64)moment * (FEATURES + 1) + 1;
+        float sum = p[HIDDEN * FEATURES + lane];
+        for (int f = 0; f < FEATURES; f++) sum = fmaf(p[lane * FEATURES + f], feature[f], sum);
+        after[lane] = silu(sum);
+        float* keep = hidden + ((u64)moment * EMBEDDINGS + e) * 2 * HIDDEN;
+        keep[lane] = sum;
+        keep[HIDDEN + lane] = after[lane];
+    }
+    __syncthreads();
+    const float* weight = p + HIDDEN * (FEATURES + 1);
+    const float* bias = weight + 2 * own.real * HIDDEN;
+#pragma unroll 4
+    for (u32 o = warp; o < 2 * own.real; o += warps) {
+        float sum = warp_sum(weight[o * HIDDEN + lane] * after[lane]);
+        if (lane == 0) times[(u64)moment * TIME_ROW + place(own, o)] = sum + bias[o];
+    }
+}
+
+// Gradient of the times from the sums of stack and head.
+extern "C" __global__ void gather_times(const float* stack_sums, const float* head_sums, float* d_times, u32 lanes, u32 head_blocks) {
+    u32 lane = blockIdx.x;
+    for (int i = threadIdx.x; i < TIME_ROW; i += blockDim.x) {
+        float sum = 0.0f;
+        if (i < (LAYERS - 1) * 2 * CHANNELS) {
+            int layer = i / (2 * CHANNELS) + 1, c = i % (2 * CHANNELS);
+            for (int direction = 0; direction < DIRECTIONS; direction++)
+                sum += stack_sums[((u64)layer * lanes * DIRECTIONS + lane * DIRECTIONS + direction) * BACK_SUMS + c];
+        } else {
+            int c = i - (LAYERS - 1) * 2 * CHANNELS;
+            for (u32 block = 0; block < head_blocks; block++) sum += head_sums[((u64)lane * head_blocks + block) * HEAD_SUMS + c];
+        }
+        d_times[(u64)lane * TIME_ROW + i] = sum;
+    }
+}
+
+// d_hidden: [lane][embedding][HIDDEN].
+extern "C" __global__ void embed_back(const float* parameters, const Embedding* embeddings, const u32* moments, const float* hidden,
+    const float* d_times, float* d_hidden) {
+    u32 lane = blockIdx.x;
+    for (int i = threadIdx.x; i < EMBEDDINGS * HIDDEN; i += blockDim.x) {
+        Embedding own = embeddings[i / HIDDEN];
+        const float* weight = parameters + own.parameters + HIDDEN * (FEATURES + 1);
+        float sum = 0.0f;
+        for (u32 o = 0; o < 2 * own.real; o++) sum = fmaf(weight[o * HIDDEN + i % HIDDEN], d_times[(u64)lane * TIME_ROW + place(own, o)], sum);
+        float before = hidden[((u64)moments[lane] * EMBEDDINGS + i / HIDDEN) * 2 * HIDDEN + i % HIDDEN];
+        d_hidden[(u64)lane * EMBEDDINGS * HIDDEN + i] = sum * silu_slope(before);
+    }
+}
+
+// Gradients of the embeddings' parameters, in their own order, one after the other; starts: where an embedding's begin.
+// Blocks have all of the first layer, or GROUP outputs (rows of the second layer); each of the WARPS warps adds up every WARPS-th
+// lane.
+#define GROUP 8
+#define WARPS 32
+
+extern "C" __global__ void embed_gradient(const Embedding* embeddings, const u32* starts, const u32* moments, const float* table,
+    const float* hidden, const float* d_times, const float* d_hidden, float* gradient, u32 lanes) {
+    __shared__ float part[WARPS][FEATURES + 1][HIDDEN + 1];
+    int e = blockIdx.x, unit = threadIdx.x % HIDDEN, warp = threadIdx.x / HIDDEN;
+    Embedding own = embeddings[e];
+    float* to = gradient + starts[e];
+    bool first = blockIdx.y == 0;
+    u32 output = (blockIdx.y - 1) * GROUP;
+    float sums[FEATURES + 1], biases[GROUP];
+    for (int k = 0; k <= FEATURES; k++) sums[k] = 0.0f;
+    for (int k = 0; k < GROUP; k++) biases[k] = 0.0f;
+#pragma unroll 2
+    for (u32 lane = warp; lane < lanes; lane += WARPS) {
+        if (first) {
+            float d = d_hidden[((u64)lane * EMBEDDINGS + e) * HIDDEN + unit];
+            const float* feature = table + (u64)moments[lane] * (FEATURES + 1) + 1;
+#pragma unroll
+            for (int k = 0; k < FEATURES; k++) sums[k] = fmaf(d, feature[k], sums[k]);
+            sums[FEATURES] += d;
+        } else {
+            float after = hidden[((u64)moments[lane] * EMBEDDINGS + e) * 2 * HIDDEN + HIDDEN + unit];
+#pragma unroll
+            for (int k = 0; k < GROUP; k++) {
+                float d = output + k < 2 * own.real ? d_times[(u64)lane * TIME_ROW + place(own, output + k)] : 0.0f;
+                sums[k] = fmaf(d, after, sums[k]);
+                biases[k] += d;
+            }
+        }
+    }
+    for (int k = 0; k <= FEATURES; k++) part[warp][k][unit] = sums[k];
+    if (unit == 0 && !first)
+        for (int k = 0; k < GROUP; k++) part[warp][k][HIDDEN] = biases[k];
+    __syncthreads();
+    for (int k = warp; k <= FEATURES; k += WARPS) {
+        float sum = 0.0f, bias = 0.0f;
+        for (int w = 0; w < WARPS; w++) {
+            sum += part[w][k][unit];
+            if (!first && k < GROUP) bias += part[w][k][HIDDEN];
+        }
+        if (first) {
+            to[k < FEATURES ? unit * FEATURES + k : HIDDEN * FEATURES + unit] = sum;
+        } else if (k < GROUP && output + k < 2 * own.real) {
+            to[HIDDEN * (FEATURES + 1) + (output + k) * HIDDEN + unit] = sum;
+            if (unit == 0) to[HIDDEN * (FEATURES + 1) + 2 * own.real * HIDDEN + output + k] = bias;
+        }
+    }
+}
+
+// Sums of rows of block z of `from`: parts[part * stride + z * width + column], part p of the rows p, p + parts, ...
+extern "C" __global__ void add_rows(const float* from, float* parts, u32 rows, u32 width, u32 stride) {
+    u32 column = blockIdx.x * blockDim.x + threadIdx.x;
+    if (column >= width) return;
+    from += (u64)blockIdx.z * rows * width + column;
+    float sum = 0.0f;
+#pragma unroll 8
+    for (u32 row = blockIdx.y; row < rows; row += gridDim.y) sum += from[(u64)row * width];
+    parts[(u64)blockIdx.y * stride + blockIdx.z * width + column] = sum;
+}
+
+// Add up the parts of a section: sections give where its sums and its parts start, its length and its number of parts.
+extern "C" __global__ void add_parts(const float* parts, const uint4* sections, float* sums) {
+    uint4 own = sections[blockIdx.y];
+    for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < own.z; i += gridDim.x * blockDim.x) {
+        float sum = 0.0f;
+#pragma unroll 8
+        for (u32 p = 0; p < own.w; p++) sum += parts[own.y + (u64)p * own.z + i];
+        sums[own.x + i] = sum;
+    }
+}
+
+// The gradient in the order of the parameters: the sum at plus[i], less that at minus[i].
+extern "C" __global__ void collect(const float* sums, const u32* plus, const u32* minus, float* gradient, u32 n) {
+    u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) gradient[i] = sums[plus[i]] - (minus[i] == NONE ? 0.0f : sums[minus[i]]);
+}
