@@ -9,7 +9,7 @@ pub(crate) mod vector;
 mod watch;
 
 #[cfg(feature = "cuda")]
-pub use cuda::Card;
+pub use cuda::{Card, Precision};
 pub use lanes::Level;
 pub use philox::{Key, philox4x32};
 pub use random::{Draw, Purpose, Stream, threshold};
