@@ -2,9 +2,10 @@
 
 use cudarc::driver::{CudaFunction, CudaSlice, CudaViewMut};
 
+use super::dense::TimeEmbedding;
 use super::features::{FEATURES, features};
-use crate::Result;
-use crate::device::cuda::{Card, launch};
+use crate::device::cuda::{Card, Kernels, launch};
+use crate::{Error, Result};
 
 /// Configurations on a card. Lane `l` holds the state in row `rows[l]` at moment `moments[l]`.
 pub(crate) struct CardBatch<'a> {
@@ -98,5 +99,136 @@ impl Order {
         }
         let (n, grid) = (self.len as u32, (self.len.div_ceil(256) as u32, 1, 1));
         launch!(card, kernel, (grid, 256, 0), from, &self.table, out, &n)
+    }
+}
+
+/// Blocks that share the lanes of a batch to sum gradients: a fixed number, so that all cards compute the same sums.
+pub(crate) const BLOCKS: usize = 256;
+
+/// Refuse a batch that a network has no space for.
+pub(crate) fn check_lanes(lanes: usize, most: usize) -> Result<()> {
+    if lanes <= most {
+        return Ok(());
+    }
+    Err(Error::invalid(
+        "lanes",
+        lanes,
+        format!("at most {most}"),
+        "ask for a larger network on the card",
+    ))
+}
+
+/// Sums over rows, with the kernel of `sums.cu`.
+pub(crate) struct SumRows(CudaFunction);
+
+impl SumRows {
+    pub(crate) fn new(kernels: &Kernels) -> Result<Self> {
+        Ok(SumRows(kernels.get("sum_rows", 0)?))
+    }
+
+    /// Write `out[offset + k]`, the sum of `from[row * n + k]`.
+    pub(crate) fn sum(
+        &self,
+        card: &Card,
+        from: &CudaSlice<f32>,
+        out: &mut CudaViewMut<'_, f32>,
+        offset: usize,
+        n: usize,
+        rows: usize,
+    ) -> Result<()> {
+        let grid = ((n * 32).div_ceil(256).max(1) as u32, 1, 1);
+        let (offset, n, rows) = (offset as u32, n as u32, rows as u32);
+        launch!(card, self.0, (grid, 256, 0), from, out, &offset, &n, &rows)
+    }
+}
+
+/// A [`TimeEmbedding`] for every lane of a batch, with the kernels of `dense.cu`.
+pub(crate) struct CardTime {
+    forward: CudaFunction,
+    back: CudaFunction,
+    sum: CudaFunction,
+    parameters: usize,
+    /// Where its parameters are among all.
+    offset: usize,
+    kept: CudaSlice<f32>,
+    d_hidden: CudaSlice<f32>,
+    /// Outputs and their gradients, `[lane][output]`.
+    pub(crate) times: CudaSlice<f32>,
+    pub(crate) d_times: CudaSlice<f32>,
+}
+
+impl CardTime {
+    pub(crate) fn new(
+        card: &Card,
+        kernels: &Kernels,
+        time: TimeEmbedding,
+        lanes: usize,
+        offset: usize,
+    ) -> Result<Self> {
+        Ok(CardTime {
+            forward: kernels.get("embed_time", 0)?,
+            back: kernels.get("embed_time_back", 0)?,
+            sum: kernels.get("embed_time_sum", 0)?,
+            parameters: time.parameters(),
+            offset,
+            kept: card.zeros(lanes * 2 * 32)?,
+            d_hidden: card.zeros(lanes * 32)?,
+            times: card.zeros(lanes * time.outputs)?,
+            d_times: card.zeros(lanes * time.outputs)?,
+        })
+    }
+
+    /// Write `times`.
+    pub(crate) fn forward(
+        &mut self,
+        card: &Card,
+        parameters: &CudaSlice<f32>,
+        batch: &CardBatch<'_>,
+    ) -> Result<()> {
+        let (p, grid) = (parameters.slice(self.offset..), (batch.lanes as u32, 1, 1));
+        launch!(
+            card,
+            self.forward,
+            (grid, 64, 0),
+            &p,
+            batch.moments,
+            batch.table,
+            &mut self.kept,
+            &mut self.times
+        )
+    }
+
+    /// Write the gradient of its parameters, given `d_times`.
+    pub(crate) fn backward(
+        &mut self,
+        card: &Card,
+        parameters: &CudaSlice<f32>,
+        batch: &CardBatch<'_>,
+        gradient: &mut CudaViewMut<'_, f32>,
+    ) -> Result<()> {
+        let (p, n) = (parameters.slice(self.offset..), batch.lanes as u32);
+        let (offset, grid) = (self.offset as u32, (self.parameters.div_ceil(128) as u32, 1, 1));
+        launch!(
+            card,
+            self.back,
+            ((n, 1, 1), 32, 0),
+            &p,
+            &self.kept,
+            &self.d_times,
+            &mut self.d_hidden
+        )?;
+        launch!(
+            card,
+            self.sum,
+            (grid, 128, 0),
+            batch.moments,
+            batch.table,
+            &self.kept,
+            &self.d_times,
+            &self.d_hidden,
+            gradient,
+            &offset,
+            &n
+        )
     }
 }

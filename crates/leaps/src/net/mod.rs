@@ -12,6 +12,10 @@
 mod authors;
 #[cfg(feature = "cuda")]
 pub(crate) mod card;
+#[cfg(feature = "cuda")]
+mod card_net;
+#[cfg(all(test, feature = "cuda"))]
+mod card_tests;
 mod dense;
 mod features;
 mod free_energy;
@@ -29,6 +33,8 @@ mod product;
 #[cfg(test)]
 mod testing;
 
+#[cfg(feature = "cuda")]
+pub use card_net::CardNet;
 pub use free_energy::{FreeEnergy, FreeEnergySpec};
 pub use graph::HollowGraphSpec;
 pub use hollow::HollowSpec;

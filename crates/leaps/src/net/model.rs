@@ -1,7 +1,12 @@
 //! Build a network for a target, check it, and evaluate it on the processor at hand.
 
+#[cfg(feature = "cuda")]
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "cuda")]
+use super::card::CardNetwork;
 use super::features::{FEATURES, features};
 use super::graph::{HollowGraph, HollowGraphSpec};
 use super::hollow::{Hollow, HollowSpec};
@@ -10,6 +15,8 @@ use super::lea::{Lea, LeaSpec};
 use super::lec::{Lec, LecSpec};
 use super::mlp::{Mlp, MlpSpec};
 use super::network::{Group, Network};
+#[cfg(feature = "cuda")]
+use crate::device::cuda::{Card, Precision};
 use crate::device::lanes::dispatch;
 use crate::device::vector::{Array, Floats, WIDTH, cast, cast_mut};
 use crate::device::{Draw, Level, Purpose, Stream};
@@ -301,6 +308,43 @@ impl Net {
     /// Set `d_out` with [`Worker::set_slope`].
     pub fn backward(&self, packed: &[f32], worker: &mut Worker, grad: &mut [f32]) {
         self.network.backward(self.level, packed, worker, grad);
+    }
+
+    /// The network on a card, for batches of up to `lanes`.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn on_card(
+        &self,
+        card: &Arc<Card>,
+        lanes: usize,
+        precision: Precision,
+    ) -> Result<Box<dyn CardNetwork>> {
+        match &self.network {
+            AnyNetwork::Mlp(network) => network.on_card(card, lanes, precision),
+            AnyNetwork::Lea(network) => network.on_card(card, lanes, precision),
+            AnyNetwork::Lec(network) => network.on_card(card, lanes, precision),
+            AnyNetwork::Hollow(network) => network.on_card(self.tokens, card, lanes, precision),
+            AnyNetwork::HollowGraph(_) => Err(Error::not_applicable(
+                "this network on a card",
+                "it is not written for cards; use --engine cpu",
+            )),
+        }
+    }
+
+    /// Compile the network's kernels, where there is a compiler.
+    #[cfg(all(test, feature = "cuda"))]
+    pub(crate) fn compiles(&self) {
+        match &self.network {
+            AnyNetwork::Mlp(network) => network.compiles(),
+            AnyNetwork::Lea(network) => network.compiles(),
+            AnyNetwork::Lec(network) => network.compiles(),
+            _ => unreachable!("not written for cards"),
+        }
+    }
+
+    /// Number of sites.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn sites(&self) -> usize {
+        self.sites
     }
 
     /// The same network, computed with the instructions of `level`.

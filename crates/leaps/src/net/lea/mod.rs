@@ -9,6 +9,8 @@
 //! layer with a hidden layer in place of its linear read-out. The own site is left out of both sums, so no rounding lets its token in.
 
 mod attention;
+#[cfg(feature = "cuda")]
+mod card;
 
 use serde::{Deserialize, Serialize};
 

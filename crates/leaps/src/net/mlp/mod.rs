@@ -7,6 +7,9 @@
 //! bias, and with time as a scale and a shift of each hidden unit. The diagonal `j = i` is not stored: the sum leaves it out, so that no
 //! rounding can let it in.
 
+#[cfg(feature = "cuda")]
+mod card;
+
 use serde::{Deserialize, Serialize};
 
 use super::dense::TimeEmbedding;

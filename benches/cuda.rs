@@ -1,0 +1,111 @@
+//! Time networks on a card: forward passes, and forward and backward passes of a training batch.
+//!
+//! `cargo bench -p leaps --bench cuda`. Speeds depend on sizes only, so the parameters are fresh ones. `--quick` does less.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use leaps::Result;
+use leaps::device::{Card, Precision};
+use leaps::net::{CardNet, HollowGraphSpec, LeaSpec, LecSpec, MlpSpec, Net, NetSpec};
+use leaps::target::{Boundary, Lattice, Pairwise};
+
+const SIDE: usize = 15;
+const SITES: usize = SIDE * SIDE;
+const TRAINED: usize = 400;
+
+/// Random states of two tokens.
+fn states(n: usize) -> Vec<u8> {
+    let mut bits = 0x9E37_79B9_7F4A_7C15u64;
+    let mut token = || {
+        bits ^= bits << 13;
+        bits ^= bits >> 7;
+        bits ^= bits << 17;
+        (bits >> 40) as u8 & 1
+    };
+    (0..n * SITES).map(|_| token()).collect()
+}
+
+/// Seconds of one piece of work, the best of several tries after a warm-up.
+fn seconds(
+    net: &mut CardNet,
+    quick: bool,
+    work: impl Fn(&mut CardNet) -> Result<()>,
+) -> Result<f64> {
+    let (tries, repeats) = if quick { (3, 3) } else { (7, 10) };
+    for _ in 0..2 {
+        work(net)?;
+    }
+    net.wait()?;
+    let mut best = f64::INFINITY;
+    for _ in 0..tries {
+        let start = Instant::now();
+        for _ in 0..repeats {
+            work(net)?;
+        }
+        net.wait()?;
+        best = best.min(start.elapsed().as_secs_f64() / repeats as f64);
+    }
+    Ok(best)
+}
+
+/// Print the speeds of a network.
+fn speeds(
+    card: &Arc<Card>,
+    name: &str,
+    net: &Net,
+    precision: Precision,
+    quick: bool,
+) -> Result<()> {
+    let parameters = net.initial(1);
+    print!("{name:<14}{:<9}", format!("{precision:?}"));
+    for lanes in [TRAINED, 4096, 16384] {
+        let mut on_card = CardNet::new(net, card, lanes, precision)?;
+        on_card.load(&parameters)?;
+        let times: Vec<f64> = (0..lanes).map(|k| (k as f64 + 0.5) / lanes as f64).collect();
+        on_card.place(&states(lanes), &times)?;
+        let forward = seconds(&mut on_card, quick, CardNet::start_forward)?;
+        print!("{:>12.0}", lanes as f64 / forward);
+        if lanes == TRAINED {
+            let both = seconds(&mut on_card, quick, CardNet::start_gradient)?;
+            print!("{:>10.3} ms{:>10.3} ms", 1e3 * forward, 1e3 * both);
+        }
+    }
+    println!();
+    Ok(())
+}
+
+fn main() -> Result<()> {
+    let quick = std::env::args().any(|a| a == "--quick");
+    let card = match Card::open(0) {
+        Ok(card) => card,
+        Err(error) => {
+            println!("skipped: no card ({error})");
+            return Ok(());
+        }
+    };
+    let lattice = Lattice::new(&[SIDE, SIDE], Boundary::Periodic)?;
+    let target = Pairwise::ising(lattice, 1.0, 0.0)?;
+    println!(
+        "{}, Ising {SIDE}x{SIDE}; configurations/s forward at three batch sizes,",
+        card.name()
+    );
+    println!("and at {TRAINED} the time of forward, and of forward and backward");
+    println!("{:<23}{:>12}{:>13}{:>13}{:>12}{:>12}", "", TRAINED, "forward", "both", 4096, 16384);
+    use Precision::{Bf16, Float32, Tf32};
+    let lec = LecSpec { imported: true, ..LecSpec::default() };
+    for (name, spec, precisions) in [
+        ("lec (authors)", NetSpec::Lec(lec), &[Float32, Tf32, Bf16][..]),
+        ("mlp", NetSpec::Mlp(MlpSpec::default()), &[Float32]),
+        ("lea", NetSpec::Lea(LeaSpec::default()), &[Float32]),
+        ("hollow-graph", NetSpec::HollowGraph(HollowGraphSpec::default()), &[Float32]),
+    ] {
+        let net = Net::new(&spec, &target)?;
+        for &precision in precisions {
+            if let Err(error) = speeds(&card, name, &net, precision, quick) {
+                println!("{error}");
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,366 @@
+//! Compare networks on a card with the same on the processor.
+
+use std::sync::Arc;
+
+use cudarc::driver::CudaSlice;
+
+use super::card::{CardBatch, CardNetwork, moment};
+use super::layout::Init;
+use super::*;
+use crate::device::vector::WIDTH;
+use crate::device::{Card, Draw, Precision, Purpose, Stream};
+use crate::target::{Boundary, Interaction, Lattice, Pairwise, Target};
+
+/// A card, or a word that there is none.
+fn card() -> Option<Arc<Card>> {
+    match Card::open(0) {
+        Ok(card) => Some(card),
+        Err(error) => {
+            eprintln!("skipped: no card ({error})");
+            None
+        }
+    }
+}
+
+fn on_lattice(shape: &[usize], boundary: Boundary, q: usize) -> Pairwise {
+    let lattice = Lattice::new(shape, boundary).unwrap();
+    match q {
+        2 => Pairwise::ising(lattice, 1.0, 0.1).unwrap(),
+        _ => Pairwise::potts(lattice, q, 1.0, 0.1).unwrap(),
+    }
+}
+
+/// A glass on a ring with some chords: sites of different degree.
+fn on_graph(sites: u32) -> Pairwise {
+    let ring = (0..sites).map(|i| (i, (i + 1) % sites, 0.5));
+    let chords = (0..sites / 3).map(|i| (i, i + sites / 2, -0.7));
+    let edges: Vec<_> = ring.chain(chords).collect();
+    Pairwise::from_edges(Interaction::Ising, sites as usize, 2, &edges).unwrap()
+}
+
+/// States of several rows, and lanes that read them in another order at mixed times.
+struct Batch {
+    states: Vec<Vec<u8>>,
+    rows: Vec<u32>,
+    moments: Vec<u32>,
+    times: Vec<f64>,
+    d_out: Vec<f32>,
+}
+
+impl Batch {
+    fn new(net: &Net, tokens: usize, lanes: usize, seed: u64) -> Self {
+        let mut stream = Stream::new(seed, Purpose::Statistic, 2, 0);
+        let sites = net.sites();
+        let state = |stream: &mut Stream| (0..sites).map(|_| stream.below(tokens) as u8).collect();
+        let states = (0..lanes + 3).map(|_| state(&mut stream)).collect();
+        let times: Vec<f64> = (0..4).map(|_| stream.uniform()).collect();
+        Batch {
+            states,
+            rows: (0..lanes).map(|lane| ((lane * 5 + 2) % (lanes + 3)) as u32).collect(),
+            moments: (0..lanes).map(|_| stream.below(times.len()) as u32).collect(),
+            times,
+            d_out: (0..lanes * sites * net.outputs()).map(|_| stream.normal() as f32).collect(),
+        }
+    }
+
+    fn lanes(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Outputs and gradient as the processor computes them.
+    fn on_processor(&self, net: &Net, parameters: &[f32]) -> (Vec<f32>, Vec<f32>) {
+        let (packed, n) = (net.pack(parameters), net.sites() * net.outputs());
+        let (mut worker, mut out) = (net.worker(), vec![0.0; self.lanes() * n]);
+        let mut sums = vec![0.0; packed.len()];
+        for first in (0..self.lanes()).step_by(WIDTH) {
+            let some = first..(first + WIDTH).min(self.lanes());
+            for place in 0..WIDTH {
+                let lane = (first + place).min(self.lanes() - 1);
+                let t = self.times[self.moments[lane] as usize];
+                worker.set(place, &self.states[self.rows[lane] as usize], t);
+                for k in 0..n {
+                    let slope = if first + place == lane { self.d_out[lane * n + k] } else { 0.0 };
+                    worker.set_slope(place, k, slope);
+                }
+            }
+            net.forward(&packed, &mut worker);
+            for lane in some {
+                for k in 0..n {
+                    out[lane * n + k] = worker.output(lane - first, k);
+                }
+            }
+            net.backward(&packed, &mut worker, &mut sums);
+        }
+        let mut gradient = vec![0.0; parameters.len()];
+        net.unpack(&sums, &mut gradient);
+        (out, gradient)
+    }
+}
+
+/// A network on a card with its parameters.
+struct Bench<'a> {
+    card: &'a Arc<Card>,
+    network: Box<dyn CardNetwork>,
+    parameters: usize,
+    size: usize,
+}
+
+/// A batch on a card.
+struct OnCard {
+    states: CudaSlice<u8>,
+    rows: CudaSlice<u32>,
+    moments: CudaSlice<u32>,
+    table: CudaSlice<f32>,
+}
+
+impl<'a> Bench<'a> {
+    fn new(
+        card: &'a Arc<Card>,
+        net: &Net,
+        parameters: &[f32],
+        lanes: usize,
+        precision: Precision,
+    ) -> Self {
+        let mut network = net.on_card(card, lanes, precision).unwrap();
+        let mut given = parameters.to_vec();
+        given.extend([f32::NAN; 5]); // what follows the parameters is not theirs
+        network.refresh(&card.upload(&given).unwrap()).unwrap();
+        Bench { card, network, parameters: parameters.len(), size: net.sites() * net.outputs() }
+    }
+
+    fn place(&self, batch: &Batch) -> OnCard {
+        let table: Vec<f32> = batch.times.iter().flat_map(|&t| moment(t)).collect();
+        OnCard {
+            states: self.card.upload(&batch.states.concat()).unwrap(),
+            rows: self.card.upload(&batch.rows).unwrap(),
+            moments: self.card.upload(&batch.moments).unwrap(),
+            table: self.card.upload(&table).unwrap(),
+        }
+    }
+
+    fn forward(&mut self, batch: &Batch) -> Vec<f32> {
+        let (on_card, lanes) = (self.place(batch), batch.lanes());
+        let mut out = self.card.upload(&vec![f32::NAN; lanes * self.size]).unwrap();
+        self.network.forward(&on_card.batch(lanes), &mut out).unwrap();
+        self.card.download(&out).unwrap()
+    }
+
+    fn both(&mut self, batch: &Batch) -> (Vec<f32>, Vec<f32>) {
+        let (on_card, lanes) = (self.place(batch), batch.lanes());
+        let mut out = self.card.upload(&vec![f32::NAN; lanes * self.size]).unwrap();
+        let mut gradient = self.card.upload(&vec![f32::NAN; self.parameters + 3]).unwrap();
+        let d_out = self.card.upload(&batch.d_out).unwrap();
+        self.network.forward_kept(&on_card.batch(lanes), &mut out).unwrap();
+        let mut view = gradient.slice_mut(2..2 + self.parameters);
+        self.network.backward(&on_card.batch(lanes), &d_out, &mut view).unwrap();
+        let gradient = self.card.download(&gradient).unwrap();
+        let outside = [gradient[0], gradient[1], gradient[self.parameters + 2]];
+        assert!(outside.iter().all(|g| g.is_nan()), "wrote outside of the gradient");
+        let gradient = gradient[2..2 + self.parameters].to_vec();
+        (self.card.download(&out).unwrap(), gradient)
+    }
+}
+
+impl OnCard {
+    fn batch(&self, lanes: usize) -> CardBatch<'_> {
+        let OnCard { states, rows, moments, table } = self;
+        CardBatch { lanes, states, rows, moments, table }
+    }
+}
+
+/// The largest difference, relative to the largest number; infinite if a number is not finite.
+fn error(got: &[f32], want: &[f32]) -> f32 {
+    assert_eq!(got.len(), want.len());
+    let largest = want.iter().fold(0.0f32, |m, w| m.max(w.abs()));
+    let worst = got
+        .iter()
+        .zip(want)
+        .fold(0.0f32, |m, (g, w)| if g.is_finite() { m.max((g - w).abs()) } else { f32::INFINITY });
+    worst / largest.max(1e-30)
+}
+
+fn same_bits(a: &[f32], b: &[f32]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits())
+}
+
+/// Random parameters, none of them zero, so that no part of a network is asleep.
+fn parameters(net: &Net) -> Vec<f32> {
+    let mut stream = Stream::new(4, Purpose::Parameters, 1, 0);
+    let mut out = Vec::new();
+    for tensor in net.tensors() {
+        let scale = match tensor.init {
+            Init::Zero => 0.3,
+            Init::Normal(deviation) => 1.5 * deviation,
+        };
+        out.extend((0..tensor.len()).map(|_| (scale * stream.normal()) as f32));
+    }
+    out
+}
+
+/// Everything a network on a card must do. What is wrong is said for all cases before it fails.
+fn check(card: &Arc<Card>, spec: &NetSpec, target: &dyn Target, precisions: &[Precision]) -> bool {
+    let net = Net::new(spec, target).unwrap();
+    let (tokens, parameters, mut good) = (target.tokens(), parameters(&net), true);
+    let mut claim = |holds: bool, what: String| {
+        if !holds {
+            eprintln!("WRONG {spec:?} on {} sites, {tokens} tokens: {what}", target.sites());
+            good = false;
+        }
+    };
+    for &precision in precisions {
+        let allowed = if precision == Precision::Float32 { 1e-5 } else { 3e-2 };
+        let mut bench = Bench::new(card, &net, &parameters, 33, precision);
+        for lanes in [1, 5, 33] {
+            let batch = Batch::new(&net, tokens, lanes, lanes as u64);
+            let (want, want_gradient) = batch.on_processor(&net, &parameters);
+            let got = bench.forward(&batch);
+            let wrong = error(&got, &want);
+            claim(
+                wrong < allowed,
+                format!("{precision:?}, {lanes} lanes: outputs off by {wrong:e}"),
+            );
+            let (kept, gradient) = bench.both(&batch);
+            claim(same_bits(&got, &kept), format!("{precision:?}: kept outputs differ"));
+            let mut start = 0;
+            let largest = want_gradient.iter().fold(0.0f32, |m, g| m.max(g.abs()));
+            for tensor in net.tensors() {
+                let range = start..start + tensor.len();
+                start = range.end;
+                let (got, want) = (&gradient[range.clone()], &want_gradient[range]);
+                let own = want.iter().fold(0.0f32, |m, g| m.max(g.abs()));
+                let wrong = error(got, want) * own / largest;
+                claim(
+                    wrong < allowed || tensor.is_empty(),
+                    format!(
+                        "{precision:?}, {lanes} lanes: gradient of {} off by {wrong:e}",
+                        tensor.name
+                    ),
+                );
+            }
+            let wrong = error(&gradient, &want_gradient);
+            println!(
+                "{precision:?} {lanes} lanes: outputs {:.1e}, gradient {wrong:.1e}",
+                error(&got, &want)
+            );
+            let again = bench.both(&batch);
+            claim(same_bits(&gradient, &again.1), format!("{precision:?}: another gradient"));
+            if lanes < 33 {
+                continue;
+            }
+            // The same lanes in another order, and with other neighbours.
+            let mut other =
+                Batch { rows: vec![], moments: vec![], ..Batch::new(&net, tokens, lanes, 33) };
+            let order: Vec<usize> = (0..lanes - 4).map(|lane| (lane * 7 + 3) % lanes).collect();
+            for &lane in &order {
+                other.rows.push(batch.rows[lane]);
+                other.moments.push(batch.moments[lane]);
+            }
+            let (moved, n) = (bench.forward(&other), bench.size);
+            let stays = order
+                .iter()
+                .enumerate()
+                .all(|(to, &from)| same_bits(&moved[to * n..][..n], &got[from * n..][..n]));
+            claim(stays, format!("{precision:?}: outputs depend on the place in the batch"));
+            // Other tokens at a site of every lane.
+            for round in 0..3 {
+                let site = |lane: usize| (lane * 3 + round * 11) % net.sites();
+                let mut flipped = Batch::new(&net, tokens, lanes, 33);
+                flipped.states = (0..lanes)
+                    .map(|lane| {
+                        let mut state = batch.states[batch.rows[lane] as usize].clone();
+                        state[site(lane)] = (state[site(lane)] + 1) % tokens as u8;
+                        state
+                    })
+                    .collect();
+                flipped.rows = (0..lanes as u32).collect();
+                let (out, m) = (bench.forward(&flipped), net.outputs());
+                let hollow = (0..lanes).all(|lane| {
+                    let at = lane * n + site(lane) * m;
+                    same_bits(&out[at..at + m], &got[at..at + m])
+                });
+                claim(hollow, format!("{precision:?}: outputs depend on the own token"));
+                claim(!same_bits(&out, &got), format!("{precision:?}: outputs see no tokens"));
+            }
+        }
+    }
+    good
+}
+
+const ALL: [Precision; 2] = [Precision::Float32, Precision::Tf32];
+
+fn lec(kernels: &[usize], channels: usize, imported: bool, time_units: usize) -> NetSpec {
+    NetSpec::Lec(LecSpec { kernels: kernels.to_vec(), channels, imported, time_units })
+}
+
+/// Lattices and LEC networks: odd sizes, all kinds of boundaries and tokens.
+fn lec_cases() -> Vec<(Pairwise, NetSpec)> {
+    use Boundary::{Free, Periodic};
+    vec![
+        (on_lattice(&[5, 7], Periodic, 2), lec(&[3, 5, 3], 5, true, 3)),
+        (on_lattice(&[5, 7], Periodic, 2), lec(&[3, 5, 3], 20, false, 9)),
+        (on_lattice(&[6, 5], Free, 2), lec(&[5, 7], 7, false, 5)),
+        (on_lattice(&[5, 5], Periodic, 3), lec(&[3, 3, 5], 4, true, 3)),
+        (on_lattice(&[4, 5], Free, 3), lec(&[3, 3, 5], 21, false, 4)),
+        (on_lattice(&[5, 3], Periodic, 5), lec(&[3, 3], 9, true, 3)),
+        (on_lattice(&[9], Periodic, 2), lec(&[3, 7, 5], 1, false, 70)),
+        (on_lattice(&[3, 3, 4], Periodic, 2), lec(&[3, 3], 26, false, 3)),
+        (on_lattice(&[4, 4], Periodic, 3), lec(&[3, 3], 1, false, 3)),
+    ]
+}
+
+#[test]
+fn lec_on_a_card_computes_what_the_processor_does() {
+    let Some(card) = card() else { return };
+    let cases = lec_cases();
+    let good = cases.iter().filter(|(target, spec)| check(&card, spec, target, &ALL)).count();
+    assert_eq!(good, cases.len());
+}
+
+#[test]
+fn the_authors_lec_on_a_card_computes_what_the_processor_does() {
+    let Some(card) = card() else { return };
+    let target = on_lattice(&[15, 15], Boundary::Periodic, 2);
+    for imported in [true, false] {
+        assert!(check(&card, &lec(&[3, 5, 7, 9, 15], 20, imported, 64), &target, &ALL));
+    }
+}
+
+/// MLP and LEA networks, for lattices and graphs.
+fn dense_cases() -> Vec<(Pairwise, NetSpec)> {
+    use Boundary::Periodic;
+    let mlp = |hidden| NetSpec::Mlp(MlpSpec { hidden });
+    let lea = |heads, width, embedding| NetSpec::Lea(LeaSpec { heads, width, embedding });
+    vec![
+        (on_lattice(&[5, 7], Periodic, 2), mlp(16)),
+        (on_lattice(&[3, 5], Periodic, 3), mlp(3)),
+        (on_lattice(&[4, 3], Periodic, 5), mlp(40)),
+        (on_graph(43), mlp(2)),
+        (on_lattice(&[5, 7], Periodic, 2), lea(4, 8, 32)),
+        (on_lattice(&[3, 5], Periodic, 3), lea(1, 3, 5)),
+        (on_lattice(&[4, 3], Periodic, 5), lea(3, 4, 7)),
+        (on_graph(17), lea(2, 1, 1)),
+    ]
+}
+
+#[test]
+fn mlp_and_lea_on_a_card_compute_what_the_processor_does() {
+    let Some(card) = card() else { return };
+    let cases = dense_cases();
+    let float = [Precision::Float32];
+    let good = cases.iter().filter(|(target, spec)| check(&card, spec, target, &float)).count();
+    assert_eq!(good, cases.len());
+}
+
+#[test]
+fn kernels_compile() {
+    for (target, spec) in dense_cases() {
+        Net::new(&spec, &target).unwrap().compiles();
+    }
+    for (target, spec) in [
+        (on_lattice(&[15, 15], Boundary::Periodic, 2), lec(&[3, 5, 7, 9, 15], 20, true, 64)),
+        (on_lattice(&[5, 7], Boundary::Periodic, 3), lec(&[3, 5], 7, false, 5)),
+        (on_lattice(&[3, 3, 3], Boundary::Periodic, 2), lec(&[3, 3], 96, false, 5)),
+    ] {
+        Net::new(&spec, &target).unwrap().compiles();
+    }
+}
