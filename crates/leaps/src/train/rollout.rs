@@ -66,7 +66,7 @@ impl Buffer {
         let (mut states, mut at) = (Vec::new(), Vec::new());
         for k in 1..=steps {
             walkers.advance(&grid, k..k + 1, &mut log_weights, &Unwatched)?;
-            states.extend(walkers.states());
+            states.extend(walkers.states()?);
             at.extend(std::iter::repeat_n(grid.time(k), spec.rollout_walkers));
         }
         self.put(spec, states, at);

@@ -16,7 +16,8 @@ struct Functions {
 }
 
 /// File names of the library, newest first.
-const NAMES: [&str; 4] = ["libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12", "nvrtc64_130_0.dll"];
+const NAMES: [&str; 4] =
+    ["libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12", "nvrtc64_130_0.dll"];
 
 /// Where it may be: `LEAPS_NVRTC` (a file or a folder), the system's own places, then usual toolkits.
 fn places() -> Vec<PathBuf> {
@@ -94,8 +95,7 @@ pub(super) fn compile(source: &str, options: &[String]) -> Result<Vec<u8>> {
     let destroy: Symbol<'_, Destroy> = all.get("nvrtcDestroyProgram")?;
 
     let text = |s: &str| {
-        CString::new(s)
-            .map_err(|_| Error::device("NVRTC", "a zero byte in the source", "report it"))
+        CString::new(s).map_err(|_| Error::device("NVRTC", "a zero byte in the source", "report it"))
     };
     let (source, name) = (text(source)?, text("leaps.cu")?);
     let options = options.iter().map(|option| text(option)).collect::<Result<Vec<_>>>()?;
