@@ -38,7 +38,7 @@ pub fn snapshots(
             walker.advance(grid, at + 1..k + 1, &mut log_weights, &Unwatched)?;
             at = k;
         }
-        let states = walker.states();
+        let states = walker.states()?;
         let digit = |&token: &u8| char::from(b'0' + token);
         let x = states[..target.sites()].iter().map(digit).collect();
         frames.push(Frame { t: grid.time(k), x });

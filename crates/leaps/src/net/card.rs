@@ -56,6 +56,29 @@ pub(crate) trait CardNetwork {
     ) -> Result<()>;
 }
 
+impl<T: CardNetwork + ?Sized> CardNetwork for &mut T {
+    fn refresh(&mut self, parameters: &CudaSlice<f32>) -> Result<()> {
+        (**self).refresh(parameters)
+    }
+
+    fn forward(&mut self, batch: &CardBatch<'_>, out: &mut CudaSlice<f32>) -> Result<()> {
+        (**self).forward(batch, out)
+    }
+
+    fn forward_kept(&mut self, batch: &CardBatch<'_>, out: &mut CudaSlice<f32>) -> Result<()> {
+        (**self).forward_kept(batch, out)
+    }
+
+    fn backward(
+        &mut self,
+        batch: &CardBatch<'_>,
+        d_out: &CudaSlice<f32>,
+        gradient: &mut CudaViewMut<'_, f32>,
+    ) -> Result<()> {
+        (**self).backward(batch, d_out, gradient)
+    }
+}
+
 /// Numbers in another order: `out[i] = +-from[index]`, or 0.
 pub(crate) struct Order {
     table: CudaSlice<u32>,

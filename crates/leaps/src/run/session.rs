@@ -97,6 +97,7 @@ impl<'r, 'a> Session<'r, 'a> {
                 Err(other) => return Err(other),
             };
             let step = self.trainer.steps();
+            self.trainer.sync()?;
             let dump = dump::write(&self.run.directory, &self.run.setup, &self.trainer, &failure)?;
             let error = failure.to_string();
             // The factor is a power of 1/2 and so counts roll-backs.
@@ -184,6 +185,7 @@ impl<'r, 'a> Session<'r, 'a> {
 
     /// Write a checkpoint of the present step.
     fn save(&mut self) -> Result<()> {
+        self.trainer.sync()?;
         dump::check_parameters(&self.run.setup, &self.trainer)?;
         // A checkpoint promises the lines up to its step.
         self.metrics.sync()?;

@@ -37,7 +37,7 @@ pub fn choose_times(
         watch.check()?;
         let t = times[times.len() - 1];
         let weights = LogWeights::new(log_weights.clone())?;
-        let energies = population.energies();
+        let energies = population.energies()?;
         let mut quality = |t: f64| {
             path.lambda_into(t, &mut to);
             weights.conditional_ess(|i| {
@@ -78,7 +78,7 @@ pub fn choose_times(
         let weights = LogWeights::new(log_weights.clone())?;
         if weights.ess() < 0.5 && next < 1.0 {
             let mut stream = Stream::new(seed, Purpose::Resample, 0, times.len() as u64);
-            population.resample(&Scheme::Systematic.ancestors(&weights, &mut stream));
+            population.resample(&Scheme::Systematic.ancestors(&weights, &mut stream))?;
             log_weights.fill(0.0);
         }
         population.mutate(&step, 1, &mut log_weights)?;

@@ -137,7 +137,7 @@ pub fn anneal(
                 segments.close(&weights);
                 let mut stream = Stream::new(seed, Purpose::Resample, 0, k as u64);
                 let ancestors = resampling.scheme.ancestors(&weights, &mut stream);
-                population.resample(&ancestors);
+                population.resample(&ancestors)?;
                 ancestry = ancestors.iter().map(|&a| ancestry[a as usize]).collect();
                 log_weights.fill(0.0);
                 resampled = true;
@@ -148,7 +148,7 @@ pub fn anneal(
         if keep(k) {
             let current = LogWeights::new(log_weights.clone())?;
             let families = Families::new(&ancestry);
-            let mut point = point(target, population, grid, k, &current, &families, &segments);
+            let mut point = point(target, population, grid, k, &current, &families, &segments)?;
             point.ess = weights.ess();
             point.resampled = resampled;
             trace.push(point);
@@ -156,11 +156,11 @@ pub fn anneal(
         k += 1;
     }
     Ok(Ensemble {
-        states: population.states(),
+        states: population.states()?,
         weights: LogWeights::new(log_weights)?,
         segments,
         families: Families::new(&ancestry),
-        energies: population.energies(),
+        energies: population.energies()?,
         trace,
         energy_calls: population.energy_calls(),
         smallest_step,
@@ -175,10 +175,10 @@ fn point(
     weights: &LogWeights,
     families: &Families,
     segments: &Segments,
-) -> PathPoint {
+) -> Result<PathPoint> {
     let lambda = grid.lambda(k);
     let mut rows = Vec::with_capacity(3 * weights.len());
-    for energies in population.energies().chunks_exact(lambda.len()) {
+    for energies in population.energies()?.chunks_exact(lambda.len()) {
         let h: f64 = energies.iter().sum();
         let u: f64 = energies.iter().zip(lambda).map(|(e, l)| e * l).sum();
         rows.extend([h, u, u * u]);
@@ -191,7 +191,7 @@ fn point(
     }
     let jackknife = Jackknife::new(3, &rows, weights.relative(), families);
     let sites = target.sites() as f64;
-    PathPoint {
+    Ok(PathPoint {
         t: grid.time(k),
         lambda: lambda.to_vec(),
         log_z: log_z(weights, families, segments),
@@ -199,5 +199,5 @@ fn point(
         resampled: false,
         energy_per_site: jackknife.estimate(|m| m[0] / sites),
         heat_capacity_per_site: jackknife.estimate(|m| (m[2] - m[1] * m[1]) / sites),
-    }
+    })
 }

@@ -326,6 +326,8 @@ impl Task<'_, '_> {
         for site in 0..walker.x.len() {
             let row = &rates.out[site * q..(site + 1) * q];
             let total: f64 = row.iter().sum();
+            // Every site has a block of its own, so that all can move at once on a card.
+            lane.stream.go_to(site as u32);
             if total > 0.0 && lane.stream.uniform() < -(-h * total).exp_m1() {
                 let point = lane.stream.uniform() * total;
                 walker.x[site] = pick(row, point);
@@ -409,7 +411,7 @@ impl Population for FlowWalkers<'_> {
         self.drive(grid, intervals, true, log_weights, watch)
     }
 
-    fn resample(&mut self, ancestors: &[u32]) {
+    fn resample(&mut self, ancestors: &[u32]) -> Result<()> {
         self.walkers = ancestors
             .iter()
             .zip(&self.walkers)
@@ -418,14 +420,15 @@ impl Population for FlowWalkers<'_> {
                 Walker { passes: old.passes, ..self.walkers[ancestor as usize].clone() }
             })
             .collect();
+        Ok(())
     }
 
-    fn energies(&self) -> Vec<f64> {
-        self.walkers.iter().flat_map(|w| w.energies.iter().copied()).collect()
+    fn energies(&self) -> Result<Vec<f64>> {
+        Ok(self.walkers.iter().flat_map(|w| w.energies.iter().copied()).collect())
     }
 
-    fn states(&self) -> Vec<u8> {
-        self.walkers.iter().flat_map(|w| w.x.iter().copied()).collect()
+    fn states(&self) -> Result<Vec<u8>> {
+        Ok(self.walkers.iter().flat_map(|w| w.x.iter().copied()).collect())
     }
 
     fn energy_calls(&self) -> f64 {

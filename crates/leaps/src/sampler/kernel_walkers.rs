@@ -87,7 +87,7 @@ impl<K: Kernel + Sync> Population for KernelWalkers<'_, K> {
         Ok(())
     }
 
-    fn resample(&mut self, ancestors: &[u32]) {
+    fn resample(&mut self, ancestors: &[u32]) -> Result<()> {
         let old: Vec<(Vec<u8>, Vec<f64>)> = self
             .walkers
             .iter_mut()
@@ -98,14 +98,15 @@ impl<K: Kernel + Sync> Population for KernelWalkers<'_, K> {
             walker.x.extend_from_slice(x);
             walker.energies.extend_from_slice(energies);
         }
+        Ok(())
     }
 
-    fn energies(&self) -> Vec<f64> {
-        self.walkers.iter().flat_map(|w| w.energies.iter().copied()).collect()
+    fn energies(&self) -> Result<Vec<f64>> {
+        Ok(self.walkers.iter().flat_map(|w| w.energies.iter().copied()).collect())
     }
 
-    fn states(&self) -> Vec<u8> {
-        self.walkers.iter().flat_map(|w| w.x.iter().copied()).collect()
+    fn states(&self) -> Result<Vec<u8>> {
+        Ok(self.walkers.iter().flat_map(|w| w.x.iter().copied()).collect())
     }
 
     fn energy_calls(&self) -> f64 {

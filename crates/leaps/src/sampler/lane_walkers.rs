@@ -143,7 +143,7 @@ impl Population for LaneWalkers {
         Ok(())
     }
 
-    fn resample(&mut self, ancestors: &[u32]) {
+    fn resample(&mut self, ancestors: &[u32]) -> Result<()> {
         let old: Vec<Tile> = self.groups.iter().map(|group| group.tile.clone()).collect();
         let energies: Vec<Vec<f64>> =
             self.groups.iter().map(|group| group.energies.clone()).collect();
@@ -159,9 +159,10 @@ impl Population for LaneWalkers {
                 }
             },
         );
+        Ok(())
     }
 
-    fn energies(&self) -> Vec<f64> {
+    fn energies(&self) -> Result<Vec<f64>> {
         let terms = self.plan.terms();
         let mut out = vec![0.0; self.walkers * terms];
         for (walker, row) in out.chunks_exact_mut(terms).enumerate() {
@@ -170,15 +171,15 @@ impl Population for LaneWalkers {
                 *out = energies[term * LANES + walker % LANES];
             }
         }
-        out
+        Ok(out)
     }
 
-    fn states(&self) -> Vec<u8> {
+    fn states(&self) -> Result<Vec<u8>> {
         let mut out = vec![0; self.walkers * self.plan.sites()];
         for (walker, x) in out.chunks_exact_mut(self.plan.sites()).enumerate() {
             self.groups[walker / LANES].tile.get(walker % LANES, x);
         }
-        out
+        Ok(out)
     }
 
     fn energy_calls(&self) -> f64 {

@@ -2,6 +2,8 @@
 
 mod adaptive;
 mod anneal;
+#[cfg(feature = "cuda")]
+pub(crate) mod card_walkers;
 mod flow_walkers;
 mod grid;
 mod kernel_walkers;

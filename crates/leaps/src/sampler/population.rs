@@ -38,13 +38,13 @@ pub trait Population {
     }
 
     /// Replace walker `i` by a copy of walker `ancestors[i]`; ancestors are in increasing order.
-    fn resample(&mut self, ancestors: &[u32]);
+    fn resample(&mut self, ancestors: &[u32]) -> Result<()>;
 
     /// Energy terms of the walkers as they are now, `[walker * terms + term]`.
-    fn energies(&self) -> Vec<f64>;
+    fn energies(&self) -> Result<Vec<f64>>;
 
     /// All states, `[walker * sites + site]`.
-    fn states(&self) -> Vec<u8>;
+    fn states(&self) -> Result<Vec<u8>>;
 
     /// Energy evaluations made per walker so far, charged as for Markov chains
     /// ([`Kernel::energy_calls`](crate::mcmc::Kernel::energy_calls)).

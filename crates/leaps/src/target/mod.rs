@@ -5,6 +5,8 @@
 //! named after them.
 
 mod boltzmann;
+#[cfg(feature = "cuda")]
+pub(crate) mod card;
 mod colouring;
 mod edges;
 mod glass;

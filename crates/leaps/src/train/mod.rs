@@ -5,6 +5,8 @@
 //! kept in equilibrium at its own time by heat-bath sweeps, or from rollouts of the network itself.
 
 mod adam;
+#[cfg(feature = "cuda")]
+mod card;
 mod loss;
 mod pool;
 mod rollout;

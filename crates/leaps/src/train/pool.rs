@@ -65,20 +65,19 @@ impl Pool {
         self.states.len() / self.sites
     }
 
-    /// Move `size` walkers by `sweeps` sweeps and return their states and times: for gradient step `step`.
+    /// Seed of its random numbers.
+    #[cfg(feature = "cuda")]
+    pub(super) fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// The walkers that gradient step `step` uses, in increasing order, and their times: `size` of them or, in small
+    /// pools, fewer.
     ///
     /// Times are stratified: walker number `k` of the batch comes from the k-th of `size` equal parts of the
     /// path.
-    pub fn draw(
-        &mut self,
-        target: &dyn Target,
-        path: &Path,
-        kernel: &AnyKernel,
-        size: usize,
-        sweeps: u64,
-        step: u64,
-    ) -> Batch {
-        let (walkers, sites) = (self.walkers(), self.sites);
+    pub(super) fn choose(&self, size: usize, step: u64) -> Vec<(usize, f64)> {
+        let walkers = self.walkers();
         let mut stream = Stream::new(self.seed, Purpose::Reference, u32::MAX, step);
         let mut chosen: Vec<(usize, f64)> = (0..size)
             .map(|k| {
@@ -88,8 +87,23 @@ impl Pool {
                 (walker, (walker as f64 + stream.uniform()) / walkers as f64)
             })
             .collect();
-        // More draws than walkers visit some of them twice; the second visit goes on from the first.
+        // More draws than walkers would visit some of them twice.
         chosen.dedup_by_key(|(walker, _)| *walker);
+        chosen
+    }
+
+    /// Move `size` walkers by `sweeps` sweeps and return their states and times: for gradient step `step`.
+    pub fn draw(
+        &mut self,
+        target: &dyn Target,
+        path: &Path,
+        kernel: &AnyKernel,
+        size: usize,
+        sweeps: u64,
+        step: u64,
+    ) -> Batch {
+        let sites = self.sites;
+        let chosen = self.choose(size, step);
         let mut batch = Batch::new(sites);
         batch.times.extend(chosen.iter().map(|(_, t)| *t));
         let mut taken: Vec<(usize, f64, Vec<u8>)> = chosen

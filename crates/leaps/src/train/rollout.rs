@@ -20,6 +20,30 @@ pub struct Buffer {
     pub next: usize,
 }
 
+/// How a rollout goes.
+pub(super) struct Rollout {
+    pub(super) grid: Grid,
+    /// As many as there are steps, and one more in front.
+    pub(super) durations: Vec<f64>,
+    pub(super) seed: u64,
+}
+
+impl Rollout {
+    /// The rollout at gradient step `step`.
+    pub(super) fn new(path: &Path, spec: &TrainSpec, step: u64, seed: u64) -> Result<Self> {
+        let end = Buffer::end_time(spec, step);
+        let h = 1.0 / spec.rollout_steps as f64;
+        let steps = ((end / h).round() as usize).clamp(1, spec.rollout_steps);
+        let mut durations = vec![0.0];
+        durations.extend(std::iter::repeat_n(h, steps));
+        let mut times: Vec<f64> = (0..=spec.rollout_steps).map(|k| k as f64 * h).collect();
+        times[spec.rollout_steps] = 1.0;
+        // Rollouts at different steps must not share random numbers.
+        let seed = seed ^ (step + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        Ok(Rollout { grid: Grid::new(path, times)?, durations, seed })
+    }
+}
+
 impl Buffer {
     /// The end time of rollouts at gradient step `step`: grows from one step to 1 over `spec.anneal` steps,
     /// spending quadratically more steps late.
@@ -31,7 +55,7 @@ impl Buffer {
         (step as f64 / spec.anneal as f64).sqrt().clamp(first, 1.0)
     }
 
-    /// Roll the network out to `end` with Euler steps and heat-bath sweeps, and put the states away.
+    /// Roll the network out to the end time with Euler steps and heat-bath sweeps, and put the states away.
     pub fn roll(
         &mut self,
         target: &dyn Target,
@@ -41,35 +65,35 @@ impl Buffer {
         step: u64,
         seed: u64,
     ) -> Result<()> {
-        let end = Self::end_time(spec, step);
-        let h = 1.0 / spec.rollout_steps as f64;
-        let steps = ((end / h).round() as usize).clamp(1, spec.rollout_steps);
-        let mut durations = vec![0.0];
-        durations.extend(std::iter::repeat_n(h, steps));
-        // Rollouts at different steps must not share random numbers.
-        let own = seed ^ (step + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let plan = Rollout::new(path, spec, step, seed)?;
         let mut walkers = FlowWalkers::new(
             target,
             path,
             flow,
             Stepper::Euler,
-            durations,
+            plan.durations.clone(),
             spec.sweeps,
             spec.rollout_walkers,
-            own,
+            plan.seed,
         )?;
-        let times: Vec<f64> = (0..=spec.rollout_steps).map(|k| k as f64 * h).collect();
-        let mut times = times;
-        times[spec.rollout_steps] = 1.0;
-        let grid = Grid::new(path, times)?;
-        let mut log_weights = vec![0.0; spec.rollout_walkers];
-        let (mut states, mut at) = (Vec::new(), Vec::new());
-        for k in 1..=steps {
-            walkers.advance(&grid, k..k + 1, &mut log_weights, &Unwatched)?;
-            states.extend(walkers.states());
-            at.extend(std::iter::repeat_n(grid.time(k), spec.rollout_walkers));
+        self.fill(&mut walkers, &plan, spec)
+    }
+
+    /// Lead `walkers` through a rollout and put their states away.
+    pub(super) fn fill(
+        &mut self,
+        walkers: &mut dyn Population,
+        plan: &Rollout,
+        spec: &TrainSpec,
+    ) -> Result<()> {
+        let mut log_weights = vec![0.0; walkers.walkers()];
+        let (mut states, mut times) = (Vec::new(), Vec::new());
+        for k in 1..plan.durations.len() {
+            walkers.advance(&plan.grid, k..k + 1, &mut log_weights, &Unwatched)?;
+            states.extend(walkers.states()?);
+            times.extend(std::iter::repeat_n(plan.grid.time(k), log_weights.len()));
         }
-        self.put(spec, states, at);
+        self.put(spec, states, times);
         Ok(())
     }
 

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "cuda")]
+use super::card::CardTraining;
 use super::loss::Loss;
 use super::{Batch, Buffer, Optimiser, Pool, Reference, TrainSpec};
 use crate::device::Watch;
@@ -32,8 +34,12 @@ pub struct Trainer<'a> {
     target: &'a dyn Target,
     path: &'a Path,
     net: &'a Net,
+    #[cfg_attr(not(feature = "cuda"), allow(dead_code))]
+    free: &'a FreeEnergy,
     parametrisation: Parametrisation,
     spec: TrainSpec,
+    #[cfg(feature = "cuda")]
+    card: Option<CardTraining<'a>>,
     loss: Loss<'a>,
     kernel: AnyKernel,
     gradient: Vec<f32>,
@@ -95,8 +101,11 @@ impl<'a> Trainer<'a> {
             target,
             path,
             net,
+            free,
             parametrisation,
             spec: spec.clone(),
+            #[cfg(feature = "cuda")]
+            card: None,
             loss: Loss::new(target, path, net, free, parametrisation),
             kernel: AnyKernel::new(KernelName::HeatBath, target, path.ends())?,
             gradient: vec![0.0; n],
@@ -109,6 +118,42 @@ impl<'a> Trainer<'a> {
         })
     }
 
+    /// Go on on a card, with a network there that has space for `lanes` lanes: at least a batch, and as many as
+    /// validation is to move at once.
+    ///
+    /// What the public fields hold is then up to date only after [`sync`](Self::sync), the number of steps apart.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn with_card(
+        &mut self,
+        card: &std::sync::Arc<crate::device::Card>,
+        network: Box<dyn crate::net::card::CardNetwork + 'a>,
+        lanes: usize,
+    ) -> Result<()> {
+        let mut engine = CardTraining::new(
+            card,
+            self.target,
+            self.path,
+            self.free,
+            self.parametrisation,
+            (network, lanes),
+            self.net.parameters(),
+            self.spec.batch,
+        )?;
+        engine.upload(&self.optimiser, self.pool.as_ref())?;
+        self.card = Some(engine);
+        Ok(())
+    }
+
+    /// Bring parameters, moments, reference walkers and the last batch back from the card, if training goes on there.
+    pub fn sync(&mut self) -> Result<()> {
+        #[cfg(feature = "cuda")]
+        if let Some(card) = &self.card {
+            card.download(&mut self.optimiser, self.pool.as_mut())?;
+            self.batch = card.batch()?;
+        }
+        Ok(())
+    }
+
     /// Steps made.
     pub fn steps(&self) -> u64 {
         self.optimiser.step
@@ -119,20 +164,26 @@ impl<'a> Trainer<'a> {
         &self.batch
     }
 
+    /// Whether step `step` needs new rollouts.
+    fn rolls(&self, step: u64) -> bool {
+        let (reference, every) = (self.spec.reference, self.spec.rollout_every);
+        let empty = self.buffer.times.is_empty();
+        reference == Reference::Policy || empty || step.is_multiple_of(every)
+    }
+
     fn draw(&mut self) -> Result<Batch> {
         let (step, spec) = (self.steps(), &self.spec);
         if let Some(pool) = &mut self.pool {
             let (size, sweeps) = (spec.batch, spec.sweeps);
             return Ok(pool.draw(self.target, self.path, &self.kernel, size, sweeps, step));
         }
-        let on_policy = spec.reference == Reference::Policy;
-        if on_policy || self.buffer.times.is_empty() || step.is_multiple_of(spec.rollout_every) {
+        if self.rolls(step) {
             let flow = Flow {
                 net: self.net,
                 packed: self.net.pack(&self.optimiser.parameters[..self.net.parameters()]),
                 parametrisation: self.parametrisation,
             };
-            if on_policy {
+            if spec.reference == Reference::Policy {
                 self.buffer = Buffer::default();
             }
             self.buffer.roll(self.target, self.path, &flow, spec, step, self.seed)?;
@@ -149,6 +200,12 @@ impl<'a> Trainer<'a> {
             }
             other => other,
         };
+        #[cfg(feature = "cuda")]
+        if let Some(mut card) = self.card.take() {
+            let done = self.step_there(&mut card).map_err(place);
+            self.card = Some(card);
+            return done;
+        }
         self.batch = Batch::new(self.target.sites());
         self.batch = self.draw().map_err(place)?;
         let residuals = self
@@ -175,22 +232,47 @@ impl<'a> Trainer<'a> {
         Ok(Progress { step: self.steps(), loss, norm, rate })
     }
 
+    /// A step on the card.
+    #[cfg(feature = "cuda")]
+    fn step_there(&mut self, card: &mut CardTraining<'a>) -> Result<Progress> {
+        let (step, spec) = (self.steps(), &self.spec);
+        if let Some(pool) = &self.pool {
+            card.draw(pool, spec, step)?;
+        } else {
+            if self.rolls(step) {
+                if spec.reference == Reference::Policy {
+                    self.buffer = Buffer::default();
+                }
+                card.roll(&mut self.buffer, spec, step, self.seed)?;
+            }
+            card.take(&self.buffer.draw(spec.batch, self.seed, step))?;
+        }
+        let rate = self.rate_factor * spec.rate(step);
+        let (loss, norm) = card.step(rate, step + 1, spec)?;
+        self.optimiser.step = step + 1;
+        Ok(Progress { step: step + 1, loss, norm, rate })
+    }
+
     /// Sample with the averaged parameters: exact weights by events.
     pub fn validate(
-        &self,
+        &mut self,
         walkers: usize,
         intervals: usize,
         watch: &dyn Watch,
     ) -> Result<Ensemble> {
+        let cuts: Vec<f64> = (0..=intervals).map(|k| k as f64 / intervals as f64).collect();
+        let (grid, durations) = flow_grid(self.path, Stepper::Events, &cuts)?;
+        // Fresh numbers every time, none of them the training's.
+        let seed = self.seed ^ self.steps().wrapping_mul(0xA076_1D64_78BD_642F);
+        #[cfg(feature = "cuda")]
+        if let Some(card) = &mut self.card {
+            return card.validate((grid, durations), walkers, seed, watch);
+        }
         let flow = Flow {
             net: self.net,
             packed: self.net.pack(&self.optimiser.average[..self.net.parameters()]),
             parametrisation: self.parametrisation,
         };
-        let cuts: Vec<f64> = (0..=intervals).map(|k| k as f64 / intervals as f64).collect();
-        let (grid, durations) = flow_grid(self.path, Stepper::Events, &cuts)?;
-        // Fresh numbers every time, none of them the training's.
-        let seed = self.seed ^ self.steps().wrapping_mul(0xA076_1D64_78BD_642F);
         let mut population = FlowWalkers::new(
             self.target,
             self.path,

@@ -1,0 +1,484 @@
+//! Move walkers by the jump process of a network on a card: [`FlowWalkers`](super::FlowWalkers) with the same random numbers.
+//!
+//! Walkers sit in the lanes of one large network batch. Network and [`act`](ACT) are launched again and again without waiting; a walker
+//! that is done gives its lane to a waiting one, on the card. When no walker waits and half of the lanes are empty, the batch
+//! shrinks. No result depends on lanes or on their number.
+
+use std::sync::Arc;
+
+use cudarc::driver::{CudaFunction, CudaSlice, PinnedHostSlice};
+
+use super::Grid;
+use super::flow_walkers::Stepper;
+use super::population::{Population, check_energy};
+use crate::device::cuda::{Card, failed, launch};
+use crate::device::{Purpose, Unwatched, Watch};
+use crate::net::card::{CardBatch, CardNetwork, MOMENT, moment};
+use crate::path::Path;
+use crate::rates::Parametrisation;
+use crate::target::card::{CardTarget, Sweep, Weights, address};
+use crate::target::{Target, show_state};
+use crate::{Error, Result};
+
+/// Source of the kernels.
+pub(crate) const FLOW: &str = include_str!("flow.cu");
+
+/// The kernel that follows a network pass.
+const ACT: &str = "act";
+
+/// Most lanes that are worth while.
+pub(crate) const LANES: usize = 16384;
+
+/// Passes between looks at the counters.
+const PERIOD: usize = 4;
+
+/// Counters of `flow.cu`.
+const COUNTERS: usize = 8;
+
+/// A network on a card and how its fluxes become rates.
+pub(crate) struct CardFlow<'a> {
+    /// With space for `lanes` lanes.
+    pub(crate) network: Box<dyn CardNetwork + 'a>,
+    pub(crate) lanes: usize,
+    pub(crate) parametrisation: Parametrisation,
+}
+
+/// Walkers on a card that follow a network.
+pub(crate) struct CardWalkers<'a> {
+    target: &'a dyn Target,
+    on_card: Arc<CardTarget>,
+    path: &'a Path,
+    network: Box<dyn CardNetwork + 'a>,
+    stepper: Stepper,
+    durations: Vec<f64>,
+    sweeps: u64,
+    walkers: usize,
+    seed: u64,
+    lanes: usize,
+    kernels: Kernels,
+    /// Shared memory of [`ACT`].
+    shared: usize,
+    states: CudaSlice<u8>,
+    energies: CudaSlice<f64>,
+    log_weights: CudaSlice<f64>,
+    pending: CudaSlice<f64>,
+    passes: CudaSlice<u32>,
+    everyone: CudaSlice<u32>,
+    rows: CudaSlice<u32>,
+    moments: CudaSlice<u32>,
+    /// Interval of every lane and passes in it, one after the other.
+    progress: [CudaSlice<u32>; 2],
+    left: CudaSlice<f64>,
+    outputs: CudaSlice<f32>,
+    counters: CudaSlice<u64>,
+    /// Counters on their way back.
+    news: [PinnedHostSlice<u64>; 2],
+    tables: Option<Tables>,
+}
+
+struct Kernels {
+    begin: CudaFunction,
+    weigh: CudaFunction,
+    check: CudaFunction,
+    compact: CudaFunction,
+    act: CudaFunction,
+}
+
+/// What the card knows of a grid.
+struct Tables {
+    grid: Grid,
+    lambda: CudaSlice<f64>,
+    slopes: CudaSlice<f64>,
+    durations: CudaSlice<f64>,
+    moments: CudaSlice<f32>,
+}
+
+/// What the counters say.
+#[derive(Clone, Copy)]
+struct News {
+    finished: usize,
+    crossed: u64,
+}
+
+impl<'a> CardWalkers<'a> {
+    /// `walkers` walkers in uniformly random states; `durations` from [`flow_grid`](super::flow_grid). The network has its
+    /// parameters already ([`CardNetwork::refresh`]).
+    pub(crate) fn new(
+        target: &'a dyn Target,
+        on_card: &Arc<CardTarget>,
+        path: &'a Path,
+        flow: CardFlow<'a>,
+        stepper: Stepper,
+        durations: Vec<f64>,
+        sweeps: u64,
+        walkers: usize,
+        seed: u64,
+    ) -> Result<Self> {
+        let card = &on_card.card;
+        let (sites, tokens, terms) = (on_card.sites, on_card.tokens, on_card.terms);
+        let lanes = flow.lanes.min(walkers).max(1);
+        let shared = if stepper == Stepper::Events { sites } else { 2 * sites };
+        if shared > card.shared() {
+            let reason = format!("{sites} sites do not fit its shared memory; use --engine cpu");
+            return Err(Error::not_applicable("a card", reason));
+        }
+        let kernels = on_card.compile(FLOW, &defines(flow.parametrisation, stepper))?;
+        let kernels = Kernels {
+            begin: kernels.get("begin", 0)?,
+            weigh: kernels.get("weigh", 0)?,
+            check: kernels.get("check", 0)?,
+            compact: kernels.get("compact", 0)?,
+            act: kernels.get(ACT, shared)?,
+        };
+        let everyone: Vec<u32> = (0..walkers as u32).collect();
+        let outputs = if tokens == 2 { 1 } else { tokens };
+        let context = card.stream.context();
+        // Nobody reads them before a copy has filled them.
+        let news = || unsafe { context.alloc_pinned(COUNTERS) }.map_err(failed("memory"));
+        let mut made = CardWalkers {
+            target,
+            path,
+            network: flow.network,
+            stepper,
+            durations,
+            sweeps,
+            walkers,
+            seed,
+            lanes,
+            kernels,
+            shared,
+            states: on_card.initial_states(walkers, seed)?,
+            energies: card.zeros(walkers * terms)?,
+            log_weights: card.zeros(walkers)?,
+            pending: card.zeros(walkers)?,
+            passes: card.zeros(walkers)?,
+            everyone: card.upload(&everyone)?,
+            rows: card.zeros(lanes)?,
+            moments: card.zeros(lanes)?,
+            progress: [card.zeros(lanes)?, card.zeros(lanes)?],
+            left: card.zeros(lanes)?,
+            outputs: card.zeros(lanes * sites * outputs)?,
+            counters: card.zeros(COUNTERS)?,
+            news: [news()?, news()?],
+            tables: None,
+            on_card: on_card.clone(),
+        };
+        made.on_card.energies(&made.states, walkers, &mut made.energies)?;
+        let energies = made.energies()?;
+        for (walker, row) in energies.chunks_exact(terms).enumerate() {
+            let state = || made.state(walker).unwrap_or_default();
+            check_energy(target, row, state, seed, walker, 0)?;
+        }
+        Ok(made)
+    }
+
+    /// Network passes per walker so far.
+    pub(crate) fn passes(&self) -> Result<f64> {
+        let passes = self.card().download(&self.passes)?;
+        let sum: u64 = passes[..self.walkers].iter().map(|&n| u64::from(n)).sum();
+        Ok(sum as f64 / self.walkers as f64)
+    }
+
+    fn card(&self) -> &Card {
+        &self.on_card.card
+    }
+
+    fn state(&self, walker: usize) -> Result<Vec<u8>> {
+        let sites = self.on_card.sites;
+        self.card().download(&self.states.slice(walker * sites..(walker + 1) * sites))
+    }
+
+    /// Put what kernels need of `grid` on the card.
+    fn prepare(&mut self, grid: &Grid) -> Result<()> {
+        if self.tables.as_ref().is_some_and(|tables| tables.grid == *grid) {
+            return Ok(());
+        }
+        let (mut lambda, mut slopes, mut moments) = (Vec::new(), Vec::new(), Vec::new());
+        for (k, &t) in grid.times().iter().enumerate() {
+            lambda.extend_from_slice(grid.lambda(k));
+            slopes.extend(self.path.slope(t));
+            moments.extend_from_slice(&moment(t));
+        }
+        debug_assert_eq!(moments.len(), grid.times().len() * MOMENT);
+        let card = self.card();
+        self.tables = Some(Tables {
+            grid: grid.clone(),
+            lambda: card.upload(&lambda)?,
+            slopes: card.upload(&slopes)?,
+            durations: card.upload(&self.durations)?,
+            moments: card.upload(&moments)?,
+        });
+        Ok(())
+    }
+
+    /// The structure `Flow` of the kernels, for the intervals given.
+    fn arguments(
+        &self,
+        tables: &Tables,
+        intervals: &std::ops::Range<usize>,
+        weigh: bool,
+    ) -> [u64; 21] {
+        let card = self.card();
+        [
+            address(card, &self.states),
+            address(card, &self.log_weights),
+            address(card, &self.energies),
+            address(card, &self.pending),
+            address(card, &self.passes),
+            address(card, &self.rows),
+            address(card, &self.moments),
+            address(card, &self.progress[0]),
+            address(card, &self.progress[1]),
+            address(card, &self.left),
+            address(card, &self.outputs),
+            address(card, &tables.lambda),
+            address(card, &tables.slopes),
+            address(card, &tables.durations),
+            address(card, &self.counters),
+            self.seed,
+            intervals.start as u64,
+            intervals.end as u64,
+            self.walkers as u64,
+            u64::from(weigh),
+            tables.grid.intervals() as u64,
+        ]
+    }
+
+    /// Run all walkers through the intervals, weighing first in each if `weigh`.
+    fn drive(
+        &mut self,
+        grid: &Grid,
+        intervals: std::ops::Range<usize>,
+        weigh: bool,
+        log_weights: &mut [f64],
+        watch: &dyn Watch,
+    ) -> Result<()> {
+        self.prepare(grid)?;
+        let Some(tables) = self.tables.take() else { return Ok(()) };
+        self.on_card.card.write(log_weights, &mut self.log_weights)?;
+        let done = if self.sweeps == 0 {
+            self.follow(&tables, intervals, weigh, watch)
+        } else {
+            self.sweep_and_follow(&tables, intervals, weigh, watch)
+        };
+        self.tables = Some(tables);
+        done?;
+        let got = self.card().download(&self.log_weights.slice(..self.walkers))?;
+        log_weights.copy_from_slice(&got);
+        Ok(())
+    }
+
+    /// Interval by interval, all walkers in step, heat-bath sweeps before the jumps.
+    fn sweep_and_follow(
+        &mut self,
+        tables: &Tables,
+        intervals: std::ops::Range<usize>,
+        weigh: bool,
+        watch: &dyn Watch,
+    ) -> Result<()> {
+        let card = self.on_card.card.clone();
+        let (grid, terms) = ((self.walkers.div_ceil(128) as u32, 1, 1), self.on_card.terms);
+        for k in intervals {
+            let flow = self.arguments(tables, &(k..k + 1), false);
+            let number = k as u32;
+            if weigh {
+                launch!(card, self.kernels.weigh, (grid, 128, 0), &flow, &number)?;
+            }
+            let at = if self.stepper == Stepper::Events { k } else { k - 1 };
+            let lambda = card
+                .stream
+                .clone_dtod(&tables.lambda.slice(at * terms..(at + 1) * terms))
+                .map_err(failed("memory of the card"))?;
+            self.on_card.sweep(
+                Sweep::HeatBath,
+                &mut self.states,
+                (&self.everyone, self.walkers),
+                Weights::Same(&lambda),
+                (self.seed, Purpose::Move),
+                (k as u64 * self.sweeps, self.sweeps),
+            )?;
+            self.on_card.energies(&self.states, self.walkers, &mut self.energies)?;
+            card.stream.memset_zeros(&mut self.counters).map_err(failed("a kernel"))?;
+            launch!(card, self.kernels.check, (grid, 128, 0), &flow, &number)?;
+            let seen = card.download(&self.counters)?;
+            self.heed(&seen)?;
+            self.follow(tables, k..k + 1, false, watch)?;
+        }
+        Ok(())
+    }
+
+    /// Let the network move all walkers through the intervals.
+    fn follow(
+        &mut self,
+        tables: &Tables,
+        intervals: std::ops::Range<usize>,
+        weigh: bool,
+        watch: &dyn Watch,
+    ) -> Result<()> {
+        let card = self.on_card.card.clone();
+        let flow = self.arguments(tables, &intervals, weigh);
+        let mut counters = [0u64; COUNTERS];
+        counters[0] = self.lanes as u64;
+        card.write(&counters, &mut self.counters)?;
+        let (grid, lanes) = ((self.lanes.div_ceil(128) as u32, 1, 1), self.lanes as u32);
+        launch!(card, self.kernels.begin, (grid, 128, 0), &flow, &lanes)?;
+
+        // Every walker needs a pass in every interval that lasts; other steppers need no more.
+        let mut least = intervals.clone().filter(|&k| self.durations[k] > 0.0).count();
+        let closes = self.stepper == Stepper::Trapezoid
+            && intervals.contains(&tables.grid.intervals())
+            && least > 0;
+        least = (least + usize::from(closes)) * self.walkers.div_ceil(self.lanes);
+        let mut batch = self.lanes;
+        let mut crossed = 0;
+        let (mut turn, mut asked) = (0, false);
+        loop {
+            watch.check()?;
+            let passes = least.clamp(1, 32).max(if least == 0 { PERIOD } else { 1 });
+            for _ in 0..passes {
+                self.pass(tables, &flow, batch)?;
+            }
+            least = least.saturating_sub(passes);
+            // Look at the counters of the last turn while the card works on this one's passes, except at the very end.
+            let exact = self.stepper != Stepper::Events && least == 0;
+            let old = self.news_of(1 - turn, asked && !exact)?;
+            card.stream
+                .memcpy_dtoh(&self.counters, &mut self.news[turn])
+                .map_err(failed("a kernel"))?;
+            let news = if exact { self.news_of(turn, true)? } else { old };
+            (turn, asked) = (1 - turn, true);
+            let Some(news) = news else { continue };
+            watch.advance(news.crossed - crossed);
+            crossed = news.crossed;
+            let remaining = self.walkers.saturating_sub(news.finished);
+            if remaining == 0 {
+                return Ok(());
+            }
+            if 2 * remaining <= batch {
+                let (lanes, keep) = (batch as u32, remaining as u32);
+                launch!(card, self.kernels.compact, ((1, 1, 1), 1024, 0), &flow, &lanes, &keep)?;
+                batch = remaining;
+            }
+        }
+    }
+
+    /// One network pass and what follows from it.
+    fn pass(&mut self, tables: &Tables, flow: &[u64; 21], batch: usize) -> Result<()> {
+        let lanes = CardBatch {
+            lanes: batch,
+            states: &self.states,
+            rows: &self.rows,
+            moments: &self.moments,
+            table: &tables.moments,
+        };
+        self.network.forward(&lanes, &mut self.outputs)?;
+        let grid = (batch as u32, 1, 1);
+        let pairs = self.on_card.arguments();
+        launch!(self.card(), self.kernels.act, (grid, 128, self.shared), pairs, flow)
+    }
+
+    /// The counters in `news[turn]`, once they have come.
+    fn news_of(&self, turn: usize, there: bool) -> Result<Option<News>> {
+        if !there {
+            return Ok(None);
+        }
+        let seen = self.news[turn].as_slice().map_err(failed("a kernel"))?.to_vec();
+        self.heed(&seen)?;
+        Ok(Some(News { finished: seen[1] as usize, crossed: seen[2] }))
+    }
+
+    /// Turn a number that is not finite into an error.
+    fn heed(&self, counters: &[u64]) -> Result<()> {
+        let kind = counters[3];
+        if kind == 0 {
+            return Ok(());
+        }
+        // Whoever failed first may still have been writing down where.
+        let counters = self.card().download(&self.counters)?;
+        let walker = counters[4] as usize;
+        Err(Error::NonFinite {
+            what: match kind {
+                1 => "sum of the rates".into(),
+                _ => format!("energy term '{}'", self.target.term_name(kind as usize - 2)),
+            },
+            value: f64::from_bits(counters[6]),
+            seed: self.seed,
+            walker,
+            step: counters[5],
+            state: show_state(&self.state(walker)?),
+        })
+    }
+}
+
+/// What the kernels of `flow.cu` are compiled with.
+pub(crate) fn defines(
+    parametrisation: Parametrisation,
+    stepper: Stepper,
+) -> [(&'static str, usize); 2] {
+    let stepper = match stepper {
+        Stepper::Euler => 0,
+        Stepper::Trapezoid => 1,
+        Stepper::Events => 2,
+    };
+    [("PARAMETRISATION", parametrisation.number()), ("STEPPER", stepper)]
+}
+
+impl Population for CardWalkers<'_> {
+    fn walkers(&self) -> usize {
+        self.walkers
+    }
+
+    fn weigh(&mut self, grid: &Grid, k: usize, log_weights: &mut [f64]) -> Result<()> {
+        if self.stepper != Stepper::Events {
+            return Ok(());
+        }
+        let energies = self.energies()?;
+        let (before, after) = (grid.lambda(k - 1), grid.lambda(k));
+        for (log_weight, row) in log_weights.iter_mut().zip(energies.chunks_exact(before.len())) {
+            let lambdas = before.iter().zip(after);
+            *log_weight += row.iter().zip(lambdas).map(|(e, (a, b))| (a - b) * e).sum::<f64>();
+        }
+        Ok(())
+    }
+
+    fn mutate(&mut self, grid: &Grid, k: usize, log_weights: &mut [f64]) -> Result<()> {
+        self.drive(grid, k..k + 1, false, log_weights, &Unwatched)
+    }
+
+    fn advance(
+        &mut self,
+        grid: &Grid,
+        intervals: std::ops::Range<usize>,
+        log_weights: &mut [f64],
+        watch: &dyn Watch,
+    ) -> Result<()> {
+        self.drive(grid, intervals, true, log_weights, watch)
+    }
+
+    fn resample(&mut self, ancestors: &[u32]) -> Result<()> {
+        let from = self.card().upload(ancestors)?;
+        let (target, n) = (&self.on_card, self.walkers);
+        self.states = target.gathered(&self.states, target.sites, &from, n)?;
+        self.energies = target.gathered(&self.energies, target.terms, &from, n)?;
+        // Passes stay: they are the walker's own, whatever state it takes over.
+        self.pending = target.gathered(&self.pending, 1, &from, n)?;
+        Ok(())
+    }
+
+    fn energies(&self) -> Result<Vec<f64>> {
+        self.card().download(&self.energies.slice(..self.walkers * self.on_card.terms))
+    }
+
+    fn states(&self) -> Result<Vec<u8>> {
+        self.card().download(&self.states.slice(..self.walkers * self.on_card.sites))
+    }
+
+    fn energy_calls(&self) -> f64 {
+        // Every pass looks at all neighbours, about two energies.
+        let sweeps = self.sweeps as f64 * (self.durations.len() - 1) as f64;
+        1.0 + 2.0 * self.passes().unwrap_or(f64::NAN) + sweeps
+    }
+}
+
+#[cfg(test)]
+mod tests;

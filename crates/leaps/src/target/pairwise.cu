@@ -1,0 +1,329 @@
+// A pairwise target (pairwise.rs) with SITES sites, Q tokens and TERMS energy terms.
+//
+// CLASSES > 0: all bonds of a site are equal, two tokens, and sites fall into so many classes of equal degree, couplings and
+// fields; the change of a flip then depends on class, token and number of equal neighbours alone, and is looked up.
+// DEGREE is the largest degree, and REGULAR says that it is that of every site.
+// Sweeps: one thread per walker, THREADS in a block. STAGED keeps states in shared memory, [site * PITCH + thread].
+
+struct Pairs {
+    const u32* starts;        // [SITES + 1]
+    const u32* ends;          // [bond]
+    const double* couplings;  // [term * bonds + bond]
+    const double* fields;     // [(term * SITES + site) * Q + token]
+    const double* constants;  // [term]
+    const u8* classes;        // [SITES]
+    const u32* members;       // [CLASSES]: one site of every class
+    u64 bonds;
+};
+
+__device__ __forceinline__ u32 bonds_from(const Pairs& p, u32 site) {
+    return REGULAR ? site * DEGREE : __ldg(p.starts + site);
+}
+
+__device__ __forceinline__ u32 bonds_to(const Pairs& p, u32 site) {
+    return REGULAR ? (site + 1) * DEGREE : __ldg(p.starts + site + 1);
+}
+
+// The product first, then the sum: roundings as on the processor.
+__device__ __forceinline__ double plus_product(double sum, double a, double b) {
+    return __dadd_rn(sum, __dmul_rn(a, b));
+}
+
+// ---- Random choices, as in random.rs.
+struct Numbers {
+    u64 seed, step;
+    u32 purpose, walker, block, left;
+    Words words;
+};
+
+__device__ __forceinline__ Numbers numbers(u64 seed, u32 purpose, u32 walker, u64 step) {
+    return Numbers{seed, step, purpose, walker, 0, 0, Words{{0, 0, 0, 0}}};
+}
+
+__device__ __forceinline__ u32 next_word(Numbers& n) {
+    if (n.left == 0) {
+        n.words = stream_block(n.seed, n.purpose, n.walker, n.step, n.block++);
+        n.left = 4;
+    }
+    u32 word = n.words.w[0];
+    n.words.w[0] = n.words.w[1];
+    n.words.w[1] = n.words.w[2];
+    n.words.w[2] = n.words.w[3];
+    n.left--;
+    return word;
+}
+
+__device__ __forceinline__ u64 threshold(double p) {
+    return p != p ? 0 : __double2ull_rz(__dmul_rn(p, 18446744073709551616.0));
+}
+
+__device__ __forceinline__ bool chance_bits(Numbers& n, u64 bits) {
+    u32 word = next_word(n), high = (u32)(bits >> 32);
+    return word == high ? next_word(n) < (u32)bits : word < high;
+}
+
+__device__ __forceinline__ u32 below(Numbers& n, u32 count) {
+    u64 product = (u64)next_word(n) * count;
+    if ((u32)product < count) {
+        u32 least = (0u - count) % count;
+        while ((u32)product < least) product = (u64)next_word(n) * count;
+    }
+    return (u32)(product >> 32);
+}
+
+// ---- Energies.
+
+// A state whose tokens lie STRIDE bytes apart.
+template <u32 STRIDE>
+struct State {
+    u8* x;
+    __device__ __forceinline__ u32 get(u32 site) const { return x[(size_t)site * STRIDE]; }
+    __device__ __forceinline__ void set(u32 site, u32 token) const { x[(size_t)site * STRIDE] = (u8)token; }
+};
+
+// The change of the potential when `site` turns from `old` to `token`.
+template <typename S>
+__device__ __forceinline__ double change_to(const Pairs& p, const double* lambda, S x, u32 site, u32 old, u32 token) {
+    double change = 0.0;
+    u32 from = bonds_from(p, site), to = bonds_to(p, site);
+#pragma unroll
+    for (u32 term = 0; term < TERMS; term++) {
+        const double* f = p.fields + ((size_t)term * SITES + site) * Q;
+        change = plus_product(change, lambda[term], __dadd_rn(__ldg(f + token), -__ldg(f + old)));
+        const double* couplings = p.couplings + term * p.bonds;
+        for (u32 bond = from; bond < to; bond++) {
+            u32 neighbour = x.get(__ldg(p.ends + bond));
+            double lost = (double)((int)(neighbour == old) - (int)(neighbour == token));
+            change += __dmul_rn(lambda[term], __ldg(couplings + bond)) * lost;
+        }
+    }
+    return change;
+}
+
+// The changes for all tokens, 0 for the one in place.
+template <typename S>
+__device__ __forceinline__ void changes_at(const Pairs& p, const double* lambda, S x, u32 site, double* h) {
+    u32 from = bonds_from(p, site), to = bonds_to(p, site);
+#pragma unroll
+    for (u32 token = 0; token < Q; token++) h[token] = 0.0;
+#pragma unroll
+    for (u32 term = 0; term < TERMS; term++) {
+        const double* f = p.fields + ((size_t)term * SITES + site) * Q;
+#pragma unroll
+        for (u32 token = 0; token < Q; token++) h[token] = plus_product(h[token], lambda[term], __ldg(f + token));
+        const double* couplings = p.couplings + term * p.bonds;
+        for (u32 bond = from; bond < to; bond++) {
+            u32 neighbour = x.get(__ldg(p.ends + bond));
+            double weight = __dmul_rn(lambda[term], __ldg(couplings + bond));
+#if Q <= 8
+#pragma unroll
+            for (u32 token = 0; token < Q; token++) h[token] -= neighbour == token ? weight : 0.0;
+#else
+            h[neighbour] -= weight;
+#endif
+        }
+    }
+    u32 own = x.get(site);
+    double base = 0.0;
+#pragma unroll
+    for (u32 token = 0; token < Q; token++) base = token == own ? h[token] : base;
+#pragma unroll
+    for (u32 token = 0; token < Q; token++) h[token] -= base;
+}
+
+// What sites first, first + step, ... add to the fields' energy of a term, and to twice the bonds'.
+template <typename S>
+__device__ __forceinline__ void add_energy(
+    const Pairs& p, u32 term, S x, u32 first, u32 step, double& field, double& twice) {
+    const double* couplings = p.couplings + term * p.bonds;
+    for (u32 site = first; site < SITES; site += step) {
+        u32 token = x.get(site);
+        field += __ldg(p.fields + ((size_t)term * SITES + site) * Q + token);
+        u32 to = bonds_to(p, site);
+        for (u32 bond = bonds_from(p, site); bond < to; bond++)
+            twice += x.get(__ldg(p.ends + bond)) == token ? __ldg(couplings + bond) : 0.0;
+    }
+}
+
+// All energy terms of all walkers: one warp each.
+extern "C" __global__ void energies(Pairs p, u8* states, double* out, u32 walkers) {
+    u32 walker = blockIdx.x * (blockDim.x >> 5) + (threadIdx.x >> 5), lane = threadIdx.x & 31;
+    if (walker >= walkers) return;
+    State<1> x{states + (size_t)walker * SITES};
+    for (u32 term = 0; term < TERMS; term++) {
+        double field = 0.0, twice = 0.0;
+        add_energy(p, term, x, lane, 32, field, twice);
+        field = warp_sum(field);
+        twice = warp_sum(twice);
+        if (lane == 0) out[(size_t)walker * TERMS + term] = (p.constants[term] + field) - 0.5 * twice;
+    }
+}
+
+// Uniformly random states, as target::initial_state gives them; Purpose::Initial is 1.
+extern "C" __global__ void initial(u8* states, u64 seed, u32 walkers) {
+    u32 walker = blockIdx.x * blockDim.x + threadIdx.x;
+    if (walker >= walkers) return;
+    Numbers n = numbers(seed, 1, walker, 0);
+    for (u32 site = 0; site < SITES; site++) states[(size_t)walker * SITES + site] = (u8)below(n, Q);
+}
+
+// Row `i` becomes a copy of row `from[i]`; `row` bytes each.
+extern "C" __global__ void gather(const u8* old, u8* out, const u32* from, u32 row, u32 rows) {
+    u32 i = blockIdx.x;
+    if (i >= rows) return;
+    const u8* source = old + (size_t)from[i] * row;
+    for (u32 byte = threadIdx.x; byte < row; byte += blockDim.x) out[(size_t)i * row + byte] = source[byte];
+}
+
+// ---- Sweeps in fixed order.
+#define ENTRIES (CLASSES * 2 * (DEGREE + 1))
+
+// The change of a flip at a site of a class, with so many equal neighbours.
+__device__ double class_change(const Pairs& p, const double* lambda, u32 class_, u32 old, int equal) {
+    u32 site = p.members[class_], from = p.starts[site];
+    int degree = (int)(p.starts[site + 1] - from);
+    double change = 0.0;
+    for (u32 term = 0; term < TERMS; term++) {
+        const double* f = p.fields + ((size_t)term * SITES + site) * Q;
+        change = plus_product(change, lambda[term], __dadd_rn(f[1 - old], -f[old]));
+        if (degree > 0)
+            change = plus_product(
+                change, __dmul_rn(lambda[term], p.couplings[term * p.bonds + from]), (double)(2 * equal - degree));
+    }
+    return change;
+}
+
+template <bool METROPOLIS>
+__device__ __forceinline__ u64 flip_threshold(double change) {
+    return threshold(METROPOLIS ? exp(-change) : 1.0 / (1.0 + exp(change)));
+}
+
+// Draw an index in proportion to exp(-energies); the energies are overwritten.
+__device__ __forceinline__ u32 pick_energy(Numbers& n, double* energies) {
+    double lowest = energies[0];
+#pragma unroll
+    for (u32 i = 1; i < Q; i++) lowest = fmin(lowest, energies[i]);
+    double total = 0.0;
+#pragma unroll
+    for (u32 i = 0; i < Q; i++) {
+        energies[i] = exp(lowest - energies[i]);
+        total += energies[i];
+    }
+    u32 high = next_word(n), low = next_word(n);
+    double left = __dmul_rn(uniform(high, low), total);
+    u32 last = 0;
+    bool open = true;
+#pragma unroll
+    for (u32 i = 0; i < Q; i++) {
+        if (open && energies[i] > 0.0) {
+            last = i;
+            if (left < energies[i]) open = false;
+            left -= energies[i];
+        }
+    }
+    return last;
+}
+
+template <bool METROPOLIS, typename S>
+__device__ __forceinline__ void sweep_once(const Pairs& p, const double* lambda, S x, const u32* table, u64 sure, Numbers& n) {
+    for (u32 site = 0; site < SITES; site++) {
+        u32 old = x.get(site);
+#if CLASSES > 0
+        u32 equal = 0, to = bonds_to(p, site);
+#pragma unroll
+        for (u32 bond = bonds_from(p, site); bond < to; bond++) equal += x.get(__ldg(p.ends + bond)) == old;
+        u32 kind = CLASSES > 1 ? __ldg(p.classes + site) : 0;
+        u32 entry = (kind * 2 + old) * (DEGREE + 1) + equal;
+        bool flips = true;
+        if (!METROPOLIS || !((sure >> entry) & 1)) {
+            u32 high = table[entry * THREADS], word = next_word(n);
+            flips = word < high;
+            // Once in 2^32 times the first word leaves it open.
+            if (word == high)
+                flips = next_word(n) < (u32)flip_threshold<METROPOLIS>(class_change(p, lambda, kind, old, (int)equal));
+        }
+        if (flips) x.set(site, 1 - old);
+#else
+        if (METROPOLIS) {
+            u32 token = 1 - old;
+            if (Q > 2) {
+                token = below(n, Q - 1);
+                token += token >= old;
+            }
+            double change = change_to(p, lambda, x, site, old, token);
+            if (-change >= 0.0 || chance_bits(n, flip_threshold<true>(change))) x.set(site, token);
+        } else if (Q == 2) {
+            double change = change_to(p, lambda, x, site, old, 1 - old);
+            if (chance_bits(n, flip_threshold<false>(change))) x.set(site, 1 - old);
+        } else {
+            double energies[Q];
+            changes_at(p, lambda, x, site, energies);
+            x.set(site, pick_energy(n, energies));
+        }
+#endif
+    }
+}
+
+// Sweep the walkers `rows[0..count]`; sweep s draws from the stream at step `step + s`. Thread i goes by the weights
+// lambda[i * stride ..]; stride 0 is one set of weights for all.
+template <bool METROPOLIS>
+__device__ __forceinline__ void sweep_rows(
+    const Pairs& p, u8* states, const u32* rows, const double* lambda, u32 stride, u64 seed, u32 purpose, u64 step,
+    u32 sweeps, u32 count) {
+    extern __shared__ u32 space[];
+    u32 first = blockIdx.x * THREADS, index = first + threadIdx.x;
+    bool mine = index < count;
+    u32 walker = rows[mine ? index : first];
+    double weights[TERMS];
+#pragma unroll
+    for (u32 term = 0; term < TERMS; term++) weights[term] = lambda[(size_t)(mine ? index : first) * stride + term];
+
+    u32* table = space + threadIdx.x;
+    u64 sure = 0;
+#if CLASSES > 0
+    for (u32 entry = 0; entry < ENTRIES; entry++) {
+        u32 kind = entry / (2 * (DEGREE + 1)), old = entry / (DEGREE + 1) % 2;
+        double change = class_change(p, weights, kind, old, (int)(entry % (DEGREE + 1)));
+        table[entry * THREADS] = (u32)(flip_threshold<METROPOLIS>(change) >> 32);
+        if (METROPOLIS && -change >= 0.0) sure |= 1ull << entry;
+    }
+#endif
+#if STAGED
+    u32 held = count - first < THREADS ? count - first : THREADS;
+    u8* staged = (u8*)(space + ENTRIES * THREADS);
+    u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    for (u32 w = warp; w < held; w += THREADS / 32) {
+        const u8* row = states + (size_t)rows[first + w] * SITES;
+        for (u32 site = lane; site < SITES; site += 32) staged[site * PITCH + w] = row[site];
+    }
+    __syncthreads();
+    State<PITCH> x{staged + threadIdx.x};
+#else
+    State<1> x{states + (size_t)walker * SITES};
+#endif
+    if (mine) {
+        for (u32 sweep = 0; sweep < sweeps; sweep++) {
+            Numbers n = numbers(seed, purpose, walker, step + sweep);
+            sweep_once<METROPOLIS>(p, weights, x, table, sure, n);
+        }
+    }
+#if STAGED
+    __syncthreads();
+    for (u32 w = warp; w < held; w += THREADS / 32) {
+        u8* row = states + (size_t)rows[first + w] * SITES;
+        for (u32 site = lane; site < SITES; site += 32) row[site] = staged[site * PITCH + w];
+    }
+#endif
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS) heat_bath(
+    Pairs p, u8* states, const u32* rows, const double* lambda, u32 stride, u64 seed, u32 purpose, u64 step, u32 sweeps,
+    u32 count) {
+    sweep_rows<false>(p, states, rows, lambda, stride, seed, purpose, step, sweeps, count);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS) metropolis(
+    Pairs p, u8* states, const u32* rows, const double* lambda, u32 stride, u64 seed, u32 purpose, u64 step, u32 sweeps,
+    u32 count) {
+    sweep_rows<true>(p, states, rows, lambda, stride, seed, purpose, step, sweeps, count);
+}

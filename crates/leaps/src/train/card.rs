@@ -1,0 +1,444 @@
+//! Take gradient steps on a card: reference walkers, loss, free energy and Adam, around a network there.
+//!
+//! Parameters, moments and the pool live on the card; a step sends the chosen walkers' times there and gets loss and norm
+//! back. Random numbers are those of the processor.
+
+use std::sync::Arc;
+
+use cudarc::driver::{CudaFunction, CudaSlice};
+
+use super::rollout::Rollout;
+use super::{Batch, Buffer, Optimiser, Pool, TrainSpec};
+use crate::device::cuda::{Card, launch};
+use crate::device::{Purpose, Watch};
+use crate::net::card::{CardBatch, CardNetwork, MOMENT, moment};
+use crate::net::{FreeEnergy, FreeEnergySpec};
+use crate::path::Path;
+use crate::rates::Parametrisation;
+use crate::sampler::card_walkers::{CardFlow, CardWalkers, FLOW, defines};
+use crate::sampler::{Ensemble, Grid, Resampling, Stepper, anneal};
+use crate::target::card::{CardTarget, Sweep, Weights};
+use crate::target::{Target, show_state};
+use crate::{Error, Result};
+
+/// Source of the kernels.
+const TRAIN: &str = include_str!("train.cu");
+
+/// Numbers per block of the kernel `squares`.
+const PART: usize = 16384;
+
+/// Hidden units of the free energy.
+const UNITS: u32 = 32;
+
+/// Training on a card.
+pub(super) struct CardTraining<'a> {
+    target: &'a dyn Target,
+    path: &'a Path,
+    free: &'a FreeEnergy,
+    parametrisation: Parametrisation,
+    on_card: Arc<CardTarget>,
+    network: Box<dyn CardNetwork + 'a>,
+    /// Lanes that the network has space for.
+    lanes: usize,
+    kernels: Kernels,
+    /// Parameters of the network, and all.
+    own: usize,
+    all: usize,
+    parameters: CudaSlice<f32>,
+    average: CudaSlice<f32>,
+    first: CudaSlice<f32>,
+    second: CudaSlice<f32>,
+    gradient: CudaSlice<f32>,
+    /// The pool, or the batch itself.
+    states: CudaSlice<u8>,
+    /// Rows of `states` in the batch, and their times.
+    chosen: Vec<(usize, f64)>,
+    rows: CudaSlice<u32>,
+    moments: CudaSlice<u32>,
+    table: CudaSlice<f32>,
+    lambda: CudaSlice<f64>,
+    slopes: CudaSlice<f64>,
+    shift: CudaSlice<f32>,
+    out: CudaSlice<f32>,
+    d_out: CudaSlice<f32>,
+    residuals: CudaSlice<f64>,
+    parts: CudaSlice<f64>,
+    result: CudaSlice<f64>,
+}
+
+struct Kernels {
+    free_rates: CudaFunction,
+    free_gradient: CudaFunction,
+    residuals: CudaFunction,
+    squares: CudaFunction,
+    totals: CudaFunction,
+    adam: CudaFunction,
+}
+
+impl<'a> CardTraining<'a> {
+    /// Training of a network with `own` parameters and space for `lanes` lanes, on batches of up to `batch`
+    /// configurations.
+    pub(super) fn new(
+        card: &Arc<Card>,
+        target: &'a dyn Target,
+        path: &'a Path,
+        free: &'a FreeEnergy,
+        parametrisation: Parametrisation,
+        (network, lanes): (Box<dyn CardNetwork + 'a>, usize),
+        own: usize,
+        batch: usize,
+    ) -> Result<Self> {
+        if lanes < batch {
+            let condition = format!("at most {lanes}, the lanes of the network on the card");
+            return Err(Error::invalid(
+                "train.batch",
+                batch,
+                condition,
+                "make room for more lanes",
+            ));
+        }
+        let on_card = Arc::new(CardTarget::new(card, target)?);
+        let (sites, tokens, terms) = (on_card.sites, on_card.tokens, on_card.terms);
+        if sites > card.shared() {
+            let reason = format!("{sites} sites do not fit its shared memory; use --engine cpu");
+            return Err(Error::not_applicable("a card", reason));
+        }
+        let source = [FLOW, TRAIN].concat();
+        let kernels = on_card.compile(&source, &defines(parametrisation, Stepper::Events))?;
+        let kernels = Kernels {
+            free_rates: kernels.get("free_rates", 0)?,
+            free_gradient: kernels.get("free_gradient", 0)?,
+            residuals: kernels.get("residuals", sites)?,
+            squares: kernels.get("squares", 0)?,
+            totals: kernels.get("totals", 0)?,
+            adam: kernels.get("adam", 0)?,
+        };
+        let all = own + free.parameters();
+        let outputs = batch * sites * if tokens == 2 { 1 } else { tokens };
+        let moments: Vec<u32> = (0..batch as u32).collect();
+        Ok(CardTraining {
+            target,
+            path,
+            free,
+            parametrisation,
+            network,
+            lanes,
+            kernels,
+            own,
+            all,
+            parameters: card.zeros(all)?,
+            average: card.zeros(all)?,
+            first: card.zeros(all)?,
+            second: card.zeros(all)?,
+            gradient: card.zeros(all)?,
+            states: card.zeros(batch * sites)?,
+            chosen: Vec::new(),
+            rows: card.zeros(batch)?,
+            moments: card.upload(&moments)?,
+            table: card.zeros(batch * MOMENT)?,
+            lambda: card.zeros(batch * terms)?,
+            slopes: card.zeros(batch * terms)?,
+            shift: card.zeros(batch)?,
+            out: card.zeros(outputs)?,
+            d_out: card.zeros(outputs)?,
+            residuals: card.zeros(batch)?,
+            parts: card.zeros(all.div_ceil(PART))?,
+            result: card.zeros(3)?,
+            on_card,
+        })
+    }
+
+    fn card(&self) -> &Card {
+        &self.on_card.card
+    }
+
+    /// Take over parameters, moments and reference walkers.
+    pub(super) fn upload(&mut self, optimiser: &Optimiser, pool: Option<&Pool>) -> Result<()> {
+        let card = self.on_card.card.clone();
+        card.write(&optimiser.parameters, &mut self.parameters)?;
+        card.write(&optimiser.average, &mut self.average)?;
+        card.write(&optimiser.first, &mut self.first)?;
+        card.write(&optimiser.second, &mut self.second)?;
+        if let Some(pool) = pool {
+            self.states = card.upload(&pool.states)?;
+        }
+        self.chosen.clear();
+        self.network.refresh(&self.parameters)
+    }
+
+    /// Give back what [`upload`](Self::upload) took, as it is now.
+    pub(super) fn download(
+        &self,
+        optimiser: &mut Optimiser,
+        pool: Option<&mut Pool>,
+    ) -> Result<()> {
+        let card = self.card();
+        optimiser.parameters = card.download(&self.parameters.slice(..self.all))?;
+        optimiser.average = card.download(&self.average.slice(..self.all))?;
+        optimiser.first = card.download(&self.first.slice(..self.all))?;
+        optimiser.second = card.download(&self.second.slice(..self.all))?;
+        if let Some(pool) = pool {
+            pool.states = card.download(&self.states)?;
+        }
+        Ok(())
+    }
+
+    /// The reference states of the last step.
+    pub(super) fn batch(&self) -> Result<Batch> {
+        let sites = self.on_card.sites;
+        let mut batch = Batch::new(sites);
+        for &(row, t) in &self.chosen {
+            batch.states.extend(self.state(row)?);
+            batch.times.push(t);
+        }
+        Ok(batch)
+    }
+
+    fn state(&self, row: usize) -> Result<Vec<u8>> {
+        let sites = self.on_card.sites;
+        self.card().download(&self.states.slice(row * sites..(row + 1) * sites))
+    }
+
+    /// Send rows and times to the card.
+    fn choose(&mut self, chosen: Vec<(usize, f64)>) -> Result<()> {
+        let rows: Vec<u32> = chosen.iter().map(|(row, _)| *row as u32).collect();
+        let (mut table, mut lambda, mut slopes) = (Vec::new(), Vec::new(), Vec::new());
+        for &(_, t) in &chosen {
+            table.extend_from_slice(&moment(t));
+            lambda.extend(self.path.lambda(t));
+            slopes.extend(self.path.slope(t));
+        }
+        self.chosen = chosen;
+        let card = self.on_card.card.clone();
+        card.write(&rows, &mut self.rows)?;
+        card.write(&table, &mut self.table)?;
+        card.write(&lambda, &mut self.lambda)?;
+        card.write(&slopes, &mut self.slopes)
+    }
+
+    /// Choose and move walkers of the pool, as [`Pool::draw`] does.
+    pub(super) fn draw(&mut self, pool: &Pool, spec: &TrainSpec, step: u64) -> Result<()> {
+        self.choose(pool.choose(spec.batch, step))?;
+        self.on_card.sweep(
+            Sweep::HeatBath,
+            &mut self.states,
+            (&self.rows, self.chosen.len()),
+            Weights::Each(&self.lambda),
+            (pool.seed(), Purpose::Reference),
+            (step * spec.sweeps, spec.sweeps),
+        )
+    }
+
+    /// Use a batch from elsewhere. Not with a pool, whose place it takes.
+    pub(super) fn take(&mut self, batch: &Batch) -> Result<()> {
+        self.on_card.card.write(&batch.states, &mut self.states)?;
+        self.choose(batch.times.iter().copied().enumerate().collect())
+    }
+
+    /// Roll the network out as it is, and put the states away.
+    pub(super) fn roll(
+        &mut self,
+        buffer: &mut Buffer,
+        spec: &TrainSpec,
+        step: u64,
+        seed: u64,
+    ) -> Result<()> {
+        let plan = Rollout::new(self.path, spec, step, seed)?;
+        self.network.refresh(&self.parameters)?;
+        let mut walkers = CardWalkers::new(
+            self.target,
+            &self.on_card,
+            self.path,
+            CardFlow {
+                network: Box::new(&mut *self.network),
+                lanes: self.lanes,
+                parametrisation: self.parametrisation,
+            },
+            Stepper::Euler,
+            plan.durations.clone(),
+            spec.sweeps,
+            spec.rollout_walkers,
+            plan.seed,
+        )?;
+        buffer.fill(&mut walkers, &plan, spec)
+    }
+
+    /// One step of Adam, the `count`-th, on the batch at hand; returns loss and norm of the gradient. A loss or norm that is
+    /// not finite is an error that changes no parameter.
+    pub(super) fn step(&mut self, rate: f64, count: u64, spec: &TrainSpec) -> Result<(f64, f64)> {
+        self.gradient()?;
+        self.update(rate, count, spec)
+    }
+
+    /// Adam, with the gradient that is there.
+    fn update(&mut self, rate: f64, count: u64, spec: &TrainSpec) -> Result<(f64, f64)> {
+        let card = self.on_card.card.clone();
+        let (lanes, n) = (self.chosen.len(), self.all as u32);
+        let blocks = self.all.div_ceil(PART) as u32;
+        launch!(
+            card,
+            self.kernels.squares,
+            ((blocks, 1, 1), 256, 0),
+            &self.gradient,
+            &self.parts,
+            &n
+        )?;
+        let lanes = lanes as u32;
+        launch!(
+            card,
+            self.kernels.totals,
+            ((1, 1, 1), 1024, 0),
+            &self.residuals,
+            &lanes,
+            &self.parts,
+            &blocks,
+            &self.result,
+        )?;
+        let count = count as f64;
+        let rate = rate * (1.0 - spec.beta2.powf(count)).sqrt() / (1.0 - spec.beta1.powf(count));
+        let ema = spec.ema.min((1.0 + count) / (10.0 + count));
+        let (rate, ema, b1, b2) = (rate as f32, ema as f32, spec.beta1 as f32, spec.beta2 as f32);
+        launch!(
+            card,
+            self.kernels.adam,
+            ((n.div_ceil(256), 1, 1), 256, 0),
+            &self.parameters,
+            &self.average,
+            &self.first,
+            &self.second,
+            &self.gradient,
+            &self.result,
+            &spec.clip,
+            &rate,
+            &ema,
+            &b1,
+            &b2,
+            &n,
+        )?;
+        let result = card.download(&self.result)?;
+        let (loss, norm, bad) = (result[0], result[1], result[2] as usize);
+        if let Some(&(row, t)) = self.chosen.get(bad) {
+            let value = card.download(&self.residuals.slice(bad..bad + 1))?[0];
+            return Err(self.infinite(format!("residual of the loss at t = {t}"), value, bad, row));
+        }
+        for (what, value) in [("loss", loss), ("norm of the gradient", norm)] {
+            if !value.is_finite() {
+                return Err(self.infinite(what.into(), value, 0, self.chosen[0].0));
+            }
+        }
+        Ok((loss, norm))
+    }
+
+    fn infinite(&self, what: String, value: f64, walker: usize, row: usize) -> Error {
+        let state = self.state(row).map_or_else(|_| "lost".into(), |x| show_state(&x));
+        Error::NonFinite { what, value, seed: 0, walker, step: 0, state }
+    }
+
+    /// Residuals of the batch and the gradient of their mean square, both left on the card.
+    fn gradient(&mut self) -> Result<()> {
+        let card = self.on_card.card.clone();
+        let lanes = self.chosen.len();
+        let share = 2.0 / lanes as f64;
+        let count = lanes as u32;
+        let on_host = *self.free.spec() != FreeEnergySpec::Rate;
+        let times: Vec<f64> = self.chosen.iter().map(|(_, t)| *t).collect();
+        let mut free = Vec::new();
+        if on_host {
+            free = card.download(&self.parameters.slice(self.own..self.all))?;
+            card.write(&self.free.rates(&free, &times), &mut self.shift)?;
+        } else {
+            let own = self.parameters.slice(self.own..self.all);
+            let grid = (count.div_ceil(4), 1, 1);
+            launch!(
+                card,
+                self.kernels.free_rates,
+                (grid, 128, 0),
+                &own,
+                &self.table,
+                &self.shift,
+                &count
+            )?;
+        }
+        self.network.refresh(&self.parameters)?;
+        let batch = CardBatch {
+            lanes,
+            states: &self.states,
+            rows: &self.rows,
+            moments: &self.moments,
+            table: &self.table,
+        };
+        self.network.forward_kept(&batch, &mut self.out)?;
+        launch!(
+            card,
+            self.kernels.residuals,
+            ((count, 1, 1), 128, self.on_card.sites),
+            self.on_card.arguments(),
+            &self.states,
+            &self.rows,
+            &self.lambda,
+            &self.slopes,
+            &self.shift,
+            &self.out,
+            &share,
+            &self.residuals,
+            &self.d_out,
+        )?;
+        let mut own = self.gradient.slice_mut(..self.own);
+        self.network.backward(&batch, &self.d_out, &mut own)?;
+        if on_host {
+            let residuals = card.download(&self.residuals.slice(..lanes))?;
+            let d: Vec<f32> = residuals.iter().map(|r| (share * r) as f32).collect();
+            let mut gradient = vec![0.0; free.len()];
+            self.free.gradient(&free, &times, &d, &mut gradient);
+            let mut rest = self.gradient.slice_mut(self.own..self.all);
+            return card
+                .stream
+                .memcpy_htod(&gradient, &mut rest)
+                .map_err(crate::device::cuda::failed("memory of the card"));
+        }
+        let free = self.parameters.slice(self.own..self.all);
+        let mut rest = self.gradient.slice_mut(self.own..self.all);
+        launch!(
+            card,
+            self.kernels.free_gradient,
+            ((UNITS, 1, 1), 256, 0),
+            &free,
+            &self.table,
+            &self.residuals,
+            &share,
+            &mut rest,
+            &count,
+        )
+    }
+
+    /// Sample with the averaged parameters: exact weights by events.
+    pub(super) fn validate(
+        &mut self,
+        (grid, durations): (Grid, Vec<f64>),
+        walkers: usize,
+        seed: u64,
+        watch: &dyn Watch,
+    ) -> Result<Ensemble> {
+        self.network.refresh(&self.average)?;
+        let flow = CardFlow {
+            network: Box::new(&mut *self.network),
+            lanes: self.lanes,
+            parametrisation: self.parametrisation,
+        };
+        let mut population = CardWalkers::new(
+            self.target,
+            &self.on_card,
+            self.path,
+            flow,
+            Stepper::Events,
+            durations,
+            0,
+            walkers,
+            seed,
+        )?;
+        anneal(self.target, &mut population, &grid, &Resampling::NEVER, 1, seed, watch)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,250 @@
+//! The same training as on the processor.
+
+use super::*;
+use crate::device::cuda::testing::compiles;
+use crate::device::{Draw, Stream, Unwatched};
+use crate::net::plain_card::PlainCard;
+use crate::net::{MlpSpec, Net, NetSpec};
+use crate::path::Schedule;
+use crate::target::card::PAIRWISE;
+use crate::target::{Boundary, Lattice, Pairwise};
+use crate::train::{Loss, Reference, Trainer};
+
+const HIDDEN: usize = 4;
+
+#[test]
+fn kernels_compile() {
+    for (q, parametrisation) in [(2, 0), (2, 1), (3, 2), (20, 3)] {
+        let defines = [
+            ("SITES", 225),
+            ("Q", q),
+            ("TERMS", 2),
+            ("CLASSES", 0),
+            ("DEGREE", 4),
+            ("REGULAR", 1),
+            ("THREADS", 128),
+            ("PITCH", 132),
+            ("STAGED", 1),
+            ("PARAMETRISATION", parametrisation),
+            ("STEPPER", 2),
+        ];
+        compiles(&[PAIRWISE, FLOW, TRAIN].concat(), &defines);
+    }
+}
+
+fn card() -> Option<Arc<Card>> {
+    let card = Card::open(0).ok();
+    if card.is_none() {
+        eprintln!("skipped: no card");
+    }
+    card
+}
+
+/// A target, its path, a network and a free energy.
+struct Problem {
+    target: Pairwise,
+    path: Path,
+    net: Net,
+    free: FreeEnergy,
+}
+
+fn problems() -> Vec<Problem> {
+    let torus = |shape: &[usize]| Lattice::new(shape, Boundary::Periodic).unwrap();
+    let mlp = FreeEnergySpec::Mlp { hidden: vec![8, 8] };
+    [
+        (Pairwise::ising(torus(&[4, 5]), 1.0, 0.2).unwrap(), FreeEnergySpec::Rate),
+        (Pairwise::potts(torus(&[3, 4]), 3, 1.0, 0.3).unwrap(), FreeEnergySpec::Rate),
+        (Pairwise::ising(torus(&[4, 4]), 1.0, 0.0).unwrap(), mlp),
+    ]
+    .into_iter()
+    .map(|(target, free)| Problem {
+        path: Path::new(&vec![0.5; target.terms()], Schedule::Trigonometric).unwrap(),
+        net: Net::new(&NetSpec::Mlp(MlpSpec { hidden: HIDDEN }), &target).unwrap(),
+        free: FreeEnergy::new(&free, target.sites()).unwrap(),
+        target,
+    })
+    .collect()
+}
+
+impl Problem {
+    fn network(&self, card: &Arc<Card>, lanes: usize) -> Box<dyn CardNetwork> {
+        let count = self.net.parameters();
+        Box::new(PlainCard::new(card, &self.target, HIDDEN, count, lanes).unwrap())
+    }
+
+    fn training(
+        &self,
+        card: &Arc<Card>,
+        parametrisation: Parametrisation,
+        batch: usize,
+    ) -> CardTraining<'_> {
+        let (own, network) = (self.net.parameters(), (self.network(card, batch), batch));
+        let (target, path, free) = (&self.target, &self.path, &self.free);
+        CardTraining::new(card, target, path, free, parametrisation, network, own, batch).unwrap()
+    }
+
+    fn parameters(&self) -> Vec<f32> {
+        let mut all: Vec<f32> = self.net.initial(1).iter().map(|p| 2.0 * p).collect();
+        all.extend(self.free.initial(1).iter().map(|p| 3.0 * p));
+        all
+    }
+}
+
+#[test]
+fn residuals_and_gradients_are_the_processors() {
+    let Some(card) = card() else { return };
+    for problem in problems() {
+        for parametrisation in Parametrisation::ALL {
+            let Problem { target, path, net, free } = &problem;
+            let optimiser = Optimiser::new(problem.parameters());
+            let mut batch = Batch::new(target.sites());
+            let mut stream = Stream::new(4, Purpose::Statistic, 0, 0);
+            for k in 0..77 {
+                batch.times.push((k as f64 + 0.5) / 77.0);
+                let x = (0..target.sites()).map(|_| stream.below(target.tokens()) as u8);
+                batch.states.extend(x);
+            }
+            let mut want = vec![0.0; optimiser.parameters.len()];
+            let residuals = Loss::new(target, path, net, free, parametrisation)
+                .gradient(&optimiser.parameters, &batch, &mut want)
+                .unwrap();
+            let mut training = problem.training(&card, parametrisation, 80);
+            training.upload(&optimiser, None).unwrap();
+            training.take(&batch).unwrap();
+            assert_eq!(training.batch().unwrap(), batch);
+            training.gradient().unwrap();
+            let got = card.download(&training.residuals).unwrap();
+            let largest = residuals.iter().fold(1.0f64, |m, r| m.max(r.abs()));
+            let worst = residuals.iter().zip(&got).fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
+            assert!(worst < 1e-5 * largest, "{parametrisation:?}: residuals differ by {worst}");
+            let got = card.download(&training.gradient).unwrap();
+            let largest = want.iter().fold(0.0f32, |m, g| m.max(g.abs()));
+            let own = net.parameters();
+            let gap = |range: std::ops::Range<usize>| {
+                range.fold(0.0f32, |m, i| m.max((want[i] - got[i]).abs()))
+            };
+            let worst = (gap(0..own), gap(own..want.len()));
+            println!("{parametrisation:?}: gradients of {largest} differ by {worst:?}");
+            assert!(worst.0 < 2e-5 * largest && worst.1 < 2e-5 * largest);
+        }
+    }
+}
+
+#[test]
+fn adam_is_the_processors_bit_by_bit() {
+    let Some(card) = card() else { return };
+    let problem = &problems()[0];
+    let spec = TrainSpec { clip: 3.0, ..TrainSpec::default() };
+    let mut optimiser = Optimiser::new(problem.parameters());
+    let mut training = problem.training(&card, Parametrisation::Barker, 8);
+    training.upload(&optimiser, None).unwrap();
+    training.chosen = vec![(0, 0.5)];
+    let mut stream = Stream::new(4, Purpose::Statistic, 0, 0);
+    for step in 1..=20u64 {
+        // Now and then long enough to be clipped.
+        let size = if step.is_multiple_of(3) { 10.0 } else { 0.01 };
+        let gradient: Vec<f32> =
+            optimiser.parameters.iter().map(|_| (size * stream.normal()) as f32).collect();
+        card.write(&gradient, &mut training.gradient).unwrap();
+        let (_, norm) = training.update(2e-3, step, &spec).unwrap();
+        let want = optimiser.step(&gradient, 2e-3, &spec);
+        assert!((norm / want - 1.0).abs() < 1e-12, "{norm} {want}");
+    }
+    let mut got = optimiser.clone();
+    training.download(&mut got, None).unwrap();
+    let gap = |a: &[f32], b: &[f32]| a.iter().zip(b).fold(0.0f32, |m, (a, b)| m.max((a - b).abs()));
+    for (a, b) in [
+        (&got.parameters, &optimiser.parameters),
+        (&got.average, &optimiser.average),
+        (&got.first, &optimiser.first),
+        (&got.second, &optimiser.second),
+    ] {
+        println!("differ by {:e}", gap(a, b));
+        assert!(gap(a, b) < 1e-6);
+    }
+    let mut gradient = vec![0.1; optimiser.parameters.len()];
+    gradient[7] = f32::NAN;
+    card.write(&gradient, &mut training.gradient).unwrap();
+    let error = training.update(2e-3, 21, &spec).unwrap_err();
+    assert!(matches!(error, Error::NonFinite { .. }), "{error}");
+    let mut after = optimiser.clone();
+    training.download(&mut after, None).unwrap();
+    assert_eq!(after, got, "a gradient that is not a number changes nothing");
+}
+
+#[test]
+fn training_goes_as_on_the_processor() {
+    let Some(card) = card() else { return };
+    for problem in problems() {
+        for reference in [Reference::Pool, Reference::Buffer, Reference::Policy] {
+            let spec = TrainSpec {
+                steps: 100,
+                batch: 64,
+                lr: 5e-3,
+                warmup: 5,
+                reference,
+                pool: 300,
+                sweeps: 2,
+                rollout_walkers: 16,
+                rollout_steps: 8,
+                rollout_every: 4,
+                buffer: 3,
+                anneal: 6,
+                ..TrainSpec::default()
+            };
+            let Problem { target, path, net, free } = &problem;
+            let trainer = || {
+                Trainer::new(target, path, net, free, Parametrisation::Barker, &spec, 1).unwrap()
+            };
+            let (mut here, mut there) = (trainer(), trainer());
+            there.with_card(&card, problem.network(&card, 100), 100).unwrap();
+            for step in 0..8 {
+                let (want, got) = (here.step().unwrap(), there.step().unwrap());
+                println!("{reference:?} {step}: loss {} {}", want.loss, got.loss);
+                assert_eq!((want.step, want.rate), (got.step, got.rate));
+                assert!((got.loss / want.loss - 1.0).abs() < 2e-3, "{want:?} {got:?}");
+                assert!((got.norm / want.norm - 1.0).abs() < 2e-3, "{want:?} {got:?}");
+            }
+            there.sync().unwrap();
+            assert_eq!(here.steps(), there.steps());
+            assert_eq!(here.pool, there.pool);
+            assert_eq!(here.batch().times, there.batch().times);
+            let (a, b) = (&here.optimiser.parameters, &there.optimiser.parameters);
+            let far = a.iter().zip(b).filter(|(a, b)| (*a - *b).abs() > 1e-4).count();
+            assert!(far * 50 <= a.len(), "{far} of {} parameters differ", a.len());
+            // The averages hardly differ, so neither do the walks.
+            let want = here.validate(200, 10, &Unwatched).unwrap();
+            let got = there.validate(200, 10, &Unwatched).unwrap();
+            let (want, got) = (want.log_z().mean, got.log_z().mean);
+            assert!((want - got).abs() < 0.02, "{want} {got}");
+            // Going on from host copies is going on.
+            let mut again = trainer();
+            again.optimiser = there.optimiser.clone();
+            again.pool = there.pool.clone();
+            again.buffer = there.buffer.clone();
+            again.with_card(&card, problem.network(&card, 64), 64).unwrap();
+            let (a, b) = (there.step().unwrap(), again.step().unwrap());
+            assert_eq!(a, b);
+        }
+    }
+}
+
+#[test]
+fn a_residual_that_is_not_finite_stops_the_step() {
+    let Some(card) = card() else { return };
+    let problem = &problems()[0];
+    let Problem { target, path, net, free } = problem;
+    let spec = TrainSpec { batch: 16, pool: 40, ..TrainSpec::default() };
+    let mut trainer =
+        Trainer::new(target, path, net, free, Parametrisation::Relu, &spec, 1).unwrap();
+    trainer.optimiser.parameters[0] = f32::NAN;
+    let before = trainer.optimiser.average.clone();
+    trainer.with_card(&card, problem.network(&card, 16), 16).unwrap();
+    let error = trainer.step().unwrap_err();
+    let Error::NonFinite { what, seed, step, .. } = &error else { panic!("{error}") };
+    assert!(what.starts_with("residual") && (*seed, *step) == (1, 0), "{error}");
+    trainer.sync().unwrap();
+    assert_eq!(trainer.steps(), 0);
+    assert_eq!(trainer.optimiser.average, before);
+    assert_eq!(trainer.batch().len(), 16);
+}
