@@ -2,15 +2,19 @@
 
 #[cfg(feature = "cuda")]
 pub(crate) mod cuda;
+mod engine;
 pub(crate) mod lanes;
 mod philox;
+mod precision;
 pub(crate) mod random;
 pub(crate) mod vector;
 mod watch;
 
 #[cfg(feature = "cuda")]
-pub use cuda::{Card, Precision};
+pub use cuda::Card;
+pub use engine::Engine;
 pub use lanes::Level;
 pub use philox::{Key, philox4x32};
+pub use precision::Precision;
 pub use random::{Draw, Purpose, Stream, threshold};
 pub use watch::{Unwatched, Watch};

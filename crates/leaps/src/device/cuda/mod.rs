@@ -16,6 +16,7 @@ use cudarc::driver::{
 };
 use cudarc::nvrtc::Ptx;
 
+pub(crate) use super::Precision;
 use crate::{Error, Result};
 
 /// Source that every module starts with: Philox, reductions, activations.
@@ -29,21 +30,6 @@ pub struct Card {
     capability: (i32, i32),
     multiprocessors: usize,
     shared: usize,
-}
-
-/// How exactly networks are computed on a card.
-///
-/// Whatever it is, a network's outputs at a site do not depend on the token there, and out and back rates come from the
-/// same outputs: sampling stays exact. A lower precision costs a little of the quality of the rates.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Precision {
-    /// 24 bits: agrees with the processor to about 1e-6.
-    #[default]
-    Float32,
-    /// Products of numbers with 11 bits, added up in float32.
-    Tf32,
-    /// Products of numbers with 8 bits, added up in float32. Networks without it take tf32.
-    Bf16,
 }
 
 /// Compiled kernels.
@@ -95,6 +81,13 @@ impl Card {
             shared: shared as usize,
             context,
         }))
+    }
+
+    /// [`open`](Self::open), if kernels can be compiled as well.
+    pub fn ready(ordinal: usize) -> Result<Arc<Self>> {
+        let card = Self::open(ordinal)?;
+        nvrtc::find()?;
+        Ok(card)
     }
 
     /// What the card is called.
@@ -225,7 +218,7 @@ pub(crate) mod testing {
 
     /// Compile `source` for a usual card, where there is a compiler.
     pub(crate) fn compiles(source: &str, defines: &[(&str, usize)]) {
-        if !super::nvrtc::is_present() {
+        if super::nvrtc::find().is_err() {
             eprintln!("skipped: no NVRTC on this machine (LEAPS_NVRTC names its folder)");
             return;
         }

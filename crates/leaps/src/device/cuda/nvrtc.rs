@@ -65,9 +65,8 @@ impl Functions {
 }
 
 /// Whether there is a compiler.
-#[cfg(test)]
-pub(super) fn is_present() -> bool {
-    functions().is_ok()
+pub(super) fn find() -> Result<()> {
+    functions().map(|_| ())
 }
 
 /// Machine code for the architecture in `options`.
