@@ -1,8 +1,8 @@
 //! Move walkers by the jump process of a network on a card: [`FlowWalkers`](super::FlowWalkers) with the same random numbers.
 //!
-//! Walkers sit in the lanes of one large network batch. Network and [`act`](ACT) are launched again and again without waiting; a walker
-//! that is done gives its lane to a waiting one, on the card. When no walker waits and half of the lanes are empty, the batch
-//! shrinks. No result depends on lanes or on their number.
+//! Walkers sit in the lanes of one large network batch. The network and the kernel `act` are launched again and again without
+//! waiting; a walker that is done gives its lane to a waiting one, on the card. When no walker waits and half of the lanes
+//! are empty, the batch shrinks. No result depends on lanes or on their number.
 
 use std::sync::Arc;
 
@@ -118,7 +118,8 @@ impl<'a> CardWalkers<'a> {
         let (sites, tokens, terms) = (on_card.sites, on_card.tokens, on_card.terms);
         let lanes = flow.lanes.min(walkers).max(1);
         let shared = if stepper == Stepper::Events { sites } else { 2 * sites };
-        if shared > card.shared() {
+        // What kernels ask for besides takes less than 1 KiB.
+        if shared + 1024 > card.shared() {
             let reason = format!("{sites} sites do not fit its shared memory; use --engine cpu");
             return Err(Error::not_applicable("a card", reason));
         }
@@ -177,6 +178,12 @@ impl<'a> CardWalkers<'a> {
         let passes = self.card().download(&self.passes)?;
         let sum: u64 = passes[..self.walkers].iter().map(|&n| u64::from(n)).sum();
         Ok(sum as f64 / self.walkers as f64)
+    }
+
+    /// What the network has said.
+    #[cfg(test)]
+    pub(crate) fn outputs_mut(&mut self) -> &mut CudaSlice<f32> {
+        &mut self.outputs
     }
 
     fn card(&self) -> &Card {

@@ -144,6 +144,18 @@ impl<'a> Trainer<'a> {
         Ok(())
     }
 
+    /// Go on on the card that `old` was trained on, if it was.
+    pub(crate) fn take_engine(&mut self, old: Trainer<'a>) -> Result<()> {
+        #[cfg(feature = "cuda")]
+        if let Some(mut engine) = old.card {
+            engine.upload(&self.optimiser, self.pool.as_ref())?;
+            self.card = Some(engine);
+        }
+        #[cfg(not(feature = "cuda"))]
+        drop(old);
+        Ok(())
+    }
+
     /// Bring parameters, moments, reference walkers and the last batch back from the card, if training goes on there.
     pub fn sync(&mut self) -> Result<()> {
         #[cfg(feature = "cuda")]

@@ -225,6 +225,104 @@ fn training_goes_as_on_the_processor() {
             again.with_card(&card, problem.network(&card, 64), 64).unwrap();
             let (a, b) = (there.step().unwrap(), again.step().unwrap());
             assert_eq!(a, b);
+            // So is going back, with the engine of a trainer that went astray.
+            let mut back = trainer();
+            back.take_engine(again).unwrap();
+            assert_eq!(back.step().unwrap(), trained_once(&card, &problem, trainer()));
+        }
+    }
+}
+
+fn trained_once<'a>(
+    card: &Arc<Card>,
+    problem: &'a Problem,
+    mut trainer: Trainer<'a>,
+) -> crate::train::Progress {
+    trainer.with_card(card, problem.network(card, 64), 64).unwrap();
+    trainer.step().unwrap()
+}
+
+/// A network that always says the same, and costs nothing.
+struct Still;
+
+impl CardNetwork for Still {
+    fn refresh(&mut self, _parameters: &CudaSlice<f32>) -> Result<()> {
+        Ok(())
+    }
+    fn forward(&mut self, _batch: &CardBatch<'_>, _out: &mut CudaSlice<f32>) -> Result<()> {
+        Ok(())
+    }
+    fn forward_kept(&mut self, _batch: &CardBatch<'_>, _out: &mut CudaSlice<f32>) -> Result<()> {
+        Ok(())
+    }
+    fn backward(
+        &mut self,
+        _batch: &CardBatch<'_>,
+        _d_out: &CudaSlice<f32>,
+        _gradient: &mut cudarc::driver::CudaViewMut<'_, f32>,
+    ) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Time of gradient steps and of sampling passes without the network; run it in release mode.
+#[test]
+#[ignore = "a measurement"]
+fn speed_of_steps_and_passes_without_the_network() {
+    let Some(card) = card() else { return };
+    let torus = Lattice::new(&[15, 15], Boundary::Periodic).unwrap();
+    for target in [
+        Pairwise::ising(torus.clone(), 1.0, 0.0).unwrap(),
+        Pairwise::potts(torus, 3, 1.0, 0.0).unwrap(),
+    ] {
+        let path = Path::new(&[0.4], Schedule::Linear).unwrap();
+        let free = FreeEnergy::new(&FreeEnergySpec::Rate, target.sites()).unwrap();
+        let (own, lanes, q) = (180_000, 16384, target.tokens());
+        let spec = TrainSpec { batch: 1024, pool: 65536, ..TrainSpec::default() };
+        let start = std::time::Instant::now();
+        let pool = Pool::new(&target, &path, spec.pool, 1).unwrap();
+        println!("{q} tokens: a pool in {:?} on the processor", start.elapsed());
+        let barker = Parametrisation::Barker;
+        let network: (Box<dyn CardNetwork>, usize) = (Box::new(Still), lanes);
+        let mut training =
+            CardTraining::new(&card, &target, &path, &free, barker, network, own, spec.batch)
+                .unwrap();
+        let optimiser = Optimiser::new(vec![0.01; training.all]);
+        training.upload(&optimiser, Some(&pool)).unwrap();
+        let mut start = std::time::Instant::now();
+        for step in 0..110 {
+            if step == 10 {
+                start = std::time::Instant::now();
+            }
+            training.draw(&pool, &spec, step).unwrap();
+            training.step(1e-3, step + 1, &spec).unwrap();
+        }
+        println!("{q} tokens: a step of {} in {:?}", spec.batch, start.elapsed() / 100);
+
+        let cuts: Vec<f64> = (0..=100).map(|k| k as f64 / 100.0).collect();
+        for (stepper, walkers) in [(Stepper::Events, 4 * lanes), (Stepper::Euler, lanes)] {
+            let (grid, durations) = crate::sampler::flow_grid(&path, stepper, &cuts).unwrap();
+            let flow = CardFlow { network: Box::new(Still), lanes, parametrisation: barker };
+            let on_card = &training.on_card;
+            let mut population =
+                CardWalkers::new(&target, on_card, &path, flow, stepper, durations, 0, walkers, 1)
+                    .unwrap();
+            let outputs = population.outputs_mut();
+            let count = lanes * target.sites() * if q == 2 { 1 } else { q };
+            let numbers: Vec<f32> =
+                (0..count).map(|i| 0.02 * ((i % 101) as f32 - 50.0) / 50.0).collect();
+            card.write(&numbers, outputs).unwrap();
+            let mut log_weights = vec![0.0; walkers];
+            let start = std::time::Instant::now();
+            use crate::sampler::Population;
+            let all = 1..grid.intervals() + 1;
+            population.advance(&grid, all, &mut log_weights, &Unwatched).unwrap();
+            let seconds = start.elapsed().as_secs_f64();
+            let passes = population.passes().unwrap();
+            println!(
+                "{q} tokens {stepper:?}: {:.1} us for a pass of {lanes} lanes ({passes} passes a walker)",
+                1e6 * seconds / (passes * walkers as f64) * lanes as f64
+            );
         }
     }
 }
