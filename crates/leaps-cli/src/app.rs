@@ -24,6 +24,7 @@ pub struct Context {
     pub matches: ArgMatches,
     signals: OnceLock<Signals>,
     stops: OnceLock<()>,
+    engine: OnceLock<leaps::device::Engine>,
 }
 
 impl Context {
@@ -50,6 +51,32 @@ impl Context {
     pub fn watch(&self, label: &str) -> Progress {
         let flag = &self.signals.get_or_init(Signals::catch).flag;
         Progress::new(label, self.globals.quiet, Arc::clone(flag))
+    }
+
+    /// Where networks are computed, as asked for.
+    pub fn engine(&self) -> leaps::Result<leaps::device::Engine> {
+        use leaps::device::Engine as Found;
+        if let Some(engine) = self.engine.get() {
+            return Ok(engine.clone());
+        }
+        let card = || Found::cuda(self.globals.precision.into());
+        let engine = match self.globals.engine {
+            Engine::Cpu => Found::Cpu,
+            Engine::Cuda => card()?,
+            Engine::Auto => card().unwrap_or_else(|error| {
+                self.detail(format!("computing on the processor: {error}"));
+                Found::Cpu
+            }),
+        };
+        if engine.name() != "cpu" {
+            self.say(format!("computing on {}", engine.description()));
+        }
+        Ok(self.engine.get_or_init(|| engine).clone())
+    }
+
+    /// The engine that was used: classical samplers run on the processor.
+    pub fn engine_used(&self) -> &'static str {
+        self.engine.get().map_or("cpu", leaps::device::Engine::name)
     }
 
     /// Catch the signals of batch systems as well as Ctrl-C from here on.
@@ -98,9 +125,6 @@ fn refuse(refused: &clap::Error) -> Result<()> {
 }
 
 fn execute(cli: Cli, matches: &ArgMatches, words: &[OsString]) -> Result<()> {
-    if cli.globals.engine == Engine::Cuda {
-        return Err(usage("--engine = cuda: is not in this build yet; use --engine cpu"));
-    }
     if let Some(threads) = cli.globals.threads {
         if !(1..=4096).contains(&threads) {
             return Err(usage(format!("--threads = {threads}: must be from 1 to 4096")));
@@ -117,6 +141,7 @@ fn execute(cli: Cli, matches: &ArgMatches, words: &[OsString]) -> Result<()> {
         matches,
         signals: OnceLock::new(),
         stops: OnceLock::new(),
+        engine: OnceLock::new(),
     };
     match &cli.verb {
         Verb::Demo(args) => verbs::demo::run(args, &context),

@@ -1,6 +1,7 @@
 //! Define every verb and flag once: parser, help, man pages and completions all come from here.
 
 use clap::{Args, Command, CommandFactory, Parser, Subcommand, ValueEnum};
+use leaps::device::Precision;
 
 use crate::config::{self, SEED};
 use crate::verbs;
@@ -72,6 +73,24 @@ pub enum Engine {
     Auto,
 }
 
+/// How exactly networks are computed on a card.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PrecisionName {
+    Float32,
+    Tf32,
+    Bf16,
+}
+
+impl From<PrecisionName> for Precision {
+    fn from(name: PrecisionName) -> Precision {
+        match name {
+            PrecisionName::Float32 => Precision::Float32,
+            PrecisionName::Tf32 => Precision::Tf32,
+            PrecisionName::Bf16 => Precision::Bf16,
+        }
+    }
+}
+
 /// Flags that every verb has.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Common")]
@@ -79,7 +98,7 @@ pub struct Globals {
     /// Seed of all random numbers
     #[arg(long, global = true, value_name = "N", default_value_t = SEED, value_parser = config::seed)]
     pub seed: u64,
-    /// Where to compute: cpu, cuda or auto
+    /// Where to compute networks: cpu, cuda (one NVIDIA card) or auto (a card if there is one)
     #[arg(
         long,
         global = true,
@@ -89,6 +108,16 @@ pub struct Globals {
         hide_possible_values = true
     )]
     pub engine: Engine,
+    /// Numbers in a network's products on a card: float32, tf32 or bf16; weights are exact with each
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        value_name = "BITS",
+        default_value = "bf16",
+        hide_possible_values = true
+    )]
+    pub precision: PrecisionName,
     /// Threads; results do not depend on it [default: all cores]
     #[arg(long, global = true, value_name = "N", value_parser = config::count)]
     pub threads: Option<usize>,

@@ -37,7 +37,7 @@ impl Origin {
             version: env!("CARGO_PKG_VERSION"),
             command: context.command.clone(),
             target,
-            engine: "cpu",
+            engine: context.engine_used(),
         }
     }
 }

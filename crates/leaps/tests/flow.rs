@@ -30,11 +30,7 @@ struct Run {
 fn run(target: &dyn Target, beta: f64, settings: &Run) -> (Ensemble, f64) {
     let net = Net::new(&NetSpec::Mlp(MlpSpec { hidden: 8 }), target).unwrap();
     let parameters: Vec<f32> = net.initial(3).iter().map(|p| 2.2 * p).collect();
-    let flow = Flow {
-        net: &net,
-        packed: net.pack(&parameters),
-        parametrisation: settings.parametrisation,
-    };
+    let flow = Flow::new(&net, &parameters, settings.parametrisation);
     let path = Path::new(&vec![beta; target.terms()], Schedule::Linear).unwrap();
     let (grid, durations) = flow_grid(&path, settings.stepper, &cuts(settings.intervals)).unwrap();
     let mut walkers = FlowWalkers::new(

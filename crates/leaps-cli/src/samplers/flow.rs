@@ -2,7 +2,8 @@
 
 use leaps::Result;
 use leaps::run::Model;
-use leaps::sampler::{FlowWalkers, Stepper, anneal, flow_grid};
+use leaps::device::Engine;
+use leaps::sampler::{Stepper, anneal, flow_grid, followers};
 
 use super::Samples;
 use super::measured::{Journey, measured};
@@ -17,6 +18,7 @@ pub fn run_flow(
     problem: &Problem,
     model: &Model,
     name: &str,
+    engine: &Engine,
     watch: &Progress,
 ) -> Result<(WalkerResult, Samples)> {
     let (target, path) = (&problem.target, &problem.path);
@@ -29,16 +31,17 @@ pub fn run_flow(
     let (grid, durations) = flow_grid(path, stepper, &cuts)?;
     let sweeps = config.walkers.sweeps.unwrap_or(0) as u64;
     let population = |walkers: usize| {
-        FlowWalkers::new(target, path, &flow, stepper, durations.clone(), sweeps, walkers, seed)
+        let durations = durations.clone();
+        followers(engine, target, path, &flow, stepper, durations, sweeps, walkers, seed)
     };
 
     let start = watch.seconds();
     let mut walkers = population(config.walkers.walkers)?;
     let (resampling, points) = (config.resample.resampling(0.0), config.walkers.points);
-    let ensemble = anneal(target, &mut walkers, &grid, &resampling, points, seed, watch)?;
+    let ensemble = anneal(target, &mut *walkers, &grid, &resampling, points, seed, watch)?;
     let seconds = watch.seconds() - start;
     let snapshots = match can_be_drawn(target) {
-        true => snapshots(target, &grid, &mut population(1)?)?,
+        true => snapshots(target, &grid, &mut *population(1)?)?,
         false => None,
     };
     let journey = Journey {
@@ -51,7 +54,7 @@ pub fn run_flow(
         kernel: if sweeps == 0 { "none" } else { "heat-bath" }.to_owned(),
         model: Some(name.to_owned()),
         intervals,
-        passes: walkers.passes(),
+        passes: walkers.passes()?,
         seconds,
         snapshots,
     };

@@ -56,6 +56,7 @@ impl Training<'_> {
             parametrisation: config.network.parametrisation.into(),
             train: config.train.build().map_err(named)?,
             seed: config.seed,
+            engine: context.engine()?,
             described_target: described(&config.target),
             described_path: described(&config.path),
         };
@@ -102,7 +103,7 @@ impl Training<'_> {
         let model = Model::load(&self.directory)?;
         let watch = context.watch("sample").until(self.until);
         let name = self.directory.display().to_string();
-        let done = run_flow(self.config, self.problem, &model, &name, &watch);
+        let done = run_flow(self.config, self.problem, &model, &name, &context.engine()?, &watch);
         drop(watch);
         let late = self.until.is_some_and(|until| Instant::now() >= until);
         let (result, samples) = match done {

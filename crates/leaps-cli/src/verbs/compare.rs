@@ -96,14 +96,15 @@ struct Job {
 }
 
 impl Job {
-    fn run(&self, watch: &Progress) -> leaps::Result<Outcome> {
+    fn run(&self, context: &Context, watch: &Progress) -> leaps::Result<Outcome> {
         let Job { config, problem, .. } = self;
         let walkers = |(result, _)| Outcome::Walkers(Box::new(result));
         match (self.sampler.as_str(), &self.model) {
             ("mcmc", _) => run_chains(config, problem, false, watch)
                 .map(|(result, _)| Outcome::Chains(Box::new(result))),
             (_, Some(found)) => {
-                run_flow(config, problem, &found.model, &found.name, watch).map(walkers)
+                let engine = context.engine()?;
+                run_flow(config, problem, &found.model, &found.name, &engine, watch).map(walkers)
             }
             (other, None) => run_walkers(config, problem, other == "smc", watch).map(walkers),
         }
@@ -158,7 +159,7 @@ pub fn compare(mut layers: Layers, context: &Context) -> Result<(Config, Problem
     for job in &jobs {
         let Job { name, layers, .. } = job;
         let watch = context.watch(name);
-        let done = job.run(&watch);
+        let done = job.run(context, &watch);
         drop(watch);
         if usual && let Err(error @ Error::NotApplicable { .. }) = &done {
             context.say(format!("{name} is left out: {error}"));

@@ -40,8 +40,9 @@ pub fn run(args: &SampleArgs, context: &Context) -> Result<()> {
     layers.flags("sample", &args.walkers, &context.matches)?;
     layers.flags("sample", &args.resample, &context.matches)?;
     let job = prepare(context, layers, &args.destination)?;
+    let engine = context.engine()?;
     let watch = job.watch(context, "sample");
-    let done = run_flow(&job.config, &job.problem, &found.model, &found.name, &watch);
+    let done = run_flow(&job.config, &job.problem, &found.model, &found.name, &engine, &watch);
     drop(watch);
     let (result, samples) = done.map_err(|error| job.layers.explain(error))?;
     finish(context, job, &result, &samples)

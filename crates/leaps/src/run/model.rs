@@ -241,8 +241,7 @@ impl Model {
 
     /// The rates of the averaged network, for samplers.
     pub fn flow<'n>(&self, net: &'n Net) -> Result<Flow<'n>> {
-        let packed = net.pack(&self.parameters(net)?);
-        Ok(Flow { net, packed, parametrisation: self.parametrisation })
+        Ok(Flow::new(net, &self.parameters(net)?, self.parametrisation))
     }
 
     fn collect(&self, prefix: &str, expected: &[Tensor]) -> Result<Vec<f32>> {

@@ -110,9 +110,7 @@ impl<'r, 'a> Session<'r, 'a> {
                 return Err(failure); // somebody removed them all
             };
             let checkpoint = Checkpoint::load(good)?;
-            let resumed = checkpoint.resume(&self.run.setup)?;
-            let old = std::mem::replace(&mut self.trainer, resumed);
-            self.trainer.take_engine(old)?;
+            self.trainer = checkpoint.resume(&self.run.setup)?;
             self.trainer.rate_factor = rate_factor;
             self.take_over(&checkpoint)?;
             let to = self.trainer.steps();

@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::model::{Model, Summary};
 use super::parameters;
 use super::tensors::Tensors;
+use crate::device::Engine;
 use crate::net::{FreeEnergy, FreeEnergySpec, Net, NetSpec};
 use crate::path::Path;
 use crate::rates::Parametrisation;
@@ -30,6 +31,8 @@ pub struct Setup<'a> {
     pub train: TrainSpec,
     /// Seed of everything random.
     pub seed: u64,
+    /// Where to compute; a run may continue elsewhere.
+    pub engine: Engine,
     /// The target in words of the caller, for the files.
     pub described_target: Value,
     /// The path in words of the caller, for the files.
@@ -122,7 +125,8 @@ impl<'a> Setup<'a> {
             self.parametrisation,
             &self.train,
             self.seed,
-        )
+        )?
+        .on_engine(&self.engine)
     }
 
     /// The network as it is.
@@ -200,7 +204,7 @@ impl<'a> Setup<'a> {
             Reference::Buffer => trainer.buffer = self.buffer(state)?,
             Reference::Policy => {}
         }
-        Ok(trainer)
+        trainer.on_engine(&self.engine)
     }
 
     fn pool(&self, state: &Tensors<'_>) -> Result<Pool> {

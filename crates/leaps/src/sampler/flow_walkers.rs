@@ -41,10 +41,20 @@ pub enum Stepper {
 pub struct Flow<'a> {
     /// The network.
     pub net: &'a Net,
-    /// Its parameters, packed by [`Net::pack`].
-    pub packed: Vec<f32>,
+    /// Its parameters.
+    pub(super) parameters: Vec<f32>,
+    /// The same, packed by [`Net::pack`].
+    packed: Vec<f32>,
     /// How fluxes become rates.
     pub parametrisation: Parametrisation,
+}
+
+impl<'a> Flow<'a> {
+    /// The network with these parameters, in the order of [`Net::tensors`].
+    pub fn new(net: &'a Net, parameters: &[f32], parametrisation: Parametrisation) -> Self {
+        let packed = net.pack(parameters);
+        Flow { net, parameters: parameters.to_vec(), packed, parametrisation }
+    }
 }
 
 /// The grid that a stepper goes along, and how long it stays in each interval.

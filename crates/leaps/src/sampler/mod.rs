@@ -5,6 +5,7 @@ mod anneal;
 #[cfg(feature = "cuda")]
 pub(crate) mod card_walkers;
 mod flow_walkers;
+mod followers;
 mod grid;
 mod kernel_walkers;
 mod lane_walkers;
@@ -17,6 +18,7 @@ mod weights;
 pub use adaptive::choose_times;
 pub use anneal::{Ensemble, PathPoint, Resampling, anneal};
 pub use flow_walkers::{Flow, FlowWalkers, Stepper, flow_grid};
+pub use followers::{Followers, followers};
 pub use grid::Grid;
 pub use kernel_walkers::KernelWalkers;
 pub use lane_walkers::LaneWalkers;

@@ -4,9 +4,11 @@ use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "cuda")]
 use super::card::CardTraining;
+#[cfg(feature = "cuda")]
+use crate::sampler::card_walkers::LANES;
 use super::loss::Loss;
 use super::{Batch, Buffer, Optimiser, Pool, Reference, TrainSpec};
-use crate::device::Watch;
+use crate::device::{Engine, Watch};
 use crate::mcmc::{AnyKernel, KernelName};
 use crate::net::{FreeEnergy, Net};
 use crate::path::Path;
@@ -118,6 +120,20 @@ impl<'a> Trainer<'a> {
         })
     }
 
+    /// Go on on `engine`.
+    pub fn on_engine(mut self, engine: &Engine) -> Result<Self> {
+        match engine {
+            Engine::Cpu => {}
+            #[cfg(feature = "cuda")]
+            Engine::Cuda(card, precision) => {
+                let lanes = self.spec.batch.max(self.spec.validate_walkers.min(LANES));
+                let network = self.net.on_card(card, lanes, *precision)?;
+                self.with_card(card, network, lanes)?;
+            }
+        }
+        Ok(self)
+    }
+
     /// Go on on a card, with a network there that has space for `lanes` lanes: at least a batch, and as many as
     /// validation is to move at once.
     ///
@@ -141,18 +157,6 @@ impl<'a> Trainer<'a> {
         )?;
         engine.upload(&self.optimiser, self.pool.as_ref())?;
         self.card = Some(engine);
-        Ok(())
-    }
-
-    /// Go on on the card that `old` was trained on, if it was.
-    pub(crate) fn take_engine(&mut self, old: Trainer<'a>) -> Result<()> {
-        #[cfg(feature = "cuda")]
-        if let Some(mut engine) = old.card {
-            engine.upload(&self.optimiser, self.pool.as_ref())?;
-            self.card = Some(engine);
-        }
-        #[cfg(not(feature = "cuda"))]
-        drop(old);
         Ok(())
     }
 
@@ -190,11 +194,8 @@ impl<'a> Trainer<'a> {
             return Ok(pool.draw(self.target, self.path, &self.kernel, size, sweeps, step));
         }
         if self.rolls(step) {
-            let flow = Flow {
-                net: self.net,
-                packed: self.net.pack(&self.optimiser.parameters[..self.net.parameters()]),
-                parametrisation: self.parametrisation,
-            };
+            let own = &self.optimiser.parameters[..self.net.parameters()];
+            let flow = Flow::new(self.net, own, self.parametrisation);
             if spec.reference == Reference::Policy {
                 self.buffer = Buffer::default();
             }
@@ -280,11 +281,8 @@ impl<'a> Trainer<'a> {
         if let Some(card) = &mut self.card {
             return card.validate((grid, durations), walkers, seed, watch);
         }
-        let flow = Flow {
-            net: self.net,
-            packed: self.net.pack(&self.optimiser.average[..self.net.parameters()]),
-            parametrisation: self.parametrisation,
-        };
+        let own = &self.optimiser.average[..self.net.parameters()];
+        let flow = Flow::new(self.net, own, self.parametrisation);
         let mut population = FlowWalkers::new(
             self.target,
             self.path,

@@ -48,6 +48,7 @@ impl<T: Target> Bench<T> {
     /// Every step writes files, so there are few of them.
     fn setup(&self, reference: Reference) -> Setup<'_> {
         Setup {
+            engine: leaps::device::Engine::Cpu,
             target: &self.target,
             path: &self.path,
             net: &self.net,
