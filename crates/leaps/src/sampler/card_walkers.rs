@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use cudarc::driver::{CudaFunction, CudaSlice, PinnedHostSlice};
+use cudarc::driver::{CudaEvent, CudaFunction, CudaSlice, PinnedHostSlice};
 
 use super::Grid;
 use super::flow_walkers::Stepper;
@@ -71,8 +71,9 @@ pub(crate) struct CardWalkers<'a> {
     left: CudaSlice<f64>,
     outputs: CudaSlice<f32>,
     counters: CudaSlice<u64>,
-    /// Counters on their way back.
+    /// Counters on their way back, and when they have come.
     news: [PinnedHostSlice<u64>; 2],
+    came: [CudaEvent; 2],
     tables: Option<Tables>,
 }
 
@@ -136,6 +137,7 @@ impl<'a> CardWalkers<'a> {
         let context = card.stream.context();
         // Nobody reads them before a copy has filled them.
         let news = || unsafe { context.alloc_pinned(COUNTERS) }.map_err(failed("memory"));
+        let event = || context.new_event(None).map_err(failed("memory"));
         let mut made = CardWalkers {
             target,
             path,
@@ -161,6 +163,7 @@ impl<'a> CardWalkers<'a> {
             outputs: card.zeros(lanes * sites * outputs)?,
             counters: card.zeros(COUNTERS)?,
             news: [news()?, news()?],
+            came: [event()?, event()?],
             tables: None,
             on_card: on_card.clone(),
         };
@@ -352,6 +355,7 @@ impl<'a> CardWalkers<'a> {
             card.stream
                 .memcpy_dtoh(&self.counters, &mut self.news[turn])
                 .map_err(failed("a kernel"))?;
+            self.came[turn].record(&card.stream).map_err(failed("a kernel"))?;
             let news = if exact { self.news_of(turn, true)? } else { old };
             (turn, asked) = (1 - turn, true);
             let Some(news) = news else { continue };
@@ -389,6 +393,7 @@ impl<'a> CardWalkers<'a> {
         if !there {
             return Ok(None);
         }
+        self.came[turn].synchronize().map_err(failed("a kernel"))?;
         let seen = self.news[turn].as_slice().map_err(failed("a kernel"))?.to_vec();
         self.heed(&seen)?;
         Ok(Some(News { finished: seen[1] as usize, crossed: seen[2] }))
