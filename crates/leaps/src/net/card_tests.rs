@@ -325,11 +325,13 @@ fn the_authors_lec_on_a_card_computes_what_the_processor_does() {
     }
 }
 
-/// MLP and LEA networks, for lattices and graphs.
+/// MLP, LEA and hollow graph networks, for lattices and graphs.
 fn dense_cases() -> Vec<(Pairwise, NetSpec)> {
     use Boundary::Periodic;
     let mlp = |hidden| NetSpec::Mlp(MlpSpec { hidden });
     let lea = |heads, width, embedding| NetSpec::Lea(LeaSpec { heads, width, embedding });
+    let graph =
+        |channels, orders, head| NetSpec::HollowGraph(HollowGraphSpec { channels, orders, head });
     vec![
         (on_lattice(&[5, 7], Periodic, 2), mlp(16)),
         (on_lattice(&[3, 5], Periodic, 3), mlp(3)),
@@ -339,11 +341,15 @@ fn dense_cases() -> Vec<(Pairwise, NetSpec)> {
         (on_lattice(&[3, 5], Periodic, 3), lea(1, 3, 5)),
         (on_lattice(&[4, 3], Periodic, 5), lea(3, 4, 7)),
         (on_graph(17), lea(2, 1, 1)),
+        (on_lattice(&[5, 7], Periodic, 2), graph(16, 2, None)),
+        (on_lattice(&[3, 5], Periodic, 3), graph(3, 1, Some(5))),
+        (on_lattice(&[4, 3], Periodic, 5), graph(5, 3, Some(4))),
+        (on_graph(29), graph(9, 1, None)),
     ]
 }
 
 #[test]
-fn mlp_and_lea_on_a_card_compute_what_the_processor_does() {
+fn other_networks_on_a_card_compute_what_the_processor_does() {
     let Some(card) = card() else { return };
     let cases = dense_cases();
     let float = [Precision::Float32];

@@ -51,6 +51,24 @@ impl Head {
         }
     }
 
+    /// Channels of its layers.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn width(&self) -> usize {
+        self.mix.outputs
+    }
+
+    /// Outputs of a site.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn outputs(&self) -> usize {
+        self.out.outputs
+    }
+
+    /// Its function of time.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn time(&self) -> TimeEmbedding {
+        self.time
+    }
+
     fn layers(&self) -> [(&'static str, Matrix, f64); 3] {
         [("mix", self.mix, 1.0), ("hidden", self.hidden, 1.0), ("out", self.out, 0.1)]
     }

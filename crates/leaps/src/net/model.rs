@@ -322,7 +322,8 @@ impl Net {
             AnyNetwork::Mlp(network) => network.on_card(card, lanes, precision),
             AnyNetwork::Lea(network) => network.on_card(card, lanes, precision),
             AnyNetwork::Lec(network) => network.on_card(card, lanes, precision),
-            AnyNetwork::Hollow(_) | AnyNetwork::HollowGraph(_) => Err(Error::not_applicable(
+            AnyNetwork::HollowGraph(network) => network.on_card(card, lanes, precision),
+            AnyNetwork::Hollow(_) => Err(Error::not_applicable(
                 "this network on a card",
                 "it is not written for cards; use --engine cpu",
             )),
@@ -336,7 +337,8 @@ impl Net {
             AnyNetwork::Mlp(network) => network.compiles(),
             AnyNetwork::Lea(network) => network.compiles(),
             AnyNetwork::Lec(network) => network.compiles(),
-            _ => unreachable!("not written for cards"),
+            AnyNetwork::HollowGraph(network) => network.compiles(),
+            AnyNetwork::Hollow(_) => {}
         }
     }
 
