@@ -316,12 +316,20 @@ fn lec_on_a_card_computes_what_the_processor_does() {
     assert_eq!(good, cases.len());
 }
 
+/// The authors' network, and the same as we build it.
+fn large_cases() -> Vec<(Pairwise, NetSpec)> {
+    let case = |imported| {
+        let target = on_lattice(&[15, 15], Boundary::Periodic, 2);
+        (target, lec(&[3, 5, 7, 9, 15], 20, imported, 64))
+    };
+    vec![case(true), case(false)]
+}
+
 #[test]
 fn the_authors_lec_on_a_card_computes_what_the_processor_does() {
     let Some(card) = card() else { return };
-    let target = on_lattice(&[15, 15], Boundary::Periodic, 2);
-    for imported in [true, false] {
-        assert!(check(&card, &lec(&[3, 5, 7, 9, 15], 20, imported, 64), &target, &ALL));
+    for (target, spec) in large_cases() {
+        assert!(check(&card, &spec, &target, &ALL));
     }
 }
 
@@ -359,14 +367,10 @@ fn other_networks_on_a_card_compute_what_the_processor_does() {
 
 #[test]
 fn kernels_compile() {
-    for (target, spec) in dense_cases() {
-        Net::new(&spec, &target).unwrap().compiles();
-    }
-    for (target, spec) in [
-        (on_lattice(&[15, 15], Boundary::Periodic, 2), lec(&[3, 5, 7, 9, 15], 20, true, 64)),
-        (on_lattice(&[5, 7], Boundary::Periodic, 3), lec(&[3, 5], 7, false, 5)),
-        (on_lattice(&[3, 3, 3], Boundary::Periodic, 2), lec(&[3, 3], 96, false, 5)),
-    ] {
+    let wide = (on_lattice(&[3, 3, 3], Boundary::Periodic, 2), lec(&[3, 3], 96, false, 5));
+    for (target, spec) in
+        large_cases().into_iter().chain(lec_cases()).chain(dense_cases()).chain([wide])
+    {
         Net::new(&spec, &target).unwrap().compiles();
     }
 }

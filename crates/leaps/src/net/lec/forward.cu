@@ -213,19 +213,20 @@ __device__ __forceinline__ float exact_silu(float z) {
     return z * reciprocal(1.0f + power_of_two(-LOG2_E * z));
 }
 
-extern "C" __global__ void __launch_bounds__(256, 2)
+#define THREADS 128
+
+extern "C" __global__ void __launch_bounds__(THREADS, 4)
 layer_exact(const float* __restrict__ u, const float* __restrict__ ends, const Seen* __restrict__ x,
             const float* __restrict__ theta, const float4* __restrict__ weights, const Near* __restrict__ near,
             const float* __restrict__ values, float* __restrict__ out, u32 lanes, u32 taps, u32 is_first) {
     __shared__ float4 staged[STAGED * GROUP * (ROW / 4)];
     u32 sets = (lanes + PER - 1) / PER, c0 = blockIdx.y * GROUP;
-    u32 all = sets * SITES, at = blockIdx.x * 256 + threadIdx.x;
+    u32 all = sets * SITES, at = blockIdx.x * THREADS + threadIdx.x;
     bool live = at < all;
     if (!live) at = all - 1;
     u32 set = at / SITES, site = at % SITES, lane[PER];
     float h[PER][CHANNELS], sum[PER][GROUP], shared_sum[PER]; // what all channels share: the function of time, for spins
-    const Seen* seen[PER];
-    const float* angle[PER];
+    u32 seen[PER], angle[PER]; // where a lane's input and its function of time start
 #pragma unroll
     for (int p = 0; p < PER; p++) {
         lane[p] = min(set * PER + p, lanes - 1);
@@ -235,13 +236,13 @@ layer_exact(const float* __restrict__ u, const float* __restrict__ ends, const S
 #pragma unroll
         for (int c = 0; c < GROUP; c++) sum[p][c] = 0.0f;
         shared_sum[p] = 0.0f;
-        seen[p] = x + (u64)lane[p] * PLACES;
-        angle[p] = theta + (u64)lane[p] * THETAS;
+        seen[p] = lane[p] * PLACES;
+        angle[p] = lane[p] * THETAS;
     }
     for (u32 start = 0; start < taps; start += STAGED) {
         u32 n = min((u32)STAGED, taps - start);
         __syncthreads();
-        for (u32 k = threadIdx.x; k < n * GROUP * (ROW / 4); k += 256) {
+        for (u32 k = threadIdx.x; k < n * GROUP * (ROW / 4); k += THREADS) {
             u32 tap = k / (GROUP * (ROW / 4)), rest = k % (GROUP * (ROW / 4));
             staged[k] = weights[((start + tap) * (GROUPS * GROUP) + c0) * (ROW / 4) + rest];
         }
@@ -253,8 +254,8 @@ layer_exact(const float* __restrict__ u, const float* __restrict__ ends, const S
             float turn[PER];
 #pragma unroll
             for (int p = 0; p < PER; p++) {
-                v[p] = seen[p][place];
-                turn[p] = angle[p][start + i];
+                v[p] = x[seen[p] + place];
+                turn[p] = theta[angle[p] + start + i];
 #if SPINS
                 shared_sum[p] = fmaf(turn[p], v[p], shared_sum[p]);
 #else
