@@ -366,6 +366,29 @@ fn other_networks_on_a_card_compute_what_the_processor_does() {
 }
 
 #[test]
+fn a_card_net_takes_states_and_gives_numbers() {
+    let Some(card) = card() else { return };
+    let target = on_lattice(&[3, 5], Boundary::Periodic, 3);
+    let net = Net::new(&NetSpec::Mlp(MlpSpec { hidden: 3 }), &target).unwrap();
+    let parameters = parameters(&net);
+    let mut batch = Batch::new(&net, 3, 6, 1);
+    batch.times = (0..6).map(|k| f64::from(k) / 5.0).collect();
+    batch.moments = (0..6).collect();
+    let states: Vec<u8> =
+        batch.rows.iter().flat_map(|&row| batch.states[row as usize].clone()).collect();
+    let (want, want_gradient) = batch.on_processor(&net, &parameters);
+    let mut on_card = CardNet::new(&net, &card, 7, Precision::Float32).unwrap();
+    on_card.load(&parameters).unwrap();
+    let got = on_card.forward(&states, &batch.times).unwrap();
+    assert!(error(&got, &want) < 1e-5);
+    let gradient = on_card.gradient(&states, &batch.times, &batch.d_out).unwrap();
+    assert!(error(&gradient, &want_gradient) < 1e-5);
+    assert!(on_card.load(&parameters[1..]).is_err());
+    assert!(on_card.place(&states[1..], &batch.times).is_err());
+    assert!(on_card.place(&[0; 8 * 15], &[0.5; 8]).is_err());
+}
+
+#[test]
 fn kernels_compile() {
     let wide = (on_lattice(&[3, 3, 3], Boundary::Periodic, 2), lec(&[3, 3], 96, false, 5));
     for (target, spec) in
