@@ -7,12 +7,11 @@ use std::time::Instant;
 
 use leaps::Result;
 use leaps::device::{Card, Precision};
-use leaps::net::{CardNet, HollowGraphSpec, LeaSpec, LecSpec, MlpSpec, Net, NetSpec};
+use leaps::net::{CardNet, HollowGraphSpec, HollowSpec, LeaSpec, LecSpec, MlpSpec, Net, NetSpec};
 use leaps::target::{Boundary, Lattice, Pairwise};
 
 const SIDE: usize = 15;
 const SITES: usize = SIDE * SIDE;
-const TRAINED: usize = 400;
 
 /// Random states of two tokens.
 fn states(n: usize) -> Vec<u8> {
@@ -55,18 +54,19 @@ fn speeds(
     name: &str,
     net: &Net,
     precision: Precision,
+    trained: usize,
     quick: bool,
 ) -> Result<()> {
     let parameters = net.initial(1);
-    print!("{name:<14}{:<9}", format!("{precision:?}"));
-    for lanes in [TRAINED, 4096, 16384] {
+    print!("{name:<14}{:<9}{trained:>6}", precision.name());
+    for lanes in [trained, 4096, 16384] {
         let mut on_card = CardNet::new(net, card, lanes, precision)?;
         on_card.load(&parameters)?;
         let times: Vec<f64> = (0..lanes).map(|k| (k as f64 + 0.5) / lanes as f64).collect();
         on_card.place(&states(lanes), &times)?;
         let forward = seconds(&mut on_card, quick, CardNet::start_forward)?;
         print!("{:>12.0}", lanes as f64 / forward);
-        if lanes == TRAINED {
+        if lanes == trained {
             let both = seconds(&mut on_card, quick, CardNet::start_gradient)?;
             print!("{:>10.3} ms{:>10.3} ms", 1e3 * forward, 1e3 * both);
         }
@@ -90,19 +90,27 @@ fn main() -> Result<()> {
         "{}, Ising {SIDE}x{SIDE}; configurations/s forward at three batch sizes,",
         card.name()
     );
-    println!("and at {TRAINED} the time of forward, and of forward and backward");
-    println!("{:<23}{:>12}{:>13}{:>13}{:>12}{:>12}", "", TRAINED, "forward", "both", 4096, 16384);
+    println!("and at the first the time of forward, and of forward and backward");
+    println!(
+        "{:<23}{:>6}{:>12}{:>13}{:>13}{:>12}{:>12}",
+        "", "batch", "", "forward", "both", 4096, 16384
+    );
     use Precision::{Bf16, Float32, Tf32};
     let lec = LecSpec { imported: true, ..LecSpec::default() };
-    for (name, spec, precisions) in [
-        ("lec (authors)", NetSpec::Lec(lec), &[Float32, Tf32, Bf16][..]),
-        ("mlp", NetSpec::Mlp(MlpSpec::default()), &[Float32]),
-        ("lea", NetSpec::Lea(LeaSpec::default()), &[Float32]),
-        ("hollow-graph", NetSpec::HollowGraph(HollowGraphSpec::default()), &[Float32]),
+    let hollow = |channels| {
+        NetSpec::Hollow(HollowSpec { channels, depth: Some(6), ..HollowSpec::default() })
+    };
+    for (name, spec, trained, precisions) in [
+        ("lec (authors)", NetSpec::Lec(lec), 400, &[Float32, Tf32][..]),
+        ("hollow 24x6", hollow(24), 1024, &[Bf16]),
+        ("hollow 48x6", hollow(48), 1024, &[Bf16, Float32]),
+        ("mlp", NetSpec::Mlp(MlpSpec::default()), 400, &[Float32]),
+        ("lea", NetSpec::Lea(LeaSpec::default()), 400, &[Float32]),
+        ("hollow-graph", NetSpec::HollowGraph(HollowGraphSpec::default()), 400, &[Float32]),
     ] {
         let net = Net::new(&spec, &target)?;
         for &precision in precisions {
-            if let Err(error) = speeds(&card, name, &net, precision, quick) {
+            if let Err(error) = speeds(&card, name, &net, precision, trained, quick) {
                 println!("{error}");
             }
         }

@@ -1,8 +1,8 @@
 //! Carry weighted walkers along the path by the rates of a network.
 
 use leaps::Result;
-use leaps::run::Model;
 use leaps::device::Engine;
+use leaps::run::Model;
 use leaps::sampler::{Stepper, anneal, flow_grid, followers};
 
 use super::Samples;

@@ -170,7 +170,7 @@ pub(crate) struct CardTime {
     forward: CudaFunction,
     back: CudaFunction,
     sum: CudaFunction,
-    parameters: usize,
+    embedding: TimeEmbedding,
     /// Where its parameters are among all.
     offset: usize,
     kept: CudaSlice<f32>,
@@ -192,7 +192,7 @@ impl CardTime {
             forward: kernels.get("embed_time", 0)?,
             back: kernels.get("embed_time_back", 0)?,
             sum: kernels.get("embed_time_sum", 0)?,
-            parameters: time.parameters(),
+            embedding: time,
             offset,
             kept: card.zeros(lanes * 2 * 32)?,
             d_hidden: card.zeros(lanes * 32)?,
@@ -209,6 +209,8 @@ impl CardTime {
         batch: &CardBatch<'_>,
     ) -> Result<()> {
         let (p, grid) = (parameters.slice(self.offset..), (batch.lanes as u32, 1, 1));
+        let (kept, times, outputs) =
+            (&mut self.kept, &mut self.times, self.embedding.outputs as u32);
         launch!(
             card,
             self.forward,
@@ -216,8 +218,9 @@ impl CardTime {
             &p,
             batch.moments,
             batch.table,
-            &mut self.kept,
-            &mut self.times
+            kept,
+            times,
+            &outputs
         )
     }
 
@@ -230,28 +233,24 @@ impl CardTime {
         gradient: &mut CudaViewMut<'_, f32>,
     ) -> Result<()> {
         let (p, n) = (parameters.slice(self.offset..), batch.lanes as u32);
-        let (offset, grid) = (self.offset as u32, (self.parameters.div_ceil(128) as u32, 1, 1));
-        launch!(
-            card,
-            self.back,
-            ((n, 1, 1), 32, 0),
-            &p,
-            &self.kept,
-            &self.d_times,
-            &mut self.d_hidden
-        )?;
+        let (kept, d_times, d_hidden) = (&self.kept, &self.d_times, &mut self.d_hidden);
+        let (offset, outputs) = (self.offset as u32, self.embedding.outputs as u32);
+        let grid = (self.embedding.parameters().div_ceil(128) as u32, 1, 1);
+        launch!(card, self.back, ((n, 1, 1), 32, 0), &p, kept, d_times, &mut *d_hidden, &outputs)?;
+        let (moments, table, d_hidden) = (batch.moments, batch.table, &self.d_hidden);
         launch!(
             card,
             self.sum,
             (grid, 128, 0),
-            batch.moments,
-            batch.table,
-            &self.kept,
-            &self.d_times,
-            &self.d_hidden,
+            moments,
+            table,
+            kept,
+            d_times,
+            d_hidden,
             gradient,
             &offset,
-            &n
+            &n,
+            &outputs
         )
     }
 }

@@ -316,20 +316,30 @@ fn lec_on_a_card_computes_what_the_processor_does() {
     assert_eq!(good, cases.len());
 }
 
+/// The authors' network, and the same as we build it.
+fn large_cases() -> Vec<(Pairwise, NetSpec)> {
+    let case = |imported| {
+        let target = on_lattice(&[15, 15], Boundary::Periodic, 2);
+        (target, lec(&[3, 5, 7, 9, 15], 20, imported, 64))
+    };
+    vec![case(true), case(false)]
+}
+
 #[test]
 fn the_authors_lec_on_a_card_computes_what_the_processor_does() {
     let Some(card) = card() else { return };
-    let target = on_lattice(&[15, 15], Boundary::Periodic, 2);
-    for imported in [true, false] {
-        assert!(check(&card, &lec(&[3, 5, 7, 9, 15], 20, imported, 64), &target, &ALL));
+    for (target, spec) in large_cases() {
+        assert!(check(&card, &spec, &target, &ALL));
     }
 }
 
-/// MLP and LEA networks, for lattices and graphs.
+/// MLP, LEA and hollow graph networks, for lattices and graphs.
 fn dense_cases() -> Vec<(Pairwise, NetSpec)> {
     use Boundary::Periodic;
     let mlp = |hidden| NetSpec::Mlp(MlpSpec { hidden });
     let lea = |heads, width, embedding| NetSpec::Lea(LeaSpec { heads, width, embedding });
+    let graph =
+        |channels, orders, head| NetSpec::HollowGraph(HollowGraphSpec { channels, orders, head });
     vec![
         (on_lattice(&[5, 7], Periodic, 2), mlp(16)),
         (on_lattice(&[3, 5], Periodic, 3), mlp(3)),
@@ -339,11 +349,15 @@ fn dense_cases() -> Vec<(Pairwise, NetSpec)> {
         (on_lattice(&[3, 5], Periodic, 3), lea(1, 3, 5)),
         (on_lattice(&[4, 3], Periodic, 5), lea(3, 4, 7)),
         (on_graph(17), lea(2, 1, 1)),
+        (on_lattice(&[5, 7], Periodic, 2), graph(16, 2, None)),
+        (on_lattice(&[3, 5], Periodic, 3), graph(3, 1, Some(5))),
+        (on_lattice(&[4, 3], Periodic, 5), graph(5, 3, Some(4))),
+        (on_graph(29), graph(9, 1, None)),
     ]
 }
 
 #[test]
-fn mlp_and_lea_on_a_card_compute_what_the_processor_does() {
+fn other_networks_on_a_card_compute_what_the_processor_does() {
     let Some(card) = card() else { return };
     let cases = dense_cases();
     let float = [Precision::Float32];
@@ -352,15 +366,34 @@ fn mlp_and_lea_on_a_card_compute_what_the_processor_does() {
 }
 
 #[test]
+fn a_card_net_takes_states_and_gives_numbers() {
+    let Some(card) = card() else { return };
+    let target = on_lattice(&[3, 5], Boundary::Periodic, 3);
+    let net = Net::new(&NetSpec::Mlp(MlpSpec { hidden: 3 }), &target).unwrap();
+    let parameters = parameters(&net);
+    let mut batch = Batch::new(&net, 3, 6, 1);
+    batch.times = (0..6).map(|k| f64::from(k) / 5.0).collect();
+    batch.moments = (0..6).collect();
+    let states: Vec<u8> =
+        batch.rows.iter().flat_map(|&row| batch.states[row as usize].clone()).collect();
+    let (want, want_gradient) = batch.on_processor(&net, &parameters);
+    let mut on_card = CardNet::new(&net, &card, 7, Precision::Float32).unwrap();
+    on_card.load(&parameters).unwrap();
+    let got = on_card.forward(&states, &batch.times).unwrap();
+    assert!(error(&got, &want) < 1e-5);
+    let gradient = on_card.gradient(&states, &batch.times, &batch.d_out).unwrap();
+    assert!(error(&gradient, &want_gradient) < 1e-5);
+    assert!(on_card.load(&parameters[1..]).is_err());
+    assert!(on_card.place(&states[1..], &batch.times).is_err());
+    assert!(on_card.place(&[0; 8 * 15], &[0.5; 8]).is_err());
+}
+
+#[test]
 fn kernels_compile() {
-    for (target, spec) in dense_cases() {
-        Net::new(&spec, &target).unwrap().compiles();
-    }
-    for (target, spec) in [
-        (on_lattice(&[15, 15], Boundary::Periodic, 2), lec(&[3, 5, 7, 9, 15], 20, true, 64)),
-        (on_lattice(&[5, 7], Boundary::Periodic, 3), lec(&[3, 5], 7, false, 5)),
-        (on_lattice(&[3, 3, 3], Boundary::Periodic, 2), lec(&[3, 3], 96, false, 5)),
-    ] {
+    let wide = (on_lattice(&[3, 3, 3], Boundary::Periodic, 2), lec(&[3, 3], 96, false, 5));
+    for (target, spec) in
+        large_cases().into_iter().chain(lec_cases()).chain(dense_cases()).chain([wide])
+    {
         Net::new(&spec, &target).unwrap().compiles();
     }
 }

@@ -51,14 +51,22 @@ impl Head {
         }
     }
 
+    /// Channels of its layers.
     #[cfg(feature = "cuda")]
     pub(crate) fn width(&self) -> usize {
         self.mix.outputs
     }
 
+    /// Outputs of a site.
     #[cfg(feature = "cuda")]
     pub(crate) fn outputs(&self) -> usize {
         self.out.outputs
+    }
+
+    /// Its function of time.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn time(&self) -> TimeEmbedding {
+        self.time
     }
 
     fn layers(&self) -> [(&'static str, Matrix, f64); 3] {

@@ -323,10 +323,7 @@ impl Net {
             AnyNetwork::Lea(network) => network.on_card(card, lanes, precision),
             AnyNetwork::Lec(network) => network.on_card(card, lanes, precision),
             AnyNetwork::Hollow(network) => network.on_card(self.tokens, card, lanes, precision),
-            AnyNetwork::HollowGraph(_) => Err(Error::not_applicable(
-                "this network on a card",
-                "it is not written for cards; use --engine cpu",
-            )),
+            AnyNetwork::HollowGraph(network) => network.on_card(card, lanes, precision),
         }
     }
 
@@ -337,7 +334,8 @@ impl Net {
             AnyNetwork::Mlp(network) => network.compiles(),
             AnyNetwork::Lea(network) => network.compiles(),
             AnyNetwork::Lec(network) => network.compiles(),
-            _ => unreachable!("not written for cards"),
+            AnyNetwork::HollowGraph(network) => network.compiles(),
+            AnyNetwork::Hollow(_) => {}
         }
     }
 

@@ -4,8 +4,6 @@ use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "cuda")]
 use super::card::CardTraining;
-#[cfg(feature = "cuda")]
-use crate::sampler::card_walkers::LANES;
 use super::loss::Loss;
 use super::{Batch, Buffer, Optimiser, Pool, Reference, TrainSpec};
 use crate::device::{Engine, Watch};
@@ -13,6 +11,8 @@ use crate::mcmc::{AnyKernel, KernelName};
 use crate::net::{FreeEnergy, Net};
 use crate::path::Path;
 use crate::rates::Parametrisation;
+#[cfg(feature = "cuda")]
+use crate::sampler::card_walkers::LANES;
 use crate::sampler::{Ensemble, Flow, FlowWalkers, Resampling, Stepper, anneal, flow_grid};
 use crate::target::Target;
 use crate::{Error, Result};

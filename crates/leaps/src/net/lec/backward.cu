@@ -32,9 +32,11 @@ struct Halves {
 
 __device__ __forceinline__ Halves halves(float value) {
     Halves h;
-    h.high = tf32(value);
 #if EXACT
-    h.low = tf32(value - __uint_as_float(h.high));
+    h.high = __float_as_uint(value) & 0xffffe000u;
+    h.low = __float_as_uint(value - __uint_as_float(h.high));
+#else
+    h.high = rounded(value);
 #endif
     return h;
 }
@@ -57,13 +59,22 @@ __device__ __forceinline__ Left as_left(const float* d) {
     return l;
 }
 
-// Small products first.
 __device__ __forceinline__ void multiply(float* d, const Left& a, const Halves& b0, const Halves& b1) {
 #if EXACT
     multiply(d, a.low, b0.high, b1.high);
     multiply(d, a.high, b0.low, b1.low);
 #endif
     multiply(d, a.high, b0.high, b1.high);
+}
+
+__device__ __forceinline__ void multiply_first(float* d, const Left& a, const Halves& b0, const Halves& b1) {
+#if EXACT
+    multiply_first(d, a.low, b0.high, b1.high);
+    multiply(d, a.high, b0.low, b1.low);
+    multiply(d, a.high, b0.high, b1.high);
+#else
+    multiply_first(d, a.high, b0.high, b1.high);
+#endif
 }
 
 // Half of A and b as right factors for 8 taps, `high[((tile * CHANNELS + channel) * COLUMNS + j) * 32 + lane]`: two of
@@ -136,15 +147,15 @@ back_weights(const float* __restrict__ h, const float* __restrict__ d, const See
              const float* __restrict__ theta, const uint4* __restrict__ high, const uint4* __restrict__ low,
              const float* __restrict__ outer, const Near* __restrict__ near, const float* __restrict__ values,
              float* __restrict__ parts, float* __restrict__ d_values, u32 lanes, u32 taps, u32 share) {
-    __shared__ u32 h_high[SPAN * H_STRIDE];
+    __shared__ __align__(16) u32 h_high[SPAN * H_STRIDE];
 #if EXACT
-    __shared__ u32 h_low[SPAN * H_STRIDE];
+    __shared__ __align__(16) u32 h_low[SPAN * H_STRIDE];
 #endif
     __shared__ float d_staged[WARPS * ITEMS * SPAN];
     __shared__ Seen x_staged[16 * X_STRIDE];
     const u32 me = threadIdx.x & 31, g = me >> 2, t = me & 3, tile = blockIdx.y;
     const u32 block0 = blockIdx.z * WARPS * ITEMS, slot0 = threadIdx.x / 32 * ITEMS;
-    u64 all = (u64)lanes * SITES, begin = (u64)blockIdx.x * share, end = min(begin + share, all);
+    const u32 all = lanes * SITES, begin = blockIdx.x * share, end = min(begin + share, all);
     Left w[ITEMS][COLUMNS];
     float sums[ITEMS][COLUMNS][4], outer_sum[ITEMS][2];
 #if EXACT
@@ -176,29 +187,28 @@ back_weights(const float* __restrict__ h, const float* __restrict__ d, const See
         for (int token = 0; token < TOKENS; token++) d_value[r][token] = 0.0f;
 #endif
     }
-    for (u64 base = begin; base < end; base += SPAN) {
+    for (u32 base = begin; base < end; base += SPAN) {
         __syncthreads();
-        for (u32 k = threadIdx.x; k < SPAN * H_ROW; k += WARPS * 32) {
-            u64 position = base + k / H_ROW;
-            Halves value = halves(position < end ? h[position * H_ROW + k % H_ROW] : 0.0f);
-            h_high[k / H_ROW * H_STRIDE + k % H_ROW] = value.high;
+        // Behind the end there is no gradient: any h and x will do, as long as they are numbers.
+        for (u32 k = threadIdx.x; k < SPAN * (H_ROW / 4); k += WARPS * 32) {
+            u32 row = k / (H_ROW / 4), column = k % (H_ROW / 4);
+            float4 value = ((const float4*)h)[(u64)min(base + row, end - 1) * (H_ROW / 4) + column];
+            Halves a = halves(value.x), b = halves(value.y), c = halves(value.z), e = halves(value.w);
+            ((uint4*)h_high)[row * (H_STRIDE / 4) + column] = make_uint4(a.high, b.high, c.high, e.high);
 #if EXACT
-            h_low[k / H_ROW * H_STRIDE + k % H_ROW] = value.low;
+            ((uint4*)h_low)[row * (H_STRIDE / 4) + column] = make_uint4(a.low, b.low, c.low, e.low);
 #endif
         }
         for (u32 k = threadIdx.x; k < 16 * SPAN; k += WARPS * 32) {
-            u64 position = base + k % SPAN;
-            u32 tap = tile * 16 + k / SPAN;
+            u32 position = min(base + k % SPAN, end - 1), tap = tile * 16 + k / SPAN;
             Seen value = BEHIND;
-            if (tap < taps && position < end)
-                value = x[position / SITES * PLACES + near[tap * SITES + (u32)(position % SITES)]];
+            if (tap < taps) value = x[(u64)(position / SITES) * PLACES + near[tap * SITES + position % SITES]];
             x_staged[k / SPAN * X_STRIDE + k % SPAN] = value;
         }
         for (u32 k = threadIdx.x; k < WARPS * ITEMS * SPAN; k += WARPS * 32) {
-            u64 position = base + k % SPAN;
-            u32 channel = block0 + k / SPAN;
+            u32 position = base + k % SPAN, channel = block0 + k / SPAN;
             bool inside = position < end && channel < CHANNELS;
-            d_staged[k] = inside ? d[(position / SITES * CHANNELS + channel) * SITES + position % SITES] : 0.0f;
+            d_staged[k] = inside ? d[((u64)(position / SITES) * CHANNELS + channel) * SITES + position % SITES] : 0.0f;
         }
         __syncthreads();
 #pragma unroll 1
@@ -221,9 +231,10 @@ back_weights(const float* __restrict__ h, const float* __restrict__ d, const See
             for (int k = 0; k < 4; k++) v[k] = x_staged[(g + k / 2 * 8) * X_STRIDE + s + 2 * t + k % 2];
 #pragma unroll
             for (int r = 0; r < ITEMS; r++) {
-                float y[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+                float y[4];
+                multiply_first(y, w[r][0], across[0][0], across[0][1]);
 #pragma unroll
-                for (int j = 0; j < COLUMNS; j++) multiply(y, w[r][j], across[j][0], across[j][1]);
+                for (int j = 1; j < COLUMNS; j++) multiply(y, w[r][j], across[j][0], across[j][1]);
                 const float* row = d_staged + (slot0 + r) * SPAN + s + 2 * t;
                 float slopes[4];
 #pragma unroll
@@ -233,7 +244,7 @@ back_weights(const float* __restrict__ h, const float* __restrict__ d, const See
 #else
                     u32 channel = min(block0 + slot0 + r, (u32)CHANNELS - 1);
                     float grown = row[k % 2] * values[v[k] * CHANNELS + channel];
-                    u64 lane = min(base + s + 2 * t + k % 2, all - 1) / SITES;
+                    u64 lane = min(base + s + 2 * t + k % 2, end - 1) / SITES;
                     u32 tap = min(tile * 16 + g + k / 2 * 8, taps - 1);
                     float kernel = 2.0f * y[k] * reciprocal(1.0f + power_of_two(-2.0f * LOG2_E * y[k]));
                     kernel += outer[channel * taps + tap] + theta[lane * THETAS + tap];
@@ -316,11 +327,9 @@ back_inputs(const float* __restrict__ h, const float* __restrict__ d, const Seen
             const float* __restrict__ values, float* __restrict__ d_h, u32 lanes, u32 taps) {
     __shared__ float d_staged[CHANNELS * 128];
     const u32 me = threadIdx.x & 31, g = me >> 2, t = me & 3, mine = threadIdx.x / 32 * 32;
-    u64 all = (u64)lanes * SITES, base = (u64)blockIdx.x * 128;
-    for (u32 k = threadIdx.x; k < CHANNELS * 128; k += 128) {
-        u64 position = base + k % 128;
-        d_staged[k] = position < all ? d[(position / SITES * CHANNELS + k / 128) * SITES + position % SITES] : 0.0f;
-    }
+    const u32 all = lanes * SITES, base = blockIdx.x * 128, own = base + threadIdx.x;
+    for (u32 c = 0; c < CHANNELS; c++)
+        d_staged[c * 128 + threadIdx.x] = own < all ? d[((u64)(own / SITES) * CHANNELS + c) * SITES + own % SITES] : 0.0f;
     __syncthreads();
     Left left[2][COLUMNS];
     u32 sites[2][2], rows[2][2];
@@ -332,16 +341,16 @@ back_inputs(const float* __restrict__ h, const float* __restrict__ d, const Seen
     for (int m = 0; m < 2; m++) {
 #pragma unroll
         for (int e = 0; e < 2; e++) {
-            u64 at = min(base + mine + m * 16 + g + e * 8, all - 1);
-            sites[m][e] = (u32)(at % SITES);
-            rows[m][e] = (u32)(at / SITES);
+            u32 at = min(base + mine + m * 16 + g + e * 8, all - 1);
+            sites[m][e] = at % SITES;
+            rows[m][e] = at / SITES;
         }
 #pragma unroll
         for (int j = 0; j < COLUMNS; j++) {
             float v[4];
 #pragma unroll
             for (int k = 0; k < 4; k++) {
-                u64 at = (u64)rows[m][k % 2] * SITES + sites[m][k % 2];
+                u64 at = rows[m][k % 2] * SITES + sites[m][k % 2];
                 v[k] = h[at * H_ROW + j * 8 + t + k / 2 * 4];
                 sums[m][j][k] = 0.0f;
 #if EXACT
@@ -364,7 +373,7 @@ back_inputs(const float* __restrict__ h, const float* __restrict__ d, const Seen
                 u32 tap = tile * 8 + 2 * t + k % 2, e = k / 2;
                 v[m][k] = tap < taps ? x[(u64)rows[m][e] * PLACES + near[tap * SITES + sites[m][e]]] : BEHIND;
             }
-        const u64 from = (u64)tile * CHANNELS * COLUMNS * 32 + me;
+        const u32 from = tile * CHANNELS * COLUMNS * 32 + me;
 #pragma unroll 1
         for (u32 channel = 0; channel < CHANNELS; channel++) {
             Halves one[COLUMNS][2], other[COLUMNS][2];
@@ -379,9 +388,10 @@ back_inputs(const float* __restrict__ h, const float* __restrict__ d, const Seen
             }
 #pragma unroll
             for (int m = 0; m < 2; m++) {
-                float y[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+                float y[4];
+                multiply_first(y, left[m][0], one[0][0], one[0][1]);
 #pragma unroll
-                for (int j = 0; j < COLUMNS; j++) multiply(y, left[m][j], one[j][0], one[j][1]);
+                for (int j = 1; j < COLUMNS; j++) multiply(y, left[m][j], one[j][0], one[j][1]);
                 float slopes[4];
 #pragma unroll
                 for (int k = 0; k < 4; k++) {
@@ -417,14 +427,14 @@ back_inputs(const float* __restrict__ h, const float* __restrict__ d, const Seen
 #pragma unroll
             for (int k = 0; k < 4; k++) {
                 u32 b = j * 8 + 2 * t + k % 2;
-                u64 at = base + mine + m * 16 + g + k / 2 * 8;
+                u32 at = base + mine + m * 16 + g + k / 2 * 8;
 #if EXACT
                 float value = totals[m][j][k];
 #else
                 float value = sums[m][j][k];
 #endif
                 // A was halved.
-                if (b < CHANNELS && at < all) d_h[(at / SITES * CHANNELS + b) * SITES + at % SITES] = 2.0f * value;
+                if (b < CHANNELS && at < all) d_h[((u64)(at / SITES) * CHANNELS + b) * SITES + at % SITES] = 2.0f * value;
             }
 }
 

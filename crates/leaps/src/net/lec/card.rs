@@ -171,6 +171,12 @@ impl Lec {
                 ),
             ));
         }
+        // The kernels count in 32 bits.
+        let row = self.thetas(self.layers.len()).max(self.sites + 1);
+        if lanes * row >= 1 << 31 {
+            let most = format!("fewer than {}", (1usize << 31) / row);
+            return Err(Error::invalid("lanes", lanes, most, "use a smaller batch"));
+        }
         Ok(Box::new(CardLec::new(self, card, lanes, precision == Precision::Float32)?))
     }
 
@@ -293,11 +299,11 @@ impl CardLec {
         let card = &self.card;
         if self.sizes.exact {
             let threads = lanes.div_ceil(self.sizes.per) * sites;
-            let grid = (threads.div_ceil(256) as u32, self.sizes.groups as u32, 1);
+            let grid = (threads.div_ceil(128) as u32, self.sizes.groups as u32, 1);
             launch!(
                 card,
                 f.layer_exact,
-                (grid, 256, 0),
+                (grid, 128, 0),
                 &*u,
                 &self.ends,
                 &self.x,

@@ -1,6 +1,6 @@
 // The state-dependent convolutions, forward.
 //
-// A position is a site of a lane, `lane * SITES + site`. Outputs of layers are u[(lane * CHANNELS + channel) * SITES + site].
+// A position is a site of a lane, `lane * SITES + site`, and there are fewer than 2^31. Outputs of layers are u[(lane * CHANNELS + channel) * SITES + site].
 // The input is x[lane * PLACES + site], with nothing behind the last site: spins as numbers, else tokens whose channels
 // are in `values[token * CHANNELS + channel]`, zeros for nothing.
 //
@@ -213,19 +213,20 @@ __device__ __forceinline__ float exact_silu(float z) {
     return z * reciprocal(1.0f + power_of_two(-LOG2_E * z));
 }
 
-extern "C" __global__ void __launch_bounds__(256, 2)
+#define THREADS 128
+
+extern "C" __global__ void __launch_bounds__(THREADS, 4)
 layer_exact(const float* __restrict__ u, const float* __restrict__ ends, const Seen* __restrict__ x,
             const float* __restrict__ theta, const float4* __restrict__ weights, const Near* __restrict__ near,
             const float* __restrict__ values, float* __restrict__ out, u32 lanes, u32 taps, u32 is_first) {
     __shared__ float4 staged[STAGED * GROUP * (ROW / 4)];
     u32 sets = (lanes + PER - 1) / PER, c0 = blockIdx.y * GROUP;
-    u64 all = (u64)sets * SITES, at = (u64)blockIdx.x * 256 + threadIdx.x;
+    u32 all = sets * SITES, at = blockIdx.x * THREADS + threadIdx.x;
     bool live = at < all;
     if (!live) at = all - 1;
-    u32 set = (u32)(at / SITES), site = (u32)(at % SITES), lane[PER];
+    u32 set = at / SITES, site = at % SITES, lane[PER];
     float h[PER][CHANNELS], sum[PER][GROUP], shared_sum[PER]; // what all channels share: the function of time, for spins
-    const Seen* seen[PER];
-    const float* angle[PER];
+    u32 seen[PER], angle[PER]; // where a lane's input and its function of time start
 #pragma unroll
     for (int p = 0; p < PER; p++) {
         lane[p] = min(set * PER + p, lanes - 1);
@@ -235,13 +236,13 @@ layer_exact(const float* __restrict__ u, const float* __restrict__ ends, const S
 #pragma unroll
         for (int c = 0; c < GROUP; c++) sum[p][c] = 0.0f;
         shared_sum[p] = 0.0f;
-        seen[p] = x + (u64)lane[p] * PLACES;
-        angle[p] = theta + (u64)lane[p] * THETAS;
+        seen[p] = lane[p] * PLACES;
+        angle[p] = lane[p] * THETAS;
     }
     for (u32 start = 0; start < taps; start += STAGED) {
         u32 n = min((u32)STAGED, taps - start);
         __syncthreads();
-        for (u32 k = threadIdx.x; k < n * GROUP * (ROW / 4); k += 256) {
+        for (u32 k = threadIdx.x; k < n * GROUP * (ROW / 4); k += THREADS) {
             u32 tap = k / (GROUP * (ROW / 4)), rest = k % (GROUP * (ROW / 4));
             staged[k] = weights[((start + tap) * (GROUPS * GROUP) + c0) * (ROW / 4) + rest];
         }
@@ -253,8 +254,8 @@ layer_exact(const float* __restrict__ u, const float* __restrict__ ends, const S
             float turn[PER];
 #pragma unroll
             for (int p = 0; p < PER; p++) {
-                v[p] = seen[p][place];
-                turn[p] = angle[p][start + i];
+                v[p] = x[seen[p] + place];
+                turn[p] = theta[angle[p] + start + i];
 #if SPINS
                 shared_sum[p] = fmaf(turn[p], v[p], shared_sum[p]);
 #else
@@ -305,105 +306,118 @@ layer_exact(const float* __restrict__ u, const float* __restrict__ ends, const S
 
 #define TILES 4
 #define SOME 5
+#define POSITIONS (4 * TILES * 8) // of a block: as many as it has threads
+#define SEEN_STRIDE (POSITIONS + 8)
 
 // What silu gives for twice y, quickly.
 __device__ __forceinline__ float quick_silu(float y) {
     return fmaf(y, quick_tanh(y), y);
 }
 
-extern "C" __global__ void __launch_bounds__(128, 3)
+extern "C" __global__ void __launch_bounds__(POSITIONS, 3)
 layer_tf32(const float* __restrict__ u, const float* __restrict__ ends, const Seen* __restrict__ x,
            const float* __restrict__ theta, const uint4* __restrict__ weights, const float* __restrict__ outer,
            const Near* __restrict__ near, const float* __restrict__ values, float* __restrict__ out, u32 lanes, u32 taps,
            u32 is_first) {
-    u64 all = (u64)lanes * SITES, base = (u64)blockIdx.x * (4 * TILES * 8) + threadIdx.x / 32 * (TILES * 8);
-    u32 me = threadIdx.x & 31, g = me >> 2, t = me & 3, c0 = blockIdx.y * SOME;
+    __shared__ __align__(16) Seen seen[2][16 * SEEN_STRIDE];
+    __shared__ float turned[POSITIONS];
+    const u32 all = lanes * SITES, base = blockIdx.x * POSITIONS, mine = threadIdx.x / 32 * (TILES * 8);
+    const u32 me = threadIdx.x & 31, g = me >> 2, t = me & 3, c0 = blockIdx.y * SOME;
     u32 h[TILES][COLUMNS][2];
+    float sum[SOME][TILES][2];
 #pragma unroll
     for (int n = 0; n < TILES; n++) {
-        u64 at = min(base + n * 8 + g, all - 1);
-        u32 lane = (u32)(at / SITES), site = (u32)(at % SITES);
-        const float* from = u + (u64)lane * CHANNELS * SITES + site;
+        u32 at = min(base + mine + n * 8 + g, all - 1), lane = at / SITES;
+        const float* from = u + (u64)lane * (CHANNELS * SITES) + at % SITES;
         float scale = is_first ? ends[2 * lane] : 1.0f;
 #pragma unroll
         for (int j = 0; j < COLUMNS * 2; j++) {
             u32 c = j * 4 + t;
             h[n][j / 2][j % 2] = c < CHANNELS ? tf32(exact_silu(from[c * SITES] * scale)) : c == CHANNELS ? 0x3f800000u : 0u;
         }
+#pragma unroll
+        for (int c = 0; c < SOME; c++) sum[c][n][0] = sum[c][n][1] = 0.0f;
     }
-    // The columns that a thread holds of a product: 2t and 2t + 1.
-    u32 sites[TILES][2], rows[TILES][2];
-    float sum[SOME][TILES][2];
-#if SPINS
-    float shared_sum[TILES][2];
-#endif
-#pragma unroll
-    for (int n = 0; n < TILES; n++)
-#pragma unroll
-        for (int e = 0; e < 2; e++) {
-            u64 at = min(base + n * 8 + 2 * t + e, all - 1);
-            sites[n][e] = (u32)(at % SITES);
-            rows[n][e] = (u32)(at / SITES);
-#if SPINS
-            shared_sum[n][e] = 0.0f;
-#endif
-#pragma unroll
-            for (int c = 0; c < SOME; c++) sum[c][n][e] = 0.0f;
-        }
+    // Every thread fetches what one position sees, for all.
+    const u32 own = min(base + threadIdx.x, all - 1);
+    const Seen* own_x = x + (u64)(own / SITES) * PLACES;
+    const float* own_theta = theta + (u64)(own / SITES) * THETAS;
+    const Near* own_near = near + own % SITES;
+    weights += c0 * (COLUMNS * 32) + me;
+    outer += c0 * 16 + g;
+    float own_turn = 0.0f; // what all channels share: the function of time, for spins
     for (u32 tile = 0; tile * 16 < taps; tile++) {
+        Seen* stage = seen[tile & 1];
+#pragma unroll 8
+        for (int r = 0; r < 16; r++) {
+            u32 tap = tile * 16 + r;
+            Seen v = BEHIND;
+            if (tap < taps) {
+                v = own_x[own_near[r * SITES]];
+#if SPINS
+                own_turn = fmaf(own_theta[r], v, own_turn);
+#endif
+            }
+            stage[r * SEEN_STRIDE + threadIdx.x] = v;
+        }
+        own_near += 16 * SITES;
+        own_theta += 16;
+        __syncthreads();
         Seen v[TILES][4];
+#if !SPINS
         float turn[TILES][4];
+#endif
 #pragma unroll
         for (int n = 0; n < TILES; n++)
 #pragma unroll
             for (int k = 0; k < 4; k++) {
-                u32 tap = tile * 16 + g + k / 2 * 8, e = k % 2;
-                bool inside = tap < taps;
-                v[n][k] = inside ? x[(u64)rows[n][e] * PLACES + near[tap * SITES + sites[n][e]]] : BEHIND;
-                turn[n][k] = inside ? theta[(u64)rows[n][e] * THETAS + tap] : 0.0f;
-#if SPINS
-                shared_sum[n][e] = fmaf(turn[n][k], v[n][k], shared_sum[n][e]);
+                v[n][k] = stage[(g + k / 2 * 8) * SEEN_STRIDE + mine + n * 8 + 2 * t + k % 2];
+#if !SPINS
+                u32 lane = min(base + mine + n * 8 + 2 * t + k % 2, all - 1) / SITES, tap = tile * 16 + g + k / 2 * 8;
+                turn[n][k] = tap < taps ? theta[(u64)lane * THETAS + tap] : 0.0f;
 #endif
             }
 #pragma unroll
         for (int c = 0; c < SOME; c++) {
-            u32 channel = min(c0 + c, (u32)CHANNELS - 1);
-            const uint4* from = weights + (u64)(tile * CHANNELS + channel) * COLUMNS * 32 + me;
+            // Channels that there are not compute what the last one does.
+            int row = CHANNELS % SOME == 0 ? c : (int)min(c0 + c, (u32)CHANNELS - 1) - (int)c0;
             uint4 w[COLUMNS];
 #pragma unroll
-            for (int j = 0; j < COLUMNS; j++) w[j] = from[j * 32];
-            float low = outer[(tile * CHANNELS + channel) * 16 + g], high = outer[(tile * CHANNELS + channel) * 16 + g + 8];
+            for (int j = 0; j < COLUMNS; j++) w[j] = weights[(row * COLUMNS + j) * 32];
+            float low = outer[row * 16], high = outer[row * 16 + 8];
 #pragma unroll
             for (int n = 0; n < TILES; n++) {
-                float d[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+                float d[4];
+                multiply_first(d, w[0], h[n][0][0], h[n][0][1]);
 #pragma unroll
-                for (int j = 0; j < COLUMNS; j++) multiply(d, w[j], h[n][j][0], h[n][j][1]);
+                for (int j = 1; j < COLUMNS; j++) multiply(d, w[j], h[n][j][0], h[n][j][1]);
 #pragma unroll
                 for (int k = 0; k < 4; k++) {
                     float kernel = quick_silu(d[k]) + (k < 2 ? low : high);
 #if SPINS
                     sum[c][n][k % 2] = fmaf(kernel, v[n][k], sum[c][n][k % 2]);
 #else
-                    sum[c][n][k % 2] = fmaf(kernel + turn[n][k], values[v[n][k] * CHANNELS + channel], sum[c][n][k % 2]);
+                    sum[c][n][k % 2] = fmaf(kernel + turn[n][k], values[v[n][k] * CHANNELS + c0 + row], sum[c][n][k % 2]);
 #endif
                 }
             }
         }
+        weights += CHANNELS * COLUMNS * 32;
+        outer += CHANNELS * 16;
     }
+    turned[threadIdx.x] = own_turn;
+    __syncthreads();
 #pragma unroll
     for (int n = 0; n < TILES; n++)
 #pragma unroll
         for (int e = 0; e < 2; e++) {
-            u64 at = base + n * 8 + 2 * t + e;
+            u32 place = mine + n * 8 + 2 * t + e, at = base + place;
 #pragma unroll
             for (int c = 0; c < SOME; c++) {
                 float value = sum[c][n][e];
-#if SPINS
-                value += shared_sum[n][e];
-#endif
                 for (int offset = 4; offset < 32; offset *= 2) value += __shfl_xor_sync(0xffffffffu, value, offset);
                 if (g == (n * 2 + e) % 8 && at < all && c0 + c < CHANNELS)
-                    out[(at / SITES * CHANNELS + c0 + c) * SITES + at % SITES] = value;
+                    out[((u64)(at / SITES) * CHANNELS + c0 + c) * SITES + at % SITES] = value + turned[place];
             }
         }
 }

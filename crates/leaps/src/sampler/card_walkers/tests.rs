@@ -99,8 +99,7 @@ fn compare(card: &Arc<Card>, case: &Case) {
     let target = &case.target;
     let net = Net::new(&NetSpec::Mlp(MlpSpec { hidden: HIDDEN }), target).unwrap();
     let parameters: Vec<f32> = net.initial(3).iter().map(|p| 2.2 * p).collect();
-    let flow =
-        Flow::new(&net, &parameters, case.parametrisation);
+    let flow = Flow::new(&net, &parameters, case.parametrisation);
     let path = Path::new(&vec![case.beta; target.terms()], Schedule::Trigonometric).unwrap();
     let cuts: Vec<f64> = (0..=20).map(|k| k as f64 / 20.0).collect();
     let (grid, durations) = flow_grid(&path, case.stepper, &cuts).unwrap();

@@ -1,12 +1,11 @@
 use std::sync::Arc;
-use std::time::Instant;
 
 use super::*;
 use crate::device::cuda::testing::{card, compiles};
 use crate::device::vector::WIDTH;
 use crate::net::card::moment;
+use crate::net::hollow::Sizes as Shape;
 use crate::net::hollow::tests::{Case, in_double_precision};
-use crate::net::hollow::{HollowSpec, Sizes as Shape};
 use crate::target::{Boundary, Lattice};
 
 #[test]
@@ -171,61 +170,4 @@ fn values_and_gradients_are_those_of_the_processor() {
         }
     }
     assert!(failures.is_empty(), "{failures:#?}");
-}
-
-#[test]
-#[ignore = "a measurement, for a card"]
-fn speed() {
-    let Some(card) = card() else { return };
-    let side = |l: usize| Lattice::new(&[l, l], Boundary::Periodic).unwrap();
-    let only: Option<usize> = std::env::var("CASE").ok().and_then(|n| n.parse().ok());
-    for (number, (l, channels, depth, lanes, precision)) in [
-        (15, 48, 6, 1024, Precision::Bf16),
-        (15, 48, 6, 8192, Precision::Bf16),
-        (15, 24, 6, 8192, Precision::Bf16),
-        (24, 48, 9, 2048, Precision::Bf16),
-        (15, 48, 6, 1024, Precision::Float32),
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        if only.is_some_and(|n| n != number) {
-            continue;
-        }
-        let lattice = side(l);
-        let spec = HollowSpec { channels, depth: Some(depth), ..HollowSpec::default() };
-        let network = Hollow::new(&spec, &lattice, 1, 1).unwrap();
-        let case = Case::new(network, lattice.sites(), 2, 7);
-        let on_card = OnCard::new(&card, &case, 2, lanes / WIDTH);
-        let mut hollow = CardHollow::new(&case.network, 2, &card, lanes, precision).unwrap();
-        let parameters: Vec<f32> = case.parameters.iter().map(|&p| p as f32).collect();
-        hollow.refresh(&card.upload(&parameters).unwrap()).unwrap();
-        let mut out = card.zeros::<f32>(lanes * lattice.sites()).unwrap();
-        let mut gradient = card.zeros::<f32>(parameters.len()).unwrap();
-        let mut time = |rounds: usize, job: &mut dyn FnMut(&mut CardHollow)| {
-            job(&mut hollow);
-            card.wait().unwrap();
-            let start = Instant::now();
-            for _ in 0..rounds {
-                job(&mut hollow);
-            }
-            card.wait().unwrap();
-            start.elapsed().as_secs_f64() / rounds as f64
-        };
-        let forward = time(20, &mut |h| h.forward(&on_card.batch(), &mut out).unwrap());
-        let both = if lanes <= 2048 {
-            time(10, &mut |h| {
-                h.forward_kept(&on_card.batch(), &mut out).unwrap();
-                h.backward(&on_card.batch(), &on_card.d_out, &mut gradient.as_view_mut()).unwrap();
-            })
-        } else {
-            f64::NAN
-        };
-        eprintln!(
-            "{l}x{l} {channels}x{depth} {precision:?} batch {lanes}: forward {:.3} ms, {:.0}/s; with backward {:.3} ms",
-            1e3 * forward,
-            lanes as f64 / forward,
-            1e3 * both
-        );
-    }
 }

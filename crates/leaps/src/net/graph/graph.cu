@@ -1,0 +1,252 @@
+// Messages along orders of the sites, in float32, parameters in their natural order. A block has a lane (forward) or some
+// lanes, one after the other (backward), and keeps their rows in global memory.
+//
+// Given: SITES, INPUTS (1 for spins, else the number of tokens), CHANNELS, ORDERS, BONDS (directed), HEAD, OUTPUTS.
+
+#define ALL (ORDERS * CHANNELS) // channels of all orders at one step or site
+#define P_BIAS (INPUTS * CHANNELS)
+#define P_BOND (P_BIAS + SITES * CHANNELS)
+#define P_PASS (P_BOND + BONDS * CHANNELS)
+#define P_TIME (P_PASS + CHANNELS * CHANNELS)
+#define P_MIX (P_TIME + TIME_PARAMETERS)
+#define P_MIX_BIAS (P_MIX + HEAD * ALL)
+#define P_HIDDEN (P_MIX_BIAS + HEAD)
+#define P_HIDDEN_BIAS (P_HIDDEN + HEAD * HEAD)
+#define P_OUT (P_HIDDEN_BIAS + HEAD)
+#define P_OUT_BIAS (P_OUT + OUTPUTS * HEAD)
+#define P_ALL (P_OUT_BIAS + OUTPUTS)
+
+// What the forward pass keeps of a lane: [step][ALL] of what is collected, a site's own, passed on; [site][ALL] of what is
+// seen; [site][HEAD] of u, v, w.
+#define KEPT (SITES * (4 * ALL + 3 * HEAD))
+#define K_OWN (SITES * ALL)
+#define K_PASSED (2 * SITES * ALL)
+#define K_SEEN (3 * SITES * ALL)
+#define K_U (4 * SITES * ALL)
+#define K_V (K_U + SITES * HEAD)
+#define K_W (K_V + SITES * HEAD)
+
+// Space of a block of the backward pass: [step][ALL] of gradients of what is passed on, collected, active, and of z;
+// [site][ALL] of what is seen; [site][HEAD] of r and of gradients.
+#define SPACE (SITES * (5 * ALL + 4 * HEAD))
+#define S_COLLECTED (SITES * ALL)
+#define S_ACTIVE (2 * SITES * ALL)
+#define S_Z (3 * SITES * ALL)
+#define S_SEEN (4 * SITES * ALL)
+#define S_R (5 * SITES * ALL)
+#define S_W (S_R + SITES * HEAD)
+#define S_DZ (S_W + SITES * HEAD)
+#define S_U (S_DZ + SITES * HEAD)
+
+#define FOR(k, n) for (u32 k = threadIdx.x; k < (n); k += blockDim.x)
+
+// The orders: [order][step] of sites and [order][site] of steps; [order][step] of where messages start that arrive there,
+// with the steps they come from and their bonds, and of those that leave, with the steps they go to; sites of bonds.
+struct Orders {
+    const u32 *sites, *steps, *starts, *from, *bond, *leave, *to, *leave_bond, *bond_to, *bond_from;
+};
+
+__device__ __forceinline__ Orders orders(const u32* tables) {
+    Orders o;
+    o.sites = tables;
+    o.steps = o.sites + ORDERS * SITES;
+    o.starts = o.steps + ORDERS * SITES;
+    o.leave = o.starts + ORDERS * SITES + 1;
+    o.bond_to = o.leave + ORDERS * SITES + 1;
+    o.bond_from = o.bond_to + BONDS;
+    u32 messages = o.starts[ORDERS * SITES];
+    o.from = o.bond_from + BONDS;
+    o.bond = o.from + messages;
+    o.to = o.bond + messages;
+    o.leave_bond = o.to + messages;
+    return o;
+}
+
+// Channel `i` of what a token adds.
+__device__ __forceinline__ float of_token(const float* token, u8 x, u32 i) {
+#if INPUTS == 1
+    return x == 1 ? token[i] : -token[i];
+#else
+    return token[x * CHANNELS + i];
+#endif
+}
+
+__device__ __forceinline__ float dot(const float* w, const float* v, u32 n, u32 step) {
+    float sum = 0.0f;
+    for (u32 i = 0; i < n; i++) sum = fmaf(w[i * step], v[i], sum);
+    return sum;
+}
+
+__device__ __forceinline__ float over_sites(const float* a, u32 a_step, const float* b, u32 b_step) {
+    float sum = 0.0f;
+    for (u32 site = 0; site < SITES; site++) sum = fmaf(a[site * a_step], b[site * b_step], sum);
+    return sum;
+}
+
+__device__ __forceinline__ float over_sites(const float* a, u32 a_step) {
+    float sum = 0.0f;
+    for (u32 site = 0; site < SITES; site++) sum += a[site * a_step];
+    return sum;
+}
+
+extern "C" __global__ void graph_forward(const float* p, const u32* tables, const float* times, const float* head_times,
+                                         const u8* states, const u32* rows, float* kept, float* out) {
+    u32 lane = blockIdx.x;
+    const u8* x = states + (u64)rows[lane] * SITES;
+    const float *scale = times + (u64)lane * 2 * CHANNELS, *shift = scale + CHANNELS;
+    const float *slope = head_times + (u64)lane * 2 * HEAD, *offset = slope + HEAD;
+    float* collected = kept + (u64)lane * KEPT;
+    float *own = collected + K_OWN, *passed = collected + K_PASSED, *seen = collected + K_SEEN;
+    float *u = collected + K_U, *v = collected + K_V, *w = collected + K_W;
+    const Orders o = orders(tables);
+    for (u32 step = 0; step < SITES; step++) {
+        FOR(t, ALL) {
+            u32 k = t / CHANNELS, i = t % CHANNELS, at = k * SITES + step, site = o.sites[at];
+            float sum = p[P_BIAS + site * CHANNELS + i];
+            for (u32 m = o.starts[at]; m < o.starts[at + 1]; m++)
+                sum = fmaf(p[P_BOND + o.bond[m] * CHANNELS + i], passed[o.from[m] * ALL + t], sum);
+            collected[step * ALL + t] = sum;
+            seen[site * ALL + t] = silu(sum);
+            own[step * ALL + t] = silu(fmaf(sum + of_token(p, x[site], i), 1.0f + scale[i], shift[i]));
+        }
+        __syncthreads();
+        FOR(t, ALL) {
+            u32 first = t / CHANNELS * CHANNELS;
+            passed[step * ALL + t] = dot(p + P_PASS + t % CHANNELS, own + step * ALL + first, CHANNELS, CHANNELS);
+        }
+        __syncthreads();
+    }
+    FOR(k, SITES * HEAD) {
+        u32 site = k / HEAD, c = k % HEAD;
+        u[k] = p[P_MIX_BIAS + c] + dot(p + P_MIX + c * ALL, seen + site * ALL, ALL, 1);
+        v[k] = silu(fmaf(u[k], 1.0f + slope[c], offset[c]));
+    }
+    __syncthreads();
+    FOR(k, SITES * HEAD) {
+        u32 site = k / HEAD, c = k % HEAD;
+        w[k] = v[k] + (p[P_HIDDEN_BIAS + c] + dot(p + P_HIDDEN + c * HEAD, v + site * HEAD, HEAD, 1));
+    }
+    __syncthreads();
+    FOR(k, SITES * OUTPUTS) {
+        u32 site = k / OUTPUTS, s = k % OUTPUTS;
+        float sum = p[P_OUT_BIAS + s];
+        for (u32 c = 0; c < HEAD; c++) sum = fmaf(p[P_OUT + s * HEAD + c], silu(w[site * HEAD + c]), sum);
+        out[(u64)lane * SITES * OUTPUTS + k] = sum;
+    }
+}
+
+// Every block writes `parts[block * P_ALL]`, what its lanes add to the gradient (nothing for functions of time).
+extern "C" __global__ void graph_backward(const float* p, const u32* tables, const float* times, const float* head_times,
+                                          const u8* states, const u32* rows, const float* kept, const float* d_out,
+                                          float* spaces, float* d_times, float* d_head_times, float* parts, u32 lanes) {
+    const Orders o = orders(tables);
+    float* g = parts + (u64)blockIdx.x * P_ALL;
+    float *d_passed = spaces + (u64)blockIdx.x * SPACE, *d_collected = d_passed + S_COLLECTED, *d_active = d_passed + S_ACTIVE;
+    float *zs = d_passed + S_Z, *d_seen = d_passed + S_SEEN, *r = d_passed + S_R, *d_w = d_passed + S_W;
+    float *d_z = d_passed + S_DZ, *d_u = d_passed + S_U;
+    FOR(k, P_ALL) g[k] = 0.0f;
+    for (u32 lane = blockIdx.x; lane < lanes; lane += gridDim.x) {
+        const u8* x = states + (u64)rows[lane] * SITES;
+        const float *scale = times + (u64)lane * 2 * CHANNELS, *shift = scale + CHANNELS;
+        const float *slope = head_times + (u64)lane * 2 * HEAD, *offset = slope + HEAD;
+        float *d_scale = d_times + (u64)lane * 2 * CHANNELS, *d_slope = d_head_times + (u64)lane * 2 * HEAD;
+        const float* d = d_out + (u64)lane * SITES * OUTPUTS;
+        const float* collected = kept + (u64)lane * KEPT;
+        const float *own = collected + K_OWN, *passed = collected + K_PASSED, *seen = collected + K_SEEN;
+        const float *u = collected + K_U, *v = collected + K_V, *w = collected + K_W;
+        __syncthreads();
+        // The head.
+        FOR(k, SITES * HEAD) {
+            u32 site = k / HEAD, c = k % HEAD;
+            r[k] = silu(w[k]);
+            d_w[k] = dot(p + P_OUT + c, d + site * OUTPUTS, OUTPUTS, HEAD) * silu_slope(w[k]);
+        }
+        __syncthreads();
+        FOR(k, OUTPUTS * HEAD) g[P_OUT + k] += over_sites(d + k / HEAD, OUTPUTS, r + k % HEAD, HEAD);
+        FOR(s, OUTPUTS) g[P_OUT_BIAS + s] += over_sites(d + s, OUTPUTS);
+        FOR(c, HEAD) g[P_HIDDEN_BIAS + c] += over_sites(d_w + c, HEAD);
+        FOR(k, HEAD * HEAD) g[P_HIDDEN + k] += over_sites(d_w + k / HEAD, HEAD, v + k % HEAD, HEAD);
+        FOR(k, SITES * HEAD) {
+            u32 site = k / HEAD, c = k % HEAD;
+            float d_v = d_w[k] + dot(p + P_HIDDEN + c, d_w + site * HEAD, HEAD, HEAD);
+            d_z[k] = d_v * silu_slope(fmaf(u[k], 1.0f + slope[c], offset[c]));
+            d_u[k] = d_z[k] * (1.0f + slope[c]);
+        }
+        __syncthreads();
+        FOR(c, HEAD) {
+            g[P_MIX_BIAS + c] += over_sites(d_u + c, HEAD);
+            d_slope[c] = over_sites(d_z + c, HEAD, u + c, HEAD);
+            d_slope[HEAD + c] = over_sites(d_z + c, HEAD);
+        }
+        FOR(k, HEAD * ALL) g[P_MIX + k] += over_sites(d_u + k / ALL, HEAD, seen + k % ALL, ALL);
+        FOR(k, SITES * ALL) d_seen[k] = dot(p + P_MIX + k % ALL, d_u + k / ALL * HEAD, HEAD, ALL);
+        __syncthreads();
+        // The messages, from the last step to the first.
+        for (u32 step = SITES; step-- > 0;) {
+            FOR(t, ALL) {
+                u32 at = t / CHANNELS * SITES + step, i = t % CHANNELS;
+                float sum = 0.0f;
+                for (u32 m = o.leave[at]; m < o.leave[at + 1]; m++)
+                    sum = fmaf(p[P_BOND + o.leave_bond[m] * CHANNELS + i], d_collected[o.to[m] * ALL + t], sum);
+                d_passed[step * ALL + t] = sum;
+            }
+            __syncthreads();
+            FOR(t, ALL) {
+                u32 k = t / CHANNELS, i = t % CHANNELS, site = o.sites[k * SITES + step], at = step * ALL + t;
+                float d_own = dot(p + P_PASS + i * CHANNELS, d_passed + step * ALL + k * CHANNELS, CHANNELS, 1);
+                float z = collected[at] + of_token(p, x[site], i), growth = 1.0f + scale[i];
+                float active = d_own * silu_slope(fmaf(z, growth, shift[i]));
+                zs[at] = z;
+                d_active[at] = active;
+                d_collected[at] = fmaf(d_seen[site * ALL + t], silu_slope(collected[at]), active * growth);
+            }
+            __syncthreads();
+        }
+        FOR(i, CHANNELS) {
+            float sum = 0.0f, shifts = 0.0f;
+            for (u32 row = 0; row < SITES * ORDERS; row++) {
+                sum = fmaf(d_active[row * CHANNELS + i], zs[row * CHANNELS + i], sum);
+                shifts += d_active[row * CHANNELS + i];
+            }
+            d_scale[i] = sum;
+            d_scale[CHANNELS + i] = shifts;
+        }
+        FOR(n, INPUTS * CHANNELS) {
+            u32 i = n % CHANNELS;
+            float sum = 0.0f;
+            for (u32 k = 0; k < ORDERS; k++)
+                for (u32 step = 0; step < SITES; step++) {
+                    float one = d_active[step * ALL + k * CHANNELS + i];
+                    u8 token = x[o.sites[k * SITES + step]];
+#if INPUTS == 1
+                    sum += token == 1 ? one : -one;
+#else
+                    sum += token == n / CHANNELS ? one : 0.0f;
+#endif
+                }
+            g[n] += sum * (1.0f + scale[i]);
+        }
+        FOR(n, SITES * CHANNELS) {
+            float sum = 0.0f;
+            for (u32 k = 0; k < ORDERS; k++)
+                sum += d_collected[o.steps[k * SITES + n / CHANNELS] * ALL + k * CHANNELS + n % CHANNELS];
+            g[P_BIAS + n] += sum;
+        }
+        FOR(n, BONDS * CHANNELS) {
+            u32 bond = n / CHANNELS;
+            float sum = 0.0f;
+            for (u32 k = 0; k < ORDERS; k++) {
+                u32 to = o.steps[k * SITES + o.bond_to[bond]], from = o.steps[k * SITES + o.bond_from[bond]];
+                u32 t = k * CHANNELS + n % CHANNELS;
+                if (from < to) sum = fmaf(d_collected[to * ALL + t], passed[from * ALL + t], sum);
+            }
+            g[P_BOND + n] += sum;
+        }
+        FOR(n, CHANNELS * CHANNELS) {
+            float sum = 0.0f;
+            for (u32 row = 0; row < SITES * ORDERS; row++)
+                sum = fmaf(own[row * CHANNELS + n / CHANNELS], d_passed[row * CHANNELS + n % CHANNELS], sum);
+            g[P_PASS + n] += sum;
+        }
+    }
+}
