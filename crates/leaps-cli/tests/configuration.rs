@@ -4,7 +4,7 @@ mod common;
 
 use common::{run, run_line, run_with_input, stdout};
 
-const TARGETS: [&str; 8] = [
+const TARGETS: [&str; 9] = [
     "ising",
     "ising --size 5x7 --field -0.1 --boundary free --coupling -0.5 --beta 0.3",
     "ising --size 4 --dimensions 3",
@@ -13,6 +13,7 @@ const TARGETS: [&str; 8] = [
     "spin-glass --couplings gaussian --disorder-seed 4",
     "spin-glass --geometry complete --size 20",
     "rbm --visible 5 --hidden 3 --weight-scale 0.2",
+    "rbm --set network.kind=hollow-graph --set network.orders=1",
 ];
 
 #[test]
@@ -39,6 +40,13 @@ fn a_file_target_takes_part() {
     assert!(printed.contains("kind = \"file\"") && printed.contains("beta = 0.5"), "{printed}");
     let explained = stdout(&run_with_input(&["check", "-"], &printed));
     assert!(explained.contains("bonds, field"), "{explained}");
+    let graph = ["--set", "network.kind=hollow-graph", "--set", "network.channels=8"];
+    let printed = stdout(&run(&[&["init", "file", edges], &graph[..]].concat()));
+    for line in ["kind = \"hollow-graph\"", "channels = 8", "orders = 2", "# head ="] {
+        assert!(printed.contains(line), "no {line} in\n{printed}");
+    }
+    let explained = stdout(&run_with_input(&["check", "-"], &printed));
+    assert!(explained.contains("hollow-graph, channels 8, orders 2, barker"), "{explained}");
 }
 
 #[test]

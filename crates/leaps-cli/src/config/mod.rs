@@ -185,7 +185,10 @@ impl Config {
         if weights > MOST_WEIGHTS {
             return Err(Error::not_applicable(
                 "the network mlp",
-                format!("{hidden} hidden units on {} sites are {weights} weights", target.sites()),
+                format!(
+                    "{hidden} hidden units on {} sites are {weights} weights; use network.kind = hollow-graph",
+                    target.sites()
+                ),
             ));
         }
         Net::new(&self.network.build()?, target)
