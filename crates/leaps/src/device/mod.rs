@@ -13,4 +13,4 @@ pub use cuda::Card;
 pub use lanes::Level;
 pub use philox::{Key, philox4x32};
 pub use random::{Draw, Purpose, Stream, threshold};
-pub use watch::{Unwatched, Watch};
+pub use watch::{Part, Unwatched, Watch};
