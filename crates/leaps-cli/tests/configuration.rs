@@ -95,3 +95,28 @@ fn flags_override_the_file() {
         assert!(changed.contains(line), "no {line} in\n{changed}");
     }
 }
+
+#[test]
+fn entries_of_a_comparison_are_checked() {
+    let ising = "target.kind = 'ising'\ntarget.size = 4\n";
+    for (entry, words) in [
+        ("sampler = 'magic'", &["compare entry 2", "magic", "mcmc"][..]),
+        ("sampler = 'ais'\nwalkers = 1", &["compare entry 2", "walkers = 1", "from 2"]),
+        ("sampler = 'ais'\nwalkrs = 5", &["compare entry 2", "walkrs", "walkers"]),
+        ("sampler = 'sample'", &["compare entry 2", "model"]),
+        ("sampler = 'sample'\nmodel = 'nowhere'", &["nowhere", "model directory"]),
+    ] {
+        let text = format!("{ising}[[compare]]\nsampler = 'smc'\n[[compare]]\n{entry}\n");
+        let output = run_with_input(&["check", "-"], &text);
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{entry}: {errors}");
+        for word in words {
+            assert!(errors.contains(word), "{entry}: no '{word}' in {errors}");
+        }
+    }
+    let text = format!(
+        "{ising}[[compare]]\nsampler = 'smc'\n[[compare]]\nsampler = 'ais'\nname = 'mine'\n"
+    );
+    let explained = stdout(&run_with_input(&["check", "-"], &text));
+    assert!(explained.contains("smc 100; mine"), "{explained}");
+}

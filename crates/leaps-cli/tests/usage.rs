@@ -45,6 +45,9 @@ fn bad_flags_are_named_with_their_values() {
         ("exact ising --set walkers=3", &["walkers", "did you mean sample.walkers?"]),
         ("exact ising --set target.size=x", &["--set target.size", "15x20"]),
         ("exact ising --set path.terms.field=linear", &["path.terms.field", "bonds"]),
+        ("ais ising --walkers 9 --set sample.walkers=8", &["--walkers", "--set sample.walkers"]),
+        ("exact ising --seed 9 --set seed=8", &["--seed", "--set seed"]),
+        ("exact ising --set target.size=8 --size 4", &["--size", "--set target.size"]),
         ("man frobnicate", &["frobnicate", "verb"]),
         ("completions tcsh", &["SHELL = tcsh", "bash"]),
     ] {

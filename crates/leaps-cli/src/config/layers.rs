@@ -117,6 +117,14 @@ impl Layers {
             let present = matches.ids().any(|present| Some(present.as_str()) == id.as_deref());
             let source = id.filter(|_| present).and_then(|id| matches.value_source(&id));
             if source == Some(ValueSource::CommandLine) {
+                if self.source(&path) == Some(&Source::Set) {
+                    let set = self.name(&path);
+                    self.sources.insert(path.clone(), Source::Flag);
+                    let flag = self.name(&path);
+                    return Err(usage(format!(
+                        "{flag}: must be left out beside {set}; give one of them"
+                    )));
+                }
                 self.insert(&path, value, Source::Flag)?;
             }
         }

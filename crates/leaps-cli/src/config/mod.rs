@@ -51,7 +51,7 @@ pub struct ProblemArgs {
     /// Configuration file in place of a target (- reads standard input); flags override it
     #[arg(long, value_name = "FILE", conflicts_with = "kind", help_heading = "Configuration")]
     pub config: Option<PathBuf>,
-    /// Override a key of the configuration, such as sample.walkers=2000; repeatable
+    /// Override a key of the configuration, such as sample.walkers=2000; repeatable, not beside its flag
     #[arg(long = "set", value_name = "KEY=VALUE", help_heading = "Configuration")]
     pub set: Vec<String>,
 }
