@@ -70,6 +70,10 @@ fn syntax_errors_name_file_line_and_column() {
     for (text, place) in [
         ("[target]\nkind = ising\n", "run.toml:2:8: "),
         ("[target\n", "run.toml:1:"),
+        (
+            "[sample]\nwalkers = 99999999999999999999\n",
+            "run.toml:2:11: the number 99999999999999999999 must be at most 9223372036854775807",
+        ),
         ("[target]\nkind = 'ising'\nkind = 'potts'\n", "run.toml:3:1: "),
         (
             "[target]\nkind = 'ising'\nsise = 3\n",

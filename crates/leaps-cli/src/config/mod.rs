@@ -60,6 +60,12 @@ impl ProblemArgs {
     /// Lay the file, `--set`, the seed and the target's flags over each other.
     pub fn layers(&self, seed: u64, matches: &ArgMatches) -> Result<Layers> {
         let mut layers = Layers::default();
+        if let Some(path) = self.target.path.as_ref().filter(|path| path.to_str().is_none()) {
+            let shown = path.display();
+            return Err(usage(format!(
+                "PATH = {shown}: must be UTF-8, as configurations are; rename the file"
+            )));
+        }
         match (&self.config, self.target.kind) {
             (Some(path), _) => layers.read_file(path)?,
             (None, Some(_)) => {}
