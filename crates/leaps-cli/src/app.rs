@@ -100,7 +100,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         .and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
     let result = match parsed {
         Ok((cli, matches)) => execute(cli, &matches, &words),
-        Err(refused) => refuse(&refused),
+        Err(refused) => refuse(&refused, &words),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -114,11 +114,17 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 /// Print help and versions; turn everything else the parser refuses into one line.
-fn refuse(refused: &clap::Error) -> Result<()> {
+fn refuse(refused: &clap::Error, words: &[OsString]) -> Result<()> {
     match refused.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Ok(refused.print()?),
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             Err(usage("no verb; try 'leaps --help' or 'leaps exact ising --size 15'"))
+        }
+        ErrorKind::InvalidUtf8 => {
+            let odd =
+                words.iter().find(|word| word.to_str().is_none()).cloned().unwrap_or_default();
+            let odd = odd.to_string_lossy();
+            Err(usage(format!("{odd}: must be UTF-8 text here; rename the file if it is one")))
         }
         _ => Err(usage(error::from_clap(refused))),
     }

@@ -75,7 +75,31 @@ pub fn one_line(error: &anyhow::Error) -> String {
             text += &format!(": {cause}"); // most errors already say their cause
         }
     }
+    if let Some(advice) = error.chain().find_map(|cause| advice(cause.downcast_ref()?)) {
+        text += &format!("; {advice}");
+    }
     text.split(['\n', '\r']).map(str::trim).filter(|l| !l.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// The way out of a numerical failure, which the library cannot know: it has no flags.
+fn advice(error: &leaps::Error) -> Option<&'static str> {
+    match error {
+        leaps::Error::NonFinite { what, .. }
+            if what.contains("loss") || what.contains("gradient") =>
+        {
+            Some("lower --lr, or allow --rollbacks")
+        }
+        leaps::Error::NonFinite { what, .. }
+            if what.contains("rates") || what.contains("network") =>
+        {
+            Some("train with a lower --lr, or sample an earlier checkpoint")
+        }
+        leaps::Error::NonFinite { .. } => {
+            Some("lower --beta, and look for couplings or fields that are too large")
+        }
+        leaps::Error::Weights(_) => Some("lower --beta, or use more --intervals"),
+        _ => None,
+    }
 }
 
 /// Rewrite an error of the command line parser as one line that names the flag and the way out.

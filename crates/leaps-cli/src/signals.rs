@@ -14,19 +14,53 @@ pub struct Signals {
     pub flag: Arc<AtomicBool>,
     /// The last one, 0 for none.
     last: Arc<AtomicUsize>,
+    /// Whether the work stops by itself when a batch system asks for it.
+    stops: Arc<AtomicBool>,
 }
 
 impl Signals {
-    /// Catch Ctrl-C; a second one ends the program at once with 130.
+    /// Catch Ctrl-C; a second one ends the program at once with 130. Other signals end it as ever, but leave no
+    /// temporary files behind.
     pub fn catch() -> Self {
-        let signals = Signals { flag: Arc::default(), last: Arc::default() };
-        let again = Arc::clone(&signals.flag);
-        // In this order: the first signal must find the flag unset.
-        let second = signal_hook::flag::register_conditional_shutdown(SIGINT, 130, again);
-        if second.is_ok() {
+        let signals = Signals { flag: Arc::default(), last: Arc::default(), stops: Arc::default() };
+        if signals.end_tidily().is_ok() {
             signals.add(SIGINT);
         }
         signals
+    }
+
+    /// Look after the signals that end the program in a thread of its own, where files can be removed.
+    #[cfg(unix)]
+    fn end_tidily(&self) -> std::io::Result<()> {
+        use signal_hook::consts::SIGUSR1;
+        use signal_hook::low_level;
+        let mut coming = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGUSR1])?;
+        let stops = Arc::clone(&self.stops);
+        let look = move || {
+            let mut asked = false;
+            for signal in coming.forever() {
+                let first = !std::mem::replace(&mut asked, true);
+                if (signal == SIGINT && first)
+                    || (signal != SIGINT && stops.load(Ordering::Relaxed))
+                {
+                    continue; // the work sees the flag and stops
+                }
+                leaps::run::remove_unfinished();
+                if signal == SIGINT {
+                    low_level::exit(130);
+                }
+                let _ = low_level::emulate_default_handler(signal);
+            }
+        };
+        std::thread::Builder::new().name("signals".to_owned()).spawn(look).map(drop)
+    }
+
+    /// Without such threads a second Ctrl-C ends the program, and temporary files stay.
+    #[cfg(not(unix))]
+    fn end_tidily(&self) -> std::io::Result<()> {
+        let again = Arc::clone(&self.flag);
+        // Before the flag is registered: the first signal must find it unset.
+        signal_hook::flag::register_conditional_shutdown(SIGINT, 130, again).map(drop)
     }
 
     /// Catch what batch systems send before they kill.
@@ -34,6 +68,8 @@ impl Signals {
         self.add(SIGTERM);
         #[cfg(unix)]
         self.add(signal_hook::consts::SIGUSR1);
+        // Last: until the flag hears of them, these signals end the program.
+        self.stops.store(true, Ordering::Relaxed);
     }
 
     fn add(&self, signal: i32) {

@@ -4,7 +4,7 @@ mod common;
 
 use common::{run, run_line, run_with_input, stdout};
 
-const TARGETS: [&str; 8] = [
+const TARGETS: [&str; 9] = [
     "ising",
     "ising --size 5x7 --field -0.1 --boundary free --coupling -0.5 --beta 0.3",
     "ising --size 4 --dimensions 3",
@@ -13,6 +13,7 @@ const TARGETS: [&str; 8] = [
     "spin-glass --couplings gaussian --disorder-seed 4",
     "spin-glass --geometry complete --size 20",
     "rbm --visible 5 --hidden 3 --weight-scale 0.2",
+    "rbm --set network.kind=hollow-graph --set network.orders=1",
 ];
 
 #[test]
@@ -39,6 +40,13 @@ fn a_file_target_takes_part() {
     assert!(printed.contains("kind = \"file\"") && printed.contains("beta = 0.5"), "{printed}");
     let explained = stdout(&run_with_input(&["check", "-"], &printed));
     assert!(explained.contains("bonds, field"), "{explained}");
+    let graph = ["--set", "network.kind=hollow-graph", "--set", "network.channels=8"];
+    let printed = stdout(&run(&[&["init", "file", edges], &graph[..]].concat()));
+    for line in ["kind = \"hollow-graph\"", "channels = 8", "orders = 2", "# head ="] {
+        assert!(printed.contains(line), "no {line} in\n{printed}");
+    }
+    let explained = stdout(&run_with_input(&["check", "-"], &printed));
+    assert!(explained.contains("hollow-graph, channels 8, orders 2, barker"), "{explained}");
 }
 
 #[test]
@@ -62,6 +70,10 @@ fn syntax_errors_name_file_line_and_column() {
     for (text, place) in [
         ("[target]\nkind = ising\n", "run.toml:2:8: "),
         ("[target\n", "run.toml:1:"),
+        (
+            "[sample]\nwalkers = 99999999999999999999\n",
+            "run.toml:2:11: the number 99999999999999999999 must be at most 9223372036854775807",
+        ),
         ("[target]\nkind = 'ising'\nkind = 'potts'\n", "run.toml:3:1: "),
         (
             "[target]\nkind = 'ising'\nsise = 3\n",
@@ -86,4 +98,29 @@ fn flags_override_the_file() {
     for line in ["seed = 8", "size = 4", "beta = 0.3", "walkers = 50"] {
         assert!(changed.contains(line), "no {line} in\n{changed}");
     }
+}
+
+#[test]
+fn entries_of_a_comparison_are_checked() {
+    let ising = "target.kind = 'ising'\ntarget.size = 4\n";
+    for (entry, words) in [
+        ("sampler = 'magic'", &["compare entry 2", "magic", "mcmc"][..]),
+        ("sampler = 'ais'\nwalkers = 1", &["compare entry 2", "walkers = 1", "from 2"]),
+        ("sampler = 'ais'\nwalkrs = 5", &["compare entry 2", "walkrs", "walkers"]),
+        ("sampler = 'sample'", &["compare entry 2", "model"]),
+        ("sampler = 'sample'\nmodel = 'nowhere'", &["nowhere", "model directory"]),
+    ] {
+        let text = format!("{ising}[[compare]]\nsampler = 'smc'\n[[compare]]\n{entry}\n");
+        let output = run_with_input(&["check", "-"], &text);
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{entry}: {errors}");
+        for word in words {
+            assert!(errors.contains(word), "{entry}: no '{word}' in {errors}");
+        }
+    }
+    let text = format!(
+        "{ising}[[compare]]\nsampler = 'smc'\n[[compare]]\nsampler = 'ais'\nname = 'mine'\n"
+    );
+    let explained = stdout(&run_with_input(&["check", "-"], &text));
+    assert!(explained.contains("smc 100; mine"), "{explained}");
 }

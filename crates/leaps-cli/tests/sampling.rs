@@ -242,8 +242,9 @@ fn the_demonstration_leaves_its_results() {
     assert!(!out.join("run-2").exists());
     stdout(&demo(&["--set", "train.batch=64"]));
     assert!(out.join("run-2/results.json").exists());
-    let spec = out.join("compare.toml");
-    stdout(&run(&["check", spec.to_str().unwrap()]));
+    // The comparison names its model as the demonstration was told to.
+    let check = leaps(&["check", "leaps-demo/compare.toml"]).current_dir(directory.path()).output();
+    assert!(stdout(&check.unwrap()).contains("network, events; AIS; SMC"));
 }
 
 #[cfg(unix)]
@@ -254,6 +255,9 @@ fn an_interrupt_ends_with_130() {
     for line in [
         "ais ising --size 64 --intervals 1000000 --out x.npz",
         "smc ising --size 64 --intervals 1000000",
+        "ais ising --size 64 --intervals 1 --updates 1000000000000 --out x.npz",
+        "smc ising --size 64 --intervals 2 --updates 1000000000000",
+        "smc ising --size 64 --intervals 2 --sweeps 1000000000 --kernel gibbs",
         "mcmc ising --size 64 --steps 100000000 --every 1000 --kernel wolff",
         "exact ising --size 14x15 --field 0.1",
     ] {
@@ -281,4 +285,26 @@ fn an_interrupt_ends_with_130() {
         assert!(start.elapsed() < Duration::from_secs(10), "leaps {line} took too long to stop");
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "files left behind");
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_terminated_program_leaves_no_files() {
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::{Command, Stdio};
+    let directory = tempfile::tempdir().unwrap();
+    let line = "ais ising --size 64 --intervals 1000000 --out x.npz";
+    let mut child = leaps(&line.split_whitespace().collect::<Vec<_>>())
+        .current_dir(directory.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut errors = std::io::BufReader::new(child.stderr.take().unwrap());
+    std::io::BufRead::read_line(&mut errors, &mut String::new()).unwrap();
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "no temporary file");
+    let id = child.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().signal(), Some(15));
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "files left behind");
 }

@@ -180,6 +180,8 @@ fn wrong_settings_are_named_before_anything_is_written() {
         ("train ising --size 4 --out OUT --time-limit soon", &["--time-limit = soon", "30m"]),
         ("train ising --size 4 --out OUT --network big", &["--network = big", "hollow"]),
         ("train ising --size 4 --out OUT --network mlp --depth 3", &["--depth = 3", "hollow"]),
+        ("train ising --size 4 --out OUT --orders 2", &["--orders = 2", "hollow-graph"]),
+        ("train rbm --out OUT --network hollow-graph --orders 0", &["--orders = 0", "at least 1"]),
         ("train ising --size 4 --out OUT --depth 9", &["--depth = 9", "network.depth"]),
         ("train ising --size 4 --out OUT --network lec --kernels 3,7", &["--kernels", "wide"]),
         ("train ising --size 4 --out OUT --parametrisation x", &["--parametrisation = x", "relu"]),

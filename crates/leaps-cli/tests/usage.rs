@@ -17,7 +17,15 @@ fn bad_flags_are_named_with_their_values() {
         ("exact ising --size 1", &["--size = 1", "at least 2"]),
         ("exact ising --size 0x4", &["--size = 0", "at least 2"]),
         ("exact ising --size 9x9 --dimensions 3", &["--dimensions = 3", "9x9"]),
-        ("exact ising --size 4 --dimensions 9", &["--dimensions = ", "from 1 to 4"]),
+        ("exact ising --size 4 --dimensions 9", &["--dimensions = 9", "from 1 to 4"]),
+        ("exact ising --size 1x1x1x1x1", &["--size = 1x1x1x1x1", "one to 4 lengths"]),
+        ("exact ising --size 99999999999999999999", &["--size = 9999", "9223372036854775807"]),
+        ("ais ising --walkers 18446744073709551615", &["--walkers = 184", "9223372036854775807"]),
+        ("ais ising --walkers 1e20", &["--walkers = 1e20", "1e15"]),
+        (
+            "ais ising --set sample.walkers=18446744073709551616",
+            &["sample.walkers", "92233720368547"],
+        ),
         ("exact ising --size 400000x400000", &["--size = ", "sites"]),
         ("exact ising --beta nan", &["--beta = nan", "finite"]),
         ("exact ising --coupling x", &["--coupling = x", "number"]),
@@ -45,6 +53,9 @@ fn bad_flags_are_named_with_their_values() {
         ("exact ising --set walkers=3", &["walkers", "did you mean sample.walkers?"]),
         ("exact ising --set target.size=x", &["--set target.size", "15x20"]),
         ("exact ising --set path.terms.field=linear", &["path.terms.field", "bonds"]),
+        ("ais ising --walkers 9 --set sample.walkers=8", &["--walkers", "--set sample.walkers"]),
+        ("exact ising --seed 9 --set seed=8", &["--seed", "--set seed"]),
+        ("exact ising --set target.size=8 --size 4", &["--size", "--set target.size"]),
         ("man frobnicate", &["frobnicate", "verb"]),
         ("completions tcsh", &["SHELL = tcsh", "bash"]),
     ] {
@@ -64,6 +75,30 @@ fn missing_files_end_with_4() {
         assert!(errors.contains("/nowhere/"), "{errors}");
         assert_eq!(errors.matches("No such file").count(), 1, "{errors}");
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn words_that_are_not_text_are_named() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let odd = OsStr::from_bytes(b"b\xffd");
+    for line in ["exact file", "exact ising --field", "ais ising --set"] {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let output = leaps(&words).arg(odd).output().unwrap();
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{line}: {errors}");
+        assert!(errors.contains("b\u{fffd}d") && errors.contains("UTF-8"), "{line}: {errors}");
+        assert_eq!(errors.lines().count(), 1, "{errors}");
+    }
+}
+
+#[test]
+fn numerical_failures_end_with_3_and_a_way_out() {
+    let output = run_line("exact ising --size 3 --field 0.1 --beta 1e308");
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(3), "{errors}");
+    assert!(errors.contains("lower --beta"), "{errors}");
 }
 
 #[test]

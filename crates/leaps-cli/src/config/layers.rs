@@ -15,6 +15,7 @@ use toml::de::DeTable;
 use toml::{Table, Value};
 
 use super::schema;
+use super::value::{TOO_LARGE, is_too_large};
 use crate::error::usage;
 
 /// Where a value came from.
@@ -64,7 +65,11 @@ impl Layers {
         let fail = |error: toml::de::Error| {
             let start = error.span().map_or(0, |span| span.start);
             let (line, column) = position(text.as_bytes(), start);
-            Error::Parse { path: path.into(), line, column, reason: error.message().to_owned() }
+            let reason = match numbers_beyond(error.message()) {
+                Some(number) => format!("the number {number} must be {TOO_LARGE}"),
+                None => error.message().to_owned(),
+            };
+            Error::Parse { path: path.into(), line, column, reason }
         };
         let spans = DeTable::parse(text).map_err(fail)?;
         let table: Table = toml::from_str(text).map_err(fail)?;
@@ -85,6 +90,10 @@ impl Layers {
                 let way_out = "write --set sample.walkers=2000";
                 return Err(usage(format!("--set {word}: must be KEY=VALUE; {way_out}")));
             };
+            if is_too_large(text.trim()) {
+                let (key, text) = (key.trim(), text.trim());
+                return Err(usage(format!("--set {key} = {text}: must be {TOO_LARGE}")));
+            }
             let parsed: Option<Table> = toml::from_str(&format!("value = {text}")).ok();
             let value = match parsed.as_ref().and_then(|t| (t.len() == 1).then(|| t.get("value"))) {
                 Some(Some(value)) => value.clone(),
@@ -117,6 +126,14 @@ impl Layers {
             let present = matches.ids().any(|present| Some(present.as_str()) == id.as_deref());
             let source = id.filter(|_| present).and_then(|id| matches.value_source(&id));
             if source == Some(ValueSource::CommandLine) {
+                if self.source(&path) == Some(&Source::Set) {
+                    let set = self.name(&path);
+                    self.sources.insert(path.clone(), Source::Flag);
+                    let flag = self.name(&path);
+                    return Err(usage(format!(
+                        "{flag}: must be left out beside {set}; give one of them"
+                    )));
+                }
                 self.insert(&path, value, Source::Flag)?;
             }
         }
@@ -283,6 +300,12 @@ impl Layers {
         let condition = schema::condition(message);
         usage(format!("{} = {shown}: must be {condition}", self.name(&key)))
     }
+}
+
+/// The whole number that a complaint of the parser is about, if it is too large for TOML.
+fn numbers_beyond(message: &str) -> Option<&str> {
+    let number = message.split('`').nth(1).unwrap_or_default();
+    (message.contains("integer `") && is_too_large(number)).then_some(number)
 }
 
 fn plain(value: &Value) -> &str {

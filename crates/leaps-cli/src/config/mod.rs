@@ -51,7 +51,7 @@ pub struct ProblemArgs {
     /// Configuration file in place of a target (- reads standard input); flags override it
     #[arg(long, value_name = "FILE", conflicts_with = "kind", help_heading = "Configuration")]
     pub config: Option<PathBuf>,
-    /// Override a key of the configuration, such as sample.walkers=2000; repeatable
+    /// Override a key of the configuration, such as sample.walkers=2000; repeatable, not beside its flag
     #[arg(long = "set", value_name = "KEY=VALUE", help_heading = "Configuration")]
     pub set: Vec<String>,
 }
@@ -60,6 +60,12 @@ impl ProblemArgs {
     /// Lay the file, `--set`, the seed and the target's flags over each other.
     pub fn layers(&self, seed: u64, matches: &ArgMatches) -> Result<Layers> {
         let mut layers = Layers::default();
+        if let Some(path) = self.target.path.as_ref().filter(|path| path.to_str().is_none()) {
+            let shown = path.display();
+            return Err(usage(format!(
+                "PATH = {shown}: must be UTF-8, as configurations are; rename the file"
+            )));
+        }
         match (&self.config, self.target.kind) {
             (Some(path), _) => layers.read_file(path)?,
             (None, Some(_)) => {}
@@ -185,7 +191,10 @@ impl Config {
         if weights > MOST_WEIGHTS {
             return Err(Error::not_applicable(
                 "the network mlp",
-                format!("{hidden} hidden units on {} sites are {weights} weights", target.sites()),
+                format!(
+                    "{hidden} hidden units on {} sites are {weights} weights; use network.kind = hollow-graph",
+                    target.sites()
+                ),
             ));
         }
         Net::new(&self.network.build()?, target)

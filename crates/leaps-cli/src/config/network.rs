@@ -15,6 +15,7 @@ use super::value::count;
 #[serde(rename_all = "kebab-case")]
 pub enum NetworkKind {
     Hollow,
+    HollowGraph,
     Lec,
     Lea,
     Mlp,
@@ -48,7 +49,7 @@ impl From<ParametrisationName> for Parametrisation {
 #[serde(default, deny_unknown_fields)]
 #[command(next_help_heading = "Network")]
 pub struct NetworkSpec {
-    /// Network: hollow, lec, lea or mlp [default: hollow on a lattice, else mlp]
+    /// Network: hollow, hollow-graph, lec, lea or mlp [default: hollow on a lattice, else mlp]
     #[arg(id = "network.kind", long = "network", value_enum, value_name = "KIND")]
     #[arg(hide_possible_values = true)]
     pub kind: Option<NetworkKind>,
@@ -56,7 +57,7 @@ pub struct NetworkSpec {
     #[arg(long, value_enum, default_value = "barker", value_name = "HOW")]
     #[arg(hide_possible_values = true)]
     pub parametrisation: ParametrisationName,
-    /// Channels of the convolutions (hollow, lec) [default: 24 or 20]
+    /// Channels of convolutions or messages (hollow, lec, hollow-graph) [default: 24, 20 or 16]
     #[arg(long, value_name = "N", value_parser = count)]
     pub channels: Option<usize>,
     /// Layers (hollow) [default: the most that the lattice allows, at most 6]
@@ -65,7 +66,10 @@ pub struct NetworkSpec {
     /// Planes that a layer looks at, 1 to 3 (hollow) [default: 3, or what the lattice allows]
     #[arg(long, value_name = "N", value_parser = count, hide_short_help = true)]
     pub rows: Option<usize>,
-    /// Channels of the layers that mix the half-spaces (hollow) [default: twice the channels]
+    /// Orders of the sites, each followed forwards and backwards (hollow-graph) [default: 2]
+    #[arg(long, value_name = "N", value_parser = count, hide_short_help = true)]
+    pub orders: Option<usize>,
+    /// Channels of the layers that mix directions or orders (hollow, hollow-graph) [default: twice the channels]
     #[arg(long, value_name = "N", value_parser = count, hide_short_help = true)]
     pub head: Option<usize>,
     /// Widths of the kernels, odd, the first convolution's first (lec) [default: 3,5,7,9,15 as far as they fit]
@@ -101,6 +105,7 @@ impl NetworkKind {
     pub fn name(self) -> &'static str {
         match self {
             NetworkKind::Hollow => "hollow",
+            NetworkKind::HollowGraph => "hollow-graph",
             NetworkKind::Lec => "lec",
             NetworkKind::Lea => "lea",
             NetworkKind::Mlp => "mlp",
@@ -111,6 +116,7 @@ impl NetworkKind {
     pub fn keys(self) -> &'static [&'static str] {
         match self {
             NetworkKind::Hollow => &["channels", "depth", "rows", "head"],
+            NetworkKind::HollowGraph => &["channels", "orders", "head"],
             NetworkKind::Lec => &["channels", "kernels", "time_units"],
             NetworkKind::Lea => &["heads", "width", "embedding"],
             NetworkKind::Mlp => &["hidden"],

@@ -137,6 +137,9 @@ impl Kind {
     }
 }
 
+/// Axes that a lattice may have.
+const MOST_DIMENSIONS: usize = 4;
+
 impl TargetSpec {
     /// The same target with every default written out, after refusing keys of other kinds.
     pub fn filled(&self) -> Result<Self> {
@@ -234,7 +237,18 @@ impl TargetSpec {
                 "leave one of them out",
             ));
         }
-        let full = if sides.len() > 1 { sides } else { vec![sides[0]; dimensions.min(5)] };
+        let (key, given) = match self.dimensions {
+            Some(_) => ("target.dimensions", dimensions.to_string()),
+            None => ("target.size", Size(sides.clone()).to_string()),
+        };
+        if !(1..=MOST_DIMENSIONS).contains(&dimensions) {
+            let condition = match self.dimensions {
+                Some(_) => format!("from 1 to {MOST_DIMENSIONS}"),
+                None => format!("one to {MOST_DIMENSIONS} lengths"),
+            };
+            return Err(Error::invalid(key, given, condition, "use an edge list for other graphs"));
+        }
+        let full = if sides.len() > 1 { sides } else { vec![sides[0]; dimensions] };
         Lattice::new(&full, Boundary::Periodic)?;
         let equal = full.iter().all(|side| *side == full[0]);
         Ok((if equal { Size(vec![full[0]]) } else { Size(full) }, dimensions))

@@ -37,6 +37,7 @@ fn printed_configurations_parse_back_to_themselves() {
         "[target]\nkind = 'spin-glass'\ngeometry = 'complete'\nsize = 12",
         "[target]\nkind = 'rbm'\nvisible = 3\nhidden = 2\n[sample]\nbetas = [0.1, 0.5, 1.0]",
         "path.table = [[0, 0], [0.5, 0.8], [1, 1]]\ntarget.kind = 'ising'",
+        "target.kind = 'rbm'\n[network]\nkind = 'hollow-graph'\norders = 3\nhead = 5",
     ] {
         let config = resolve(text, &[]).unwrap();
         let printed = to_toml(&config);

@@ -8,14 +8,27 @@ use leaps::{Error, Result};
 use serde::{Deserialize, Serialize};
 use toml::Value;
 
+/// What to say of a whole number beyond those of TOML, which end at 2^63.
+pub const TOO_LARGE: &str = "at most 9223372036854775807";
+
 /// A whole number on the command line; `1e6` counts as one.
 pub fn count(text: &str) -> std::result::Result<usize, String> {
-    let plain = text.parse().ok();
-    let scientific = || {
-        let value: f64 = text.parse().ok()?;
-        ((0.0..=1e15).contains(&value) && value.fract() == 0.0).then_some(value as usize)
-    };
-    plain.or_else(scientific).ok_or_else(|| "a whole number such as 1000 or 1e6".to_owned())
+    let plain = || usize::try_from(text.parse::<i64>().ok()?).ok();
+    let scientific: Option<f64> = text.parse().ok();
+    let whole = scientific.filter(|value| *value >= 0.0 && value.fract() == 0.0);
+    let exact = whole.filter(|value| *value <= 1e15).map(|value| value as usize);
+    plain().or(exact).ok_or_else(|| match whole {
+        Some(_) => format!("{TOO_LARGE}, or 1e15 with an exponent"),
+        None => "a whole number such as 1000 or 1e6".to_owned(),
+    })
+}
+
+/// Whether a text is a whole number that TOML cannot hold.
+pub fn is_too_large(text: &str) -> bool {
+    let digits = text.strip_prefix('+').unwrap_or(text).replace('_', "");
+    !digits.is_empty()
+        && digits.bytes().all(|b| b.is_ascii_digit())
+        && digits.parse::<i64>().is_err()
 }
 
 /// A random seed on the command line; TOML integers end at 2^63.
@@ -56,7 +69,10 @@ impl FromStr for Size {
 
     fn from_str(text: &str) -> std::result::Result<Self, String> {
         let sides: std::result::Result<Vec<usize>, _> = text.split('x').map(str::parse).collect();
-        sides.map(Size).map_err(|_| SIZE.to_owned())
+        sides.map(Size).map_err(|_| match text.split('x').find(|side| is_too_large(side)) {
+            Some(_) => format!("{SIZE}, {TOO_LARGE} each"),
+            None => SIZE.to_owned(),
+        })
     }
 }
 

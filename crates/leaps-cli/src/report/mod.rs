@@ -17,7 +17,7 @@ use crate::app::Context;
 use page::Page;
 use reference::reference;
 
-pub use source::{Source, read_metrics};
+pub use source::Source;
 
 /// Compute what the results are compared with, and write the page.
 pub fn write(source: &Source, out: &Path, context: &Context) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use leaps::Error;
 use leaps::run::Metrics;
 use serde_json::Value;
@@ -39,11 +39,11 @@ impl Source {
             if file.is_file() { json(&file) } else { Ok(Value::Null) }
         };
         let config = path.join("config.toml");
-        let metrics = path.join("metrics.jsonl");
+        let trained = path.join("metrics.jsonl").is_file();
         let source = Source {
             name: name.clone(),
             results: optional("results.json")?,
-            metrics: if metrics.is_file() { read_metrics(&metrics)? } else { Vec::new() },
+            metrics: if trained { Metrics::read(path)? } else { Vec::new() },
             config: config.is_file().then(|| read(&config)).transpose()?,
             comparison: optional("comparison.json")?,
             training: words(&optional("meta.json")?["command"]),
@@ -115,17 +115,4 @@ fn json(path: &Path) -> Result<Value> {
         return Err(Error::Parse { path: path.into(), line: 1, column: 1, reason }.into());
     }
     Ok(value)
-}
-
-/// The lines of a file of metrics; a last line without an end is still being written.
-pub fn read_metrics(path: &Path) -> Result<Vec<Metrics>> {
-    let text = read(path).context("metrics of training")?;
-    let whole = text.rfind('\n').map_or(0, |at| at + 1);
-    text[..whole]
-        .lines()
-        .enumerate()
-        .map(|(line, text)| {
-            serde_json::from_str(text).map_err(|error| parse_error(path, line + 1, &error).into())
-        })
-        .collect()
 }

@@ -41,7 +41,7 @@ pub fn run_flow(
     let ensemble = anneal(target, &mut *walkers, &grid, &resampling, points, seed, watch)?;
     let seconds = watch.seconds() - start;
     let snapshots = match can_be_drawn(target) {
-        true => snapshots(target, &grid, &mut *population(1)?)?,
+        true => snapshots(target, &grid, &mut *population(1)?, watch)?,
         false => None,
     };
     let journey = Journey {

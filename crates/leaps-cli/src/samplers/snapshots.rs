@@ -1,7 +1,7 @@
 //! Follow one walker and keep what it looks like at a few times.
 
 use leaps::Result;
-use leaps::device::Unwatched;
+use leaps::device::{Part, Watch};
 use leaps::sampler::{Grid, Population};
 use leaps::target::{Pairwise, Target};
 
@@ -24,6 +24,7 @@ pub fn snapshots(
     target: &Pairwise,
     grid: &Grid,
     walker: &mut dyn Population,
+    watch: &dyn Watch,
 ) -> Result<Option<Snapshots>> {
     let Some(lattice) = target.lattice().filter(|_| can_be_drawn(target)) else { return Ok(None) };
     let mut frames = Vec::new();
@@ -35,7 +36,7 @@ pub fn snapshots(
             })
             .unwrap_or(at);
         if k > at {
-            walker.advance(grid, at + 1..k + 1, &mut log_weights, &Unwatched)?;
+            walker.advance(grid, at + 1..k + 1, &mut log_weights, &Part(watch))?;
             at = k;
         }
         let states = walker.states()?;

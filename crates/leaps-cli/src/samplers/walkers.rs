@@ -30,7 +30,7 @@ pub fn run_walkers(
     let snapshots = match can_be_drawn(target) {
         true => {
             let mut one = settings.moves.population(target, path, 1, config.seed)?;
-            snapshots(target, &grid, &mut *one)?
+            snapshots(target, &grid, &mut *one, watch)?
         }
         false => None,
     };

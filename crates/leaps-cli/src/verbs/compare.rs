@@ -38,7 +38,7 @@ pub struct CompareArgs {
     /// Configuration with [[compare]] entries; without any, AIS, SMC and two kernels are compared
     #[arg(value_name = "SPEC")]
     spec: PathBuf,
-    /// Override a key of the configuration, such as sample.walkers=2000; repeatable
+    /// Override a key of the configuration, such as sample.walkers=2000; repeatable, not beside its flag
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
 }
@@ -120,6 +120,39 @@ pub fn compare(mut layers: Layers, context: &Context) -> Result<(Config, Problem
     let config = Config::resolve(&layers)?;
     let problem = config.problem(&layers)?;
     // Everything is checked before anything runs.
+    let jobs = jobs(&layers)?;
+    context.say(format!("{}, seed {}", problem.description, config.seed));
+    let mut samplers = Vec::new();
+    for job in &jobs {
+        let Job { name, layers, .. } = job;
+        let watch = context.watch(name);
+        let done = job.run(context, &watch);
+        drop(watch);
+        if usual && let Err(error @ Error::NotApplicable { .. }) = &done {
+            context.say(format!("{name} is left out: {error}"));
+            continue;
+        }
+        let result = done.map_err(|error| layers.explain(error))?;
+        let (summary, doubts) = match &result {
+            Outcome::Walkers(result) => (result.summary(), result.doubts()),
+            Outcome::Chains(result) => (result.summary(), result.doubts()),
+        };
+        context.detail(format!("{name}: {summary}"));
+        for doubt in doubts {
+            context.say(format!("warning: {name}: {doubt}"));
+        }
+        samplers.push(Compared { name: name.clone(), result });
+    }
+    let seed = config.seed;
+    Ok((config, problem, Comparison { seed, samplers }))
+}
+
+/// Check the entries of `[[compare]]` and name their samplers.
+pub fn names(layers: &Layers) -> Result<Vec<String>> {
+    Ok(jobs(layers)?.into_iter().map(|job| job.name).collect())
+}
+
+fn jobs(layers: &Layers) -> Result<Vec<Job>> {
     let mut jobs = Vec::new();
     for (n, entry) in layers.compare.iter().enumerate() {
         let mut entry = entry.clone();
@@ -154,30 +187,7 @@ pub fn compare(mut layers: Layers, context: &Context) -> Result<(Config, Problem
         let name = name.unwrap_or_else(|| usual_name(&sampler, &config));
         jobs.push(Job { name, sampler, model, layers: own, config, problem });
     }
-    context.say(format!("{}, seed {}", problem.description, config.seed));
-    let mut samplers = Vec::new();
-    for job in &jobs {
-        let Job { name, layers, .. } = job;
-        let watch = context.watch(name);
-        let done = job.run(context, &watch);
-        drop(watch);
-        if usual && let Err(error @ Error::NotApplicable { .. }) = &done {
-            context.say(format!("{name} is left out: {error}"));
-            continue;
-        }
-        let result = done.map_err(|error| layers.explain(error))?;
-        let (summary, doubts) = match &result {
-            Outcome::Walkers(result) => (result.summary(), result.doubts()),
-            Outcome::Chains(result) => (result.summary(), result.doubts()),
-        };
-        context.detail(format!("{name}: {summary}"));
-        for doubt in doubts {
-            context.say(format!("warning: {name}: {doubt}"));
-        }
-        samplers.push(Compared { name: name.clone(), result });
-    }
-    let seed = config.seed;
-    Ok((config, problem, Comparison { seed, samplers }))
+    Ok(jobs)
 }
 
 fn word(entry: &mut Entry, key: &str, n: usize) -> Result<Option<String>> {

@@ -21,7 +21,7 @@ pub struct DemoArgs {
     /// Directory for the run, the comparison and the report
     #[arg(long, value_name = "DIR", default_value = "leaps-demo")]
     out: PathBuf,
-    /// Override a key of the demonstration, such as train.steps=3000; repeatable
+    /// Override a key of the demonstration, such as train.steps=3000; repeatable, not beside its flag
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
 }

@@ -25,7 +25,7 @@ pub struct SampleArgs {
     resample: ResampleSpec,
     #[command(flatten)]
     destination: Destination,
-    /// Override a key of the model's configuration, such as target.beta=0.43; repeatable
+    /// Override a key of the model's configuration, such as target.beta=0.43; repeatable, not beside its flag
     #[arg(long = "set", value_name = "KEY=VALUE", help_heading = "Configuration")]
     set: Vec<String>,
 }

@@ -7,12 +7,12 @@ use anyhow::Result;
 use clap::Args;
 use leaps::Error;
 use leaps::observe::Estimate;
+use leaps::run::Metrics;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::app::Context;
 use crate::output::{self, Table, with_error};
-use crate::report::read_metrics;
 use crate::tables::{Short, span};
 
 /// Flags of `status`.
@@ -79,8 +79,8 @@ fn status(run: &Path) -> Result<Status> {
         .map_err(|source| Error::Io { path: events.clone(), source })?;
     let events: Vec<Value> =
         text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    let metrics = run.join("metrics.jsonl");
-    let metrics = if metrics.is_file() { read_metrics(&metrics)? } else { Vec::new() };
+    let measured = run.join("metrics.jsonl").is_file();
+    let metrics = if measured { Metrics::read(run)? } else { Vec::new() };
     let steps = events.iter().rev().find_map(|event| event["steps"].as_u64()).unwrap_or(0);
     let step = metrics.last().map_or(0, |last| last.progress.step);
     let recent = &metrics[metrics.len().saturating_sub(RECENT)..];

@@ -17,4 +17,4 @@ pub use lanes::Level;
 pub use philox::{Key, philox4x32};
 pub use precision::Precision;
 pub use random::{Draw, Purpose, Stream, threshold};
-pub use watch::{Unwatched, Watch};
+pub use watch::{Part, Unwatched, Watch};

@@ -25,6 +25,15 @@ pub trait Watch: Sync {
     }
 }
 
+/// Hears whether to stop and says nothing of progress: for a part of work that the whole already counts.
+pub struct Part<'a>(pub &'a dyn Watch);
+
+impl Watch for Part<'_> {
+    fn stopped(&self) -> bool {
+        self.0.stopped()
+    }
+}
+
 /// Nobody watches.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unwatched;

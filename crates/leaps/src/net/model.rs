@@ -397,7 +397,23 @@ impl Net {
 mod tests {
     use super::*;
     use crate::net::HollowGraphSpec;
-    use crate::target::{Boundary, Lattice, Pairwise};
+    use crate::target::{Boundary, Interaction, Lattice, Pairwise};
+
+    #[test]
+    fn messages_that_return_on_a_graph_are_caught() {
+        let bonds: Vec<(u32, u32, f64)> =
+            (0..9).flat_map(|i| [(i, (i + 1) % 9, 1.0), (i, (i + 3) % 9, -1.0)]).collect();
+        for tokens in [2, 3] {
+            let interaction = if tokens == 2 { Interaction::Ising } else { Interaction::Potts };
+            let target = Pairwise::from_edges(interaction, 9, tokens, &bonds).unwrap();
+            let spec = NetSpec::HollowGraph(HollowGraphSpec::default());
+            let mut net = Net::new(&spec, &target).unwrap();
+            let AnyNetwork::HollowGraph(network) = &mut net.network else { unreachable!() };
+            network.let_a_message_return();
+            let error = net.check().unwrap_err().to_string();
+            assert!(error.contains("depends on the token there"), "{error}");
+        }
+    }
 
     #[test]
     fn all_levels_agree_for_every_network() {

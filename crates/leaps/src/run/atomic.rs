@@ -3,7 +3,8 @@
 //! The contract, for [`AtomicFile`] and [`AtomicDirectory`], on a file system that keeps POSIX's promises:
 //!
 //! - **Readers** see under the final name what was there before, or all of the new contents; never a part.
-//! - **A killed process** leaves the same, and perhaps a hidden `.NAME.PID.N.part` beside it, which nothing reads.
+//! - **A killed process** leaves the same, and perhaps a hidden `.NAME.PID.N.part` beside it, which nothing reads. One that is
+//!   told to end can call [`remove_unfinished`] first.
 //! - **After a power cut** the same holds: contents reach the disk (fsync) before the name changes. Once `finish` has
 //!   returned, the new contents stay (fsync of the parent directory).
 //! - **A failure** (full disk, no permission) is an error that names the final path; what was there before is intact
@@ -15,6 +16,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::{Error, Result};
 
@@ -45,6 +47,7 @@ impl AtomicFile {
         };
         let (temporary, file) =
             stage(&path, |p| OpenOptions::new().write(true).create_new(true).open(p))?;
+        unfinished().push(temporary.clone());
         let file = BufWriter::with_capacity(1 << 16, file);
         Ok(AtomicFile { path, temporary, file, finished: false })
     }
@@ -88,6 +91,7 @@ impl Drop for AtomicFile {
         if !self.finished {
             let _ = fs::remove_file(&self.temporary);
         }
+        forget(&self.temporary);
     }
 }
 
@@ -111,6 +115,7 @@ impl AtomicDirectory {
     pub(crate) fn create(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref().to_path_buf();
         let (temporary, ()) = stage(&path, |p| fs::create_dir(p))?;
+        unfinished().push(temporary.clone());
         Ok(AtomicDirectory { path, temporary, finished: false })
     }
 
@@ -145,6 +150,26 @@ impl Drop for AtomicDirectory {
         if !self.finished {
             let _ = fs::remove_dir_all(&self.temporary);
         }
+        forget(&self.temporary);
+    }
+}
+
+/// The temporary files and directories of this process.
+static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn forget(temporary: &Path) {
+    unfinished().retain(|path| path != temporary);
+}
+
+/// Remove the temporary files of everything that this process is writing: for a program that is about to end without
+/// waiting for its threads. What they write afterwards fails.
+pub fn remove_unfinished() {
+    for path in unfinished().drain(..) {
+        let _ = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
     }
 }
 

@@ -16,7 +16,7 @@ mod setup;
 mod tensors;
 mod training;
 
-pub use atomic::write as write_file;
+pub use atomic::{remove_unfinished, write as write_file};
 pub use checkpoint::{Checkpoint, Checkpoints, Manifest, Standing, Validation};
 pub use events::{Event, Metrics, Observer, Stop};
 pub use model::{Model, Summary};

@@ -81,7 +81,7 @@ pub fn choose_times(
             population.resample(&Scheme::Systematic.ancestors(&weights, &mut stream))?;
             log_weights.fill(0.0);
         }
-        population.mutate(&step, 1, &mut log_weights)?;
+        population.mutate(&step, 1, &mut log_weights, watch)?;
     }
     Ok(times)
 }

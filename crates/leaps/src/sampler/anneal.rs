@@ -142,7 +142,7 @@ pub fn anneal(
                 log_weights.fill(0.0);
                 resampled = true;
             }
-            population.mutate(grid, k, &mut log_weights)?;
+            population.mutate(grid, k, &mut log_weights, watch)?;
             watch.advance(walkers as u64);
         }
         if keep(k) {

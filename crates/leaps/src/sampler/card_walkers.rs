@@ -12,7 +12,7 @@ use super::Grid;
 use super::flow_walkers::Stepper;
 use super::population::{Population, check_energy};
 use crate::device::cuda::{Card, failed, launch};
-use crate::device::{Purpose, Unwatched, Watch};
+use crate::device::{Part, Purpose, Watch};
 use crate::net::card::{CardBatch, CardNetwork, MOMENT, moment};
 use crate::path::Path;
 use crate::rates::Parametrisation;
@@ -453,8 +453,14 @@ impl Population for CardWalkers<'_> {
         Ok(())
     }
 
-    fn mutate(&mut self, grid: &Grid, k: usize, log_weights: &mut [f64]) -> Result<()> {
-        self.drive(grid, k..k + 1, false, log_weights, &Unwatched)
+    fn mutate(
+        &mut self,
+        grid: &Grid,
+        k: usize,
+        log_weights: &mut [f64],
+        watch: &dyn Watch,
+    ) -> Result<()> {
+        self.drive(grid, k..k + 1, false, log_weights, &Part(watch))
     }
 
     fn advance(

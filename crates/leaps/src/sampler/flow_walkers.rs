@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::Grid;
 use super::population::{Population, check_energy};
 use crate::device::vector::WIDTH;
-use crate::device::{Purpose, Stream, Unwatched, Watch};
+use crate::device::{Part, Purpose, Stream, Watch};
 use crate::mcmc::{AnyKernel, Kernel, KernelName};
 use crate::net::{Net, Worker};
 use crate::path::Path;
@@ -264,6 +264,7 @@ impl Task<'_, '_> {
             if let Some(kernel) = &mut desk.kernel {
                 let model = Model::new(this.target, self.grid.lambda(at));
                 for sweep in 0..this.sweeps {
+                    watch.check()?;
                     let step = k as u64 * this.sweeps + sweep;
                     let number = (self.first + number) as u32;
                     let mut stream = Stream::new(this.seed, Purpose::Move, number, step);
@@ -407,8 +408,14 @@ impl Population for FlowWalkers<'_> {
         Ok(())
     }
 
-    fn mutate(&mut self, grid: &Grid, k: usize, log_weights: &mut [f64]) -> Result<()> {
-        self.drive(grid, k..k + 1, false, log_weights, &Unwatched)
+    fn mutate(
+        &mut self,
+        grid: &Grid,
+        k: usize,
+        log_weights: &mut [f64],
+        watch: &dyn Watch,
+    ) -> Result<()> {
+        self.drive(grid, k..k + 1, false, log_weights, &Part(watch))
     }
 
     fn advance(

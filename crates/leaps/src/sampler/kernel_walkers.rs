@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::Grid;
 use super::population::{Population, check_energy};
 use crate::Result;
-use crate::device::{Purpose, Stream};
+use crate::device::{Purpose, Stream, Watch};
 use crate::mcmc::Kernel;
 use crate::target::{Model, Target, initial_state};
 
@@ -64,12 +64,13 @@ impl<K: Kernel + Sync> Population for KernelWalkers<'_, K> {
         Ok(())
     }
 
-    fn mutate(&mut self, grid: &Grid, k: usize, _: &mut [f64]) -> Result<()> {
+    fn mutate(&mut self, grid: &Grid, k: usize, _: &mut [f64], watch: &dyn Watch) -> Result<()> {
         let (target, seed, steps, made) = (self.target, self.seed, self.steps, self.made);
         let model = Model::new(target, grid.lambda(k));
         self.walkers.par_iter_mut().enumerate().with_min_len(8).try_for_each(
             |(number, walker)| {
                 for step in 0..steps {
+                    watch.check()?;
                     let at = made + step;
                     let mut stream = Stream::new(seed, Purpose::Move, number as u32, at);
                     walker.kernel.step(&model, &mut walker.x, &mut stream);

@@ -67,17 +67,32 @@ impl Group {
         }
     }
 
-    fn mutate(&mut self, plan: &Plan, tables: &Tables, level: Level, from: u64, updates: u64) {
+    fn mutate(
+        &mut self,
+        plan: &Plan,
+        tables: &Tables,
+        level: Level,
+        from: u64,
+        updates: u64,
+        watch: &dyn Watch,
+    ) -> Result<()> {
         let n = plan.sites() as u64;
         // Keeping the energies in step costs about as much per update as measuring them afresh costs
         // per site. A fresh measurement every 16 sweeps bounds the rounding of real couplings.
         let period = 16 * n;
         if updates >= n || from / period != (from + updates) / period {
-            self.tile.update(plan, tables, level, from, updates);
+            let mut made = 0;
+            while made < updates {
+                watch.check()?;
+                let some = UPDATES_PER_CHECK.min(updates - made);
+                self.tile.update(plan, tables, level, from + made, some);
+                made += some;
+            }
             self.tile.energies(plan, level, &mut self.energies);
         } else {
             self.tile.update_with_energies(plan, tables, level, from, updates, &mut self.energies);
         }
+        Ok(())
     }
 }
 
@@ -93,12 +108,12 @@ impl Population for LaneWalkers {
         Ok(())
     }
 
-    fn mutate(&mut self, grid: &Grid, k: usize, _: &mut [f64]) -> Result<()> {
+    fn mutate(&mut self, grid: &Grid, k: usize, _: &mut [f64], watch: &dyn Watch) -> Result<()> {
         let tables = Tables::new(&self.plan, grid.lambda(k));
         let (plan, level, from, updates) = (&self.plan, self.level, self.made, self.updates);
-        self.groups.par_iter_mut().for_each(|group| {
-            group.mutate(plan, &tables, level, from, updates);
-        });
+        self.groups
+            .par_iter_mut()
+            .try_for_each(|group| group.mutate(plan, &tables, level, from, updates, watch))?;
         self.made += updates;
         Ok(())
     }
@@ -126,16 +141,17 @@ impl Population for LaneWalkers {
                 tables.set(plan, grid.lambda(k));
             });
             let from = self.made;
-            self.groups.par_iter_mut().zip(log_weights.par_chunks_mut(LANES)).for_each(
+            self.groups.par_iter_mut().zip(log_weights.par_chunks_mut(LANES)).try_for_each(
                 |(group, log_weights)| {
                     let mut from = from;
                     for (k, tables) in (start..end).zip(&tables) {
                         group.weigh(grid, k, log_weights);
-                        group.mutate(plan, tables, level, from, updates);
+                        group.mutate(plan, tables, level, from, updates, watch)?;
                         from += updates;
                     }
+                    Ok(())
                 },
-            );
+            )?;
             self.made += (end - start) as u64 * updates;
             watch.advance((end - start) as u64 * self.walkers as u64);
             start = end;

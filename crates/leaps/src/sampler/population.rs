@@ -18,7 +18,15 @@ pub trait Population {
     fn weigh(&mut self, grid: &Grid, k: usize, log_weights: &mut [f64]) -> Result<()>;
 
     /// Move at `rho_{t_k}`. Moves that do not leave it invariant say so in the log-weights.
-    fn mutate(&mut self, grid: &Grid, k: usize, log_weights: &mut [f64]) -> Result<()>;
+    ///
+    /// An interval may take hours: `watch` is asked now and then whether to stop. Progress is the caller's to report.
+    fn mutate(
+        &mut self,
+        grid: &Grid,
+        k: usize,
+        log_weights: &mut [f64],
+        watch: &dyn Watch,
+    ) -> Result<()>;
 
     /// Weigh and move through the intervals `from..to` without a stop between them.
     fn advance(
@@ -31,7 +39,7 @@ pub trait Population {
         for k in intervals {
             watch.check()?;
             self.weigh(grid, k, log_weights)?;
-            self.mutate(grid, k, log_weights)?;
+            self.mutate(grid, k, log_weights, watch)?;
             watch.advance(self.walkers() as u64);
         }
         Ok(())

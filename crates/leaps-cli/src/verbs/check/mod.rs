@@ -12,6 +12,7 @@ use leaps::mcmc::KernelName;
 use leaps::mcmc::lanes::{Plan, Rule, Scan};
 use leaps::target::{Colouring, Pairwise, Target};
 
+use super::compare;
 use crate::app::Context;
 use crate::config::{Config, Layers, Move, Problem};
 use crate::output;
@@ -47,6 +48,9 @@ pub fn run(args: &CheckArgs, context: &Context) -> Result<()> {
         // A target without a network can still be sampled in all other ways.
         Err(error @ Error::NotApplicable { .. }) => rows.push(("network", error.to_string())),
         Err(error) => return Err(layers.explain(error).into()),
+    }
+    if !layers.compare.is_empty() {
+        rows.push(("compare", compare::names(&layers)?.join("; ")));
     }
     if context.globals.json {
         let object: serde_json::Map<_, _> =

@@ -1,7 +1,7 @@
 //! Check the network on graphs with loops, without bonds and in parts.
 
 use super::*;
-use crate::net::testing;
+use crate::net::testing::{self, Bench};
 use crate::net::{Net, NetSpec};
 use crate::target::{Interaction, Pairwise};
 
@@ -57,6 +57,25 @@ fn messages_come_from_all_neighbours_and_from_earlier_steps_only() {
                 assert!(order.messages(step).iter().all(|m| (m.from as usize) < step));
             }
         }
+    }
+}
+
+impl HollowGraph {
+    /// Break the last order: two of its steps stand at the same site, and the second collects what the first passed on.
+    pub(crate) fn let_a_message_return(&mut self) {
+        let order = self.orders.last_mut().unwrap();
+        let step = (1..order.sites.len()).find(|&k| !order.messages(k).is_empty()).unwrap();
+        let sender = order.messages(step)[0].from as usize;
+        order.sites[sender] = order.sites[step];
+    }
+}
+
+#[test]
+fn outputs_do_not_depend_on_the_site_s_own_token() {
+    for (graph, orders) in [(chords(11), 1), (chords(23), 3), (complete(9), 2)] {
+        let network = HollowGraph::build(5, orders, 6, &graph, 1, 1);
+        let bench = Bench::new(&network, network.sites, 1, 1, 3);
+        assert_eq!(bench.first_leak(&bench.parameters(3)), None);
     }
 }
 

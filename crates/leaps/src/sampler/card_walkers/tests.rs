@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::*;
+use crate::device::Unwatched;
 use crate::device::cuda::testing::compiles;
 use crate::net::plain_card::PlainCard;
 use crate::net::{MlpSpec, Net, NetSpec};
@@ -79,7 +80,7 @@ fn go(population: &mut dyn Population, grid: &Grid, resample: bool) -> Outcome {
                 log_weights =
                     ancestors.iter().map(|&ancestor| log_weights[ancestor as usize]).collect();
             }
-            population.mutate(grid, k, &mut log_weights).unwrap();
+            population.mutate(grid, k, &mut log_weights, &Unwatched).unwrap();
         }
     } else {
         // In two parts: walkers keep what belongs to them.

@@ -1,0 +1,64 @@
+"""Time `leaps sample` on square Ising lattices of growing size: what a walker costs must grow with the sites.
+
+    cargo build --release -p leaps-cli
+    python3 benches/scaling.py [--sizes 8,16,24,32,48,64] [--schemes euler,events] [--intervals 50] [--leaps PROGRAM]
+
+One hollow network with 24 channels and 3 layers, the most that 8x8 allows, is trained for a minute on 16x16 and then
+sampled with on every size: its convolutions do not know how large the lattice is. Euler makes one network pass for
+every interval; events makes one more for every jump, and jumps grow with the sites, so the cost of a pass stands
+beside that of an interval. Times are of the processor, user's only, summed over threads, since those of the wall
+mean little on a busy machine. Sixteen walkers share a pass; the one that is drawn at the end has passes of its own,
+and counts as sixteen.
+"""
+
+import argparse
+import json
+import pathlib
+import resource
+import subprocess
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+TRAIN = "train ising --size 16 --channels 24 --depth 3 --steps 300 --lr 0.004 --warmup 50 --pool 1024 --validate-every 0"
+SHORT = "--set sample.walkers=100 --set sample.intervals=20 --quiet"
+SITES_IN_ALL, DRAWN = 1 << 17, 16
+
+
+def run(program, words):
+    """The standard output of the program and the processor seconds it took."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    done = subprocess.run([program, *words], check=True, capture_output=True, text=True)
+    return done.stdout, resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--sizes", default="8,16,24,32,48,64")
+    parser.add_argument("--schemes", default="euler,events")
+    parser.add_argument("--intervals", type=int, default=50)
+    parser.add_argument("--leaps", default=str(ROOT / "target/release/leaps"))
+    given = parser.parse_args()
+    print("| scheme | lattice | walkers | passes per walker | us per walker and interval | per site | us per pass and site |")
+    print("|---|---|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as scratch:
+        model = str(pathlib.Path(scratch) / "model")
+        run(given.leaps, [*TRAIN.split(), *SHORT.split(), "--out", model])
+        for scheme in given.schemes.split(","):
+            for size in map(int, given.sizes.split(",")):
+                sites = size * size
+                # Enough for a steady time, and whole passes on both cores.
+                walkers = max(32, SITES_IN_ALL // sites // 32 * 32)
+                words = f"sample --model {model} --set target.size={size} --scheme {scheme} --json --quiet"
+                counts = ["--walkers", str(walkers), "--intervals", str(given.intervals)]
+                text, seconds = run(given.leaps, [*words.split(), *counts])
+                passes = json.loads(text)["network_passes_per_walker"]
+                each = 1e6 * seconds / (walkers + DRAWN)
+                print(
+                    f"| {scheme} | {size}x{size} | {walkers} | {passes:.0f} | {each / given.intervals:,.0f} "
+                    f"| {each / given.intervals / sites:.2f} | {each / passes / sites:.2f} |",
+                    flush=True,
+                )
+
+
+if __name__ == "__main__":
+    main()
