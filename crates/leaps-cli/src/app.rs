@@ -149,6 +149,14 @@ fn execute(cli: Cli, matches: &ArgMatches, words: &[OsString]) -> Result<()> {
         stops: OnceLock::new(),
         engine: OnceLock::new(),
     };
+    use Verb::{Compare, Demo, Sample, Train};
+    let networks = matches!(&cli.verb, Demo(_) | Train(_) | Sample(_) | Compare(_));
+    if context.globals.engine == Engine::Cuda && !networks {
+        let verbs = "demo, train, sample and compare";
+        return Err(usage(format!(
+            "--engine = cuda: only {verbs} compute on a card; leave it out"
+        )));
+    }
     match &cli.verb {
         Verb::Demo(args) => verbs::demo::run(args, &context),
         Verb::Train(args) => verbs::train::run(args, &context),

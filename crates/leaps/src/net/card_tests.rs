@@ -365,6 +365,40 @@ fn other_networks_on_a_card_compute_what_the_processor_does() {
     assert_eq!(good, cases.len());
 }
 
+/// Hollow convolutions of one to three dimensions, some too large for matrix units.
+fn hollow_cases() -> Vec<(Pairwise, NetSpec)> {
+    use Boundary::{Free, Periodic};
+    let hollow = |channels, depth, rows, head| {
+        let (depth, rows, head) = (Some(depth), Some(rows), Some(head));
+        NetSpec::Hollow(HollowSpec { channels, depth, rows, head })
+    };
+    vec![
+        (on_lattice(&[8, 8], Periodic, 2), hollow(16, 3, 3, 32)),
+        (on_lattice(&[7], Periodic, 3), hollow(5, 2, 3, 9)),
+        (on_lattice(&[6], Free, 2), hollow(13, 3, 3, 4)),
+        (on_lattice(&[9, 8], Periodic, 2), hollow(24, 3, 3, 48)),
+        (on_lattice(&[5, 7], Periodic, 5), hollow(11, 1, 3, 10)),
+        (on_lattice(&[3, 5], Periodic, 2), hollow(6, 1, 2, 7)),
+        (on_lattice(&[2, 4], Periodic, 2), hollow(6, 3, 1, 7)),
+        (on_lattice(&[3, 5], Free, 3), hollow(10, 3, 3, 7)),
+        (on_lattice(&[4, 5, 4], Periodic, 2), hollow(7, 1, 3, 8)),
+        (on_lattice(&[5, 6, 7], Free, 3), hollow(16, 2, 3, 32)),
+        (on_lattice(&[5, 5], Periodic, 12), hollow(8, 1, 3, 16)),
+        (on_lattice(&[15, 15], Periodic, 2), hollow(48, 6, 3, 96)),
+        (on_lattice(&[24, 24], Periodic, 2), hollow(48, 9, 3, 96)),
+        (on_lattice(&[32, 32], Periodic, 2), hollow(32, 2, 3, 64)),
+    ]
+}
+
+#[test]
+fn hollow_convolutions_on_a_card_compute_what_the_processor_does() {
+    let Some(card) = card() else { return };
+    let cases = hollow_cases();
+    let both = [Precision::Float32, Precision::Bf16];
+    let good = cases.iter().filter(|(target, spec)| check(&card, spec, target, &both)).count();
+    assert_eq!(good, cases.len());
+}
+
 #[test]
 fn a_card_net_takes_states_and_gives_numbers() {
     let Some(card) = card() else { return };

@@ -27,6 +27,7 @@ const STAGE: usize = 100 << 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sweep {
     HeatBath,
+    #[cfg_attr(not(test), expect(dead_code, reason = "classical samplers run on the processor"))]
     Metropolis,
 }
 

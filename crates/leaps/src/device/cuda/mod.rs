@@ -211,11 +211,6 @@ pub(crate) use launch;
 
 #[cfg(test)]
 pub(crate) mod testing {
-    /// The first card, where there is one.
-    pub(crate) fn card() -> Option<std::sync::Arc<super::Card>> {
-        super::Card::open(0).inspect_err(|error| eprintln!("skipped: {error}")).ok()
-    }
-
     /// Compile `source` for a usual card, where there is a compiler.
     pub(crate) fn compiles(source: &str, defines: &[(&str, usize)]) {
         if super::nvrtc::find().is_err() {

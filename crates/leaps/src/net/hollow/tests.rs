@@ -41,17 +41,17 @@ fn gradients_are_finite_differences_and_outputs_are_hollow() {
 }
 
 /// Tokens of 16 configurations, their times, and parameters that wake every part of a network.
-pub(super) struct Case {
-    pub(super) network: Hollow,
-    pub(super) sites: usize,
-    pub(super) channels: usize,
-    pub(super) x: Vec<Array<f64>>,
-    pub(super) t: [f64; WIDTH],
-    pub(super) parameters: Vec<f64>,
+struct Case {
+    network: Hollow,
+    sites: usize,
+    channels: usize,
+    x: Vec<Array<f64>>,
+    t: [f64; WIDTH],
+    parameters: Vec<f64>,
 }
 
 impl Case {
-    pub(super) fn new(network: Hollow, sites: usize, q: usize, seed: u64) -> Self {
+    fn new(network: Hollow, sites: usize, q: usize, seed: u64) -> Self {
         let channels = if q == 2 { 1 } else { q };
         let mut stream = Stream::new(seed, Purpose::Statistic, 2, 0);
         let mut x = vec![Array([0.0; WIDTH]); sites * channels];
@@ -83,7 +83,7 @@ impl Case {
     }
 
     /// Outputs and the gradient of their weighted sum.
-    pub(super) fn run<S: Real>(&self, pass: impl Fn(Pass<'_, S>)) -> (Vec<f64>, Vec<f64>) {
+    fn run<S: Real>(&self, pass: impl Fn(Pass<'_, S>)) -> (Vec<f64>, Vec<f64>) {
         let convert = |array: &Array<f64>| Array(array.0.map(S::from_f64));
         let x: Vec<Array<S>> = self.x.iter().map(convert).collect();
         let parameters: Vec<S> = self.parameters.iter().map(|&p| S::from_f64(p)).collect();
@@ -115,7 +115,7 @@ impl Case {
 }
 
 /// What a forward and a backward pass work on.
-pub(super) struct Pass<'a, S> {
+struct Pass<'a, S> {
     network: &'a Hollow,
     packed: &'a [S],
     x: &'a [Array<S>],
@@ -137,7 +137,7 @@ unsafe fn at_level<L: Floats>(p: &mut Pass<'_, f32>) {
     }
 }
 
-pub(super) fn in_double_precision(p: Pass<'_, f64>) {
+fn in_double_precision(p: Pass<'_, f64>) {
     let group = Group { x: p.x, t: p.features[0], features: p.features };
     unsafe {
         p.network.forward(p.packed, &group, p.scratch, p.out);
