@@ -42,6 +42,7 @@ pub struct Flow<'a> {
     /// The network.
     pub net: &'a Net,
     /// Its parameters.
+    #[cfg(feature = "cuda")]
     pub(super) parameters: Vec<f32>,
     /// The same, packed by [`Net::pack`].
     packed: Vec<f32>,
@@ -52,8 +53,13 @@ pub struct Flow<'a> {
 impl<'a> Flow<'a> {
     /// The network with these parameters, in the order of [`Net::tensors`].
     pub fn new(net: &'a Net, parameters: &[f32], parametrisation: Parametrisation) -> Self {
-        let packed = net.pack(parameters);
-        Flow { net, parameters: parameters.to_vec(), packed, parametrisation }
+        Flow {
+            net,
+            #[cfg(feature = "cuda")]
+            parameters: parameters.to_vec(),
+            packed: net.pack(parameters),
+            parametrisation,
+        }
     }
 }
 

@@ -121,6 +121,7 @@ impl<'a> Trainer<'a> {
     }
 
     /// Go on on `engine`.
+    #[cfg_attr(not(feature = "cuda"), expect(unused_mut))]
     pub fn on_engine(mut self, engine: &Engine) -> Result<Self> {
         match engine {
             Engine::Cpu => {}

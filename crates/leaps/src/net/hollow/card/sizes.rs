@@ -172,7 +172,7 @@ impl Sizes {
     /// What one step from row to row is in the tables of taps: bytes on matrix units, else numbers.
     pub(super) fn stride(&self) -> usize {
         match self.matrix {
-            true => 2 * self.channels + if self.channels / 8 % 2 == 0 { 16 } else { 0 },
+            true => 2 * self.channels + if (self.channels / 8).is_multiple_of(2) { 16 } else { 0 },
             false => self.channels,
         }
     }
