@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use leaps::Error;
 use leaps::run::Model;
+use serde_json::Value;
 
 use crate::config::Layers;
 use crate::error::usage;
@@ -25,7 +26,7 @@ pub fn find(name: &Path) -> Result<Found> {
     let shown = name.display().to_string();
     let directory = places(name).into_iter().find(|place| place.is_dir()).ok_or_else(|| {
         usage(format!(
-            "--model = {shown}: must be a model directory, a run directory or a shipped model; \
+            "--model = {shown}: must be a model directory, a run directory or the name of a model; \
              no such directory, and none in {SHIPPED}/ or LEAPS_MODELS"
         ))
     })?;
@@ -55,7 +56,8 @@ impl Found {
             layers.read_file(&config)?;
         }
         let file = self.model.file().with_file_name("model.json");
-        for (section, value) in [("target", &self.model.target), ("path", &self.model.path)] {
+        let target = unpin_files(self.model.target.clone(), &file)?;
+        for (section, value) in [("target", &target), ("path", &self.model.path)] {
             layers.describe(section, value, &self.name).map_err(|error| Error::Corrupt {
                 path: file.clone(),
                 what: section.to_owned(),
@@ -64,4 +66,43 @@ impl Found {
         }
         Ok(layers)
     }
+}
+
+/// Keys of a target that name files, and keys of the files' checksums in descriptions.
+const FILES: [(&str, &str); 2] = [("path", "path_checksum"), ("field", "field_checksum")];
+
+/// Describe the files of a target by full names and checksums, so that nobody trains or samples on another file.
+pub fn pin_files(mut target: Value) -> Result<Value> {
+    let Some(entries) = target.as_object_mut() else { return Ok(target) };
+    for (key, sum) in FILES {
+        let Some(name) = entries.get(key).and_then(Value::as_str) else { continue };
+        let io = |source| Error::Io { path: name.into(), source };
+        let full = std::fs::canonicalize(name).map_err(io)?;
+        let checksum = leaps::run::file_checksum(&full)?;
+        let shown = full.to_str().unwrap_or(name).to_owned();
+        entries.insert(key.to_owned(), shown.into());
+        entries.insert(sum.to_owned(), checksum.into());
+    }
+    Ok(target)
+}
+
+/// Undo [`pin_files`], refusing files that are not what they were.
+fn unpin_files(mut target: Value, model: &Path) -> Result<Value> {
+    let Some(entries) = target.as_object_mut() else { return Ok(target) };
+    for (key, sum) in FILES {
+        let Some(wanted) = entries.remove(sum) else { continue };
+        let Some(name) = entries.get(key).and_then(Value::as_str) else { continue };
+        if leaps::run::file_checksum(name.as_ref())? != wanted {
+            return Err(Error::Corrupt {
+                path: name.into(),
+                what: format!("target.{key}"),
+                reason: format!(
+                    "is not the file that {} was trained on; train again, or put the old file back",
+                    model.display()
+                ),
+            }
+            .into());
+        }
+    }
+    Ok(target)
 }

@@ -2,10 +2,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::error::Failure;
+
+/// Signals that come within this time after the first are the same one.
+const SAME: Duration = Duration::from_secs(1);
 
 /// The signals that have come so far.
 #[derive(Clone, Debug)]
@@ -19,7 +23,7 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Catch Ctrl-C; a second one ends the program at once with 130. Other signals end it as ever, but leave no
+    /// Catch Ctrl-C; another one, a second later or more, ends the program at once with 130. Other signals end it as ever, but leave no
     /// temporary files behind.
     pub fn catch() -> Self {
         let signals = Signals { flag: Arc::default(), last: Arc::default(), stops: Arc::default() };
@@ -37,9 +41,11 @@ impl Signals {
         let mut coming = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGUSR1])?;
         let stops = Arc::clone(&self.stops);
         let look = move || {
-            let mut asked = false;
+            let mut asked: Option<Instant> = None;
             for signal in coming.forever() {
-                let first = !std::mem::replace(&mut asked, true);
+                // Terminals, shells and timeouts often send one Ctrl-C twice.
+                let first = asked.is_none_or(|first| first.elapsed() < SAME);
+                asked.get_or_insert_with(Instant::now);
                 if (signal == SIGINT && first)
                     || (signal != SIGINT && stops.load(Ordering::Relaxed))
                 {

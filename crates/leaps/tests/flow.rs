@@ -5,7 +5,9 @@ use leaps::exact::enumerate;
 use leaps::net::{MlpSpec, Net, NetSpec};
 use leaps::path::{Path, Schedule};
 use leaps::rates::Parametrisation;
-use leaps::sampler::{Ensemble, Flow, FlowWalkers, Resampling, Scheme, Stepper, anneal, flow_grid};
+use leaps::sampler::{
+    Ensemble, Flow, FlowWalkers, Population, Resampling, Scheme, Stepper, anneal, flow_grid,
+};
 use leaps::target::{Boundary, Disorder, Lattice, Pairwise, Target};
 
 fn torus(shape: &[usize]) -> Lattice {
@@ -94,6 +96,33 @@ fn events_is_unbiased_with_an_untrained_network() {
                 assert!(z.abs() < 5.0 && log_z.error < 0.1, "{name} {parametrisation:?}: {z}");
                 assert!(passes > 12.4, "the network must make walkers jump: {passes}");
             }
+        }
+    }
+}
+
+/// Half of a step's weight comes from its end, wherever walkers are looked at. Euler makes the same steps, so that its weights tell K
+/// at every one of them.
+#[test]
+fn trapezoid_is_weighed_to_the_end_of_every_stretch() {
+    let target = Pairwise::ising(torus(&[4, 4]), 1.0, 0.2).unwrap();
+    let net = Net::new(&NetSpec::Mlp(MlpSpec { hidden: 8 }), &target).unwrap();
+    let parameters: Vec<f32> = net.initial(3).iter().map(|p| 2.2 * p).collect();
+    let flow = Flow::new(&net, &parameters, Parametrisation::Barker);
+    let path = Path::new(&[0.3, 0.3], Schedule::Trigonometric).unwrap();
+    let after = |stepper: Stepper, end: usize| -> Vec<f64> {
+        let (grid, durations) = flow_grid(&path, stepper, &cuts(8)).unwrap();
+        let mut walkers =
+            FlowWalkers::new(&target, &path, &flow, stepper, durations, 0, 50, 3).unwrap();
+        let mut log_weights = vec![0.0; 50];
+        walkers.advance(&grid, 1..end, &mut log_weights, &Unwatched).unwrap();
+        log_weights
+    };
+    for end in [3, 6] {
+        let (trapezoid, euler) = (after(Stepper::Trapezoid, end), after(Stepper::Euler, end));
+        let (first, next) = (after(Stepper::Euler, 2), after(Stepper::Euler, end + 1));
+        for i in 0..50 {
+            let wanted = euler[i] + 0.5 * (next[i] - euler[i] - first[i]);
+            assert!((trapezoid[i] - wanted).abs() < 1e-9, "{} {wanted}", trapezoid[i]);
         }
     }
 }

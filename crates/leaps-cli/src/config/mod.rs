@@ -130,7 +130,7 @@ impl Config {
     fn checked(self, layers: &Layers) -> leaps::Result<Self> {
         let target = self.target.filled()?;
         self.path.check()?;
-        let network = self.network.filled(target.lattice()?.as_ref())?;
+        let network = self.network.filled(target.lattice()?.as_ref(), target.is_uniform())?;
         self.train.build()?;
         self.walkers.check()?;
         self.updates.check()?;

@@ -49,7 +49,7 @@ impl From<ParametrisationName> for Parametrisation {
 #[serde(default, deny_unknown_fields)]
 #[command(next_help_heading = "Network")]
 pub struct NetworkSpec {
-    /// Network: hollow, hollow-graph, lec, lea or mlp [default: hollow on a lattice, else mlp]
+    /// Network: hollow, hollow-graph, lec, lea or mlp [default: hollow on a uniform lattice, else mlp]
     #[arg(id = "network.kind", long = "network", value_enum, value_name = "KIND")]
     #[arg(hide_possible_values = true)]
     pub kind: Option<NetworkKind>,
@@ -127,12 +127,26 @@ impl NetworkKind {
 /// Dimensions of a lattice up to which the hollow network goes.
 const HOLLOW_DIMENSIONS: usize = 3;
 
+/// More than this of anything is a mistake.
+const MOST: [(&str, u64); 8] = [
+    ("channels", 4096),
+    ("depth", 4096),
+    ("head", 16384),
+    ("orders", 256),
+    ("heads", 256),
+    ("width", 4096),
+    ("embedding", 16384),
+    ("time_units", 16384),
+];
+
 impl NetworkSpec {
     /// The same network with every default written out, after refusing keys of other kinds. Sizes that the
     /// library chooses by the lattice stay open.
-    pub fn filled(&self, lattice: Option<&Lattice>) -> Result<Self> {
+    ///
+    /// A hollow convolution has the same weights at every site: where sites differ (`uniform` is false) it cannot know how.
+    pub fn filled(&self, lattice: Option<&Lattice>, uniform: bool) -> Result<Self> {
         let flat = lattice.is_some_and(|lattice| lattice.shape().len() <= HOLLOW_DIMENSIONS);
-        let usual = if flat { NetworkKind::Hollow } else { NetworkKind::Mlp };
+        let usual = if flat && uniform { NetworkKind::Hollow } else { NetworkKind::Mlp };
         let kind = self.kind.unwrap_or(usual);
         let mut given = self.given();
         let foreign = given.iter().find(|(key, _)| !kind.keys().contains(&key.as_str()));
@@ -148,6 +162,17 @@ impl NetworkSpec {
                 format!("left out for {}", kind.name()),
                 format!("it belongs to {}", owners.join(", ")),
             ));
+        }
+        for (key, most) in MOST {
+            if let Some(value) = given.get(key).filter(|value| value.as_u64().unwrap_or(0) > most) {
+                let condition = format!("at most {most}");
+                return Err(Error::invalid(
+                    format!("network.{key}"),
+                    value,
+                    condition,
+                    "use fewer",
+                ));
+            }
         }
         given.insert("kind".to_owned(), kind.name().into());
         let spec: NetSpec =
@@ -172,6 +197,8 @@ impl NetworkSpec {
             let side = lattice.shape().iter().copied().min().unwrap_or(3);
             let widest = if lattice.boundary() == Boundary::Periodic { side } else { 2 * side - 1 };
             kernels.retain(|&width| width <= widest);
+            // A network has two layers at least.
+            kernels.resize(kernels.len().max(2), 3);
         }
         Ok(filled)
     }

@@ -98,7 +98,7 @@ pub struct UpdateSpec {
 #[serde(default, deny_unknown_fields)]
 #[command(next_help_heading = "Sampling")]
 pub struct FlowSpec {
-    /// Steps of a network's walkers: events (exact), euler (the paper's) or trapezoid
+    /// Steps of a network's walkers: events (exact), euler (the paper's, biased) or trapezoid (less biased)
     #[arg(long, value_enum, default_value = "events", value_name = "HOW")]
     #[arg(hide_possible_values = true)]
     pub scheme: SchemeName,

@@ -58,7 +58,7 @@ pub struct TargetSpec {
     #[arg(index = 1, value_enum, value_name = "TARGET", hide_possible_values = true)]
     #[arg(help_heading = None::<&str>)]
     pub kind: Option<Kind>,
-    /// File of edges and fields, one "i j J" or "i h" a line (file)
+    /// File of edges and fields, one "i j J" or "field i h" a line (file)
     #[arg(index = 2, value_name = "PATH", help_heading = None::<&str>)]
     pub path: Option<PathBuf>,
     /// Sites along each axis: 15, or 15x20; complete geometry: number of spins [default: 15, 8 or 64]
@@ -141,6 +141,12 @@ impl Kind {
 const MOST_DIMENSIONS: usize = 4;
 
 impl TargetSpec {
+    /// Whether all sites are alike, as far as can be seen without building the target.
+    pub fn is_uniform(&self) -> bool {
+        let field = matches!(self.field, None | Some(Field::Uniform(_)));
+        field && matches!(self.kind, Some(Kind::Ising | Kind::Potts))
+    }
+
     /// The same target with every default written out, after refusing keys of other kinds.
     pub fn filled(&self) -> Result<Self> {
         let kind = self.kind.ok_or_else(|| {

@@ -1,9 +1,9 @@
 //! Carry weighted walkers along the path by the rates of a network.
 
-use leaps::Result;
 use leaps::device::Engine;
 use leaps::run::Model;
 use leaps::sampler::{Stepper, anneal, flow_grid, followers};
+use leaps::{Error, Result};
 
 use super::Samples;
 use super::measured::{Journey, measured};
@@ -11,6 +11,7 @@ use super::snapshots::{can_be_drawn, snapshots};
 use crate::config::{Config, Problem};
 use crate::progress::Progress;
 use crate::results::WalkerResult;
+use crate::training::described;
 
 /// Run the network of `model`, called `name` in the result, and measure the walkers.
 pub fn run_flow(
@@ -22,7 +23,18 @@ pub fn run_flow(
     watch: &Progress,
 ) -> Result<(WalkerResult, Samples)> {
     let (target, path) = (&problem.target, &problem.path);
-    let net = model.net(target)?;
+    let net = model.net(target).map_err(|error| match error {
+        // The file is sound; it is the target that is another.
+        Error::Corrupt { .. } if model.target != described(&config.target) => {
+            let own = &model.target;
+            let reason = format!(
+                "its network does not fit {}; it was trained on {own}",
+                problem.description
+            );
+            Error::not_applicable(format!("the model {name}"), reason)
+        }
+        other => other,
+    })?;
     let flow = model.flow(&net)?;
     let stepper: Stepper = config.flow.scheme.into();
     let (intervals, seed) = (config.walkers.intervals, config.seed);

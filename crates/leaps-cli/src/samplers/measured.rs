@@ -1,7 +1,7 @@
 //! Turn an ensemble of walkers into a result and into samples for a file.
 
 use leaps::observe::{Bins, Families, Histogram, Layout, WeightedSamples};
-use leaps::sampler::Ensemble;
+use leaps::sampler::{Ensemble, WalkerWarning};
 use leaps::target::Target;
 use leaps::{Result, exact};
 
@@ -51,7 +51,7 @@ pub fn measured(
         intervals: journey.intervals,
         resamplings: ensemble.segments.resamplings(),
         families: ensemble.effective_families(),
-        warnings: ensemble.warnings(),
+        warnings: warnings(journey.scheme, &ensemble),
         ess: ess.mean,
         ess_error: ess.error,
         log_z,
@@ -72,6 +72,17 @@ pub fn measured(
         energies: ensemble.energies.chunks_exact(target.terms()).map(|e| e.iter().sum()).collect(),
     };
     Ok((result, samples))
+}
+
+fn warnings(scheme: &'static str, ensemble: &Ensemble) -> Vec<WalkerWarning> {
+    let mut all = ensemble.warnings();
+    let biased = match scheme {
+        "euler" => "log Z and observables",
+        "trapezoid" => "observables more than log Z",
+        _ => return all,
+    };
+    all.push(WalkerWarning::FixedSteps { scheme, biased });
+    all
 }
 
 fn histograms(samples: &WeightedSamples, ensemble: &Ensemble) -> Result<Histograms> {

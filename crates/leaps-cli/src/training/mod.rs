@@ -16,6 +16,7 @@ use serde_json::Value;
 use crate::app::Context;
 use crate::config::{Config, Layers, Problem, ScheduleName, to_toml_from};
 use crate::error::Failure;
+use crate::models;
 use crate::results::{Origin, Printed, WalkerResult};
 use crate::samplers::{Samples, run_flow};
 use watch::TrainingWatch;
@@ -57,7 +58,7 @@ impl Training<'_> {
             train: config.train.build().map_err(named)?,
             seed: config.seed,
             engine: context.engine()?,
-            described_target: described(&config.target),
+            described_target: models::pin_files(described(&config.target))?,
             described_path: described(&config.path),
         };
         let directory = self.directory.display();
@@ -81,7 +82,13 @@ impl Training<'_> {
         let watch = TrainingWatch::new(context, exact.map(|exact| exact.log_z));
         let outcome = run.run(&watch);
         drop(watch);
-        let outcome = outcome.map_err(named)?;
+        let outcome = outcome.map_err(|error| match error {
+            Error::Corrupt { path, what, reason } if !self.fallback => {
+                let reason = format!("{reason}; --fallback goes on from an older checkpoint");
+                Error::Corrupt { path, what, reason }
+            }
+            other => named(other),
+        })?;
         let checkpoint = outcome.checkpoint.display();
         let go_on = format!("continue with 'leaps train --out {directory}'");
         let text = |by: &str| {
@@ -136,7 +143,8 @@ impl Training<'_> {
 }
 
 /// A section as JSON, without what is left out.
-fn described(section: &impl serde::Serialize) -> Value {
+/// A section as it is written into files, without what is left out.
+pub fn described(section: &impl serde::Serialize) -> Value {
     let mut value = serde_json::to_value(section).unwrap_or_default();
     if let Some(entries) = value.as_object_mut() {
         entries.retain(|_, value| !value.is_null());

@@ -142,6 +142,9 @@ impl Observer for TrainingWatch<'_> {
                 let text = format!("step {step} failed, back to {to} at half the rate: {error}");
                 self.context.say(format!("warning: {text}"));
             }
+            Event::Failed { dump, .. } => {
+                self.context.say(format!("the states and parameters are in {}", dump.display()));
+            }
             Event::Validated(found) => {
                 let log_z = with_error(found.log_z.mean, found.log_z.error);
                 let text = format!("step {}: ess {:.4}, log_z {log_z}", found.step, found.ess);

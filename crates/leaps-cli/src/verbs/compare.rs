@@ -156,7 +156,8 @@ fn jobs(layers: &Layers) -> Result<Vec<Job>> {
     let mut jobs = Vec::new();
     for (n, entry) in layers.compare.iter().enumerate() {
         let mut entry = entry.clone();
-        let sampler = word(&mut entry, "sampler", n + 1)?.unwrap_or_default();
+        let usual = if entry.contains_key("model") { "sample" } else { "" };
+        let sampler = word(&mut entry, "sampler", n + 1)?.unwrap_or_else(|| usual.to_owned());
         if !["sample", "ais", "smc", "mcmc"].contains(&sampler.as_str()) {
             let n = n + 1;
             let all = "sample, ais, smc or mcmc";

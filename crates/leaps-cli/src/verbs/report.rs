@@ -6,6 +6,7 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::app::Context;
+use crate::error::usage;
 use crate::report::{Source, write};
 
 /// Flags of `report`.
@@ -26,6 +27,9 @@ pub fn run(args: &ReportArgs, context: &Context) -> Result<()> {
         true => args.source.join("report.html"),
         false => args.source.with_file_name("report.html"),
     });
+    if out.extension().is_none_or(|end| end != "html") {
+        return Err(usage(format!("--out = {}: must end in .html", out.display())));
+    }
     write(&source, &out, context)?;
     context.say(format!("wrote {}", out.display()));
     Ok(())

@@ -8,13 +8,14 @@ use clap::Args;
 use super::sampling::{Destination, finish, prepare};
 use crate::app::Context;
 use crate::config::{FlowSpec, ResampleSpec, WalkerSpec};
+use crate::error::usage;
 use crate::models;
 use crate::samplers::run_flow;
 
 /// Flags of `sample`.
 #[derive(Args, Debug)]
 pub struct SampleArgs {
-    /// Model directory, run directory or name of a shipped model
+    /// Model directory, run directory or name of a model in LEAPS_MODELS
     #[arg(long, value_name = "DIR|NAME")]
     model: PathBuf,
     #[command(flatten)]
@@ -34,6 +35,15 @@ pub struct SampleArgs {
 pub fn run(args: &SampleArgs, context: &Context) -> Result<()> {
     let found = models::find(&args.model)?;
     let mut layers = found.layers()?;
+    let (name, steps) = (&found.name, found.model.training.steps);
+    context.detail(format!("{name}: trained for {steps} steps"));
+    for word in &args.set {
+        if ["network.", "train."].iter().any(|section| word.trim_start().starts_with(section)) {
+            return Err(usage(format!(
+                "--set {word}: belongs to training; the model has its network"
+            )));
+        }
+    }
     layers.set(&args.set)?;
     layers.seed(context.globals.seed, &context.matches)?;
     layers.flags("sample", &args.flow, &context.matches)?;

@@ -18,7 +18,7 @@ use crate::tables::{Short, span};
 /// Flags of `status`.
 #[derive(Args, Debug)]
 pub struct StatusArgs {
-    /// Run directories
+    /// Run directories, or folders of them
     #[arg(value_name = "DIR", required = true)]
     runs: Vec<PathBuf>,
 }
@@ -47,7 +47,8 @@ struct Statuses {
 
 /// Print a line for every run.
 pub fn run(args: &StatusArgs, context: &Context) -> Result<()> {
-    let runs: Result<Vec<Status>> = args.runs.iter().map(|run| status(run)).collect();
+    let runs: Result<Vec<Status>> =
+        args.runs.iter().flat_map(|run| within(run)).map(|run| status(&run)).collect();
     let runs = runs?;
     if context.globals.json {
         return output::json(&Statuses { runs });
@@ -68,6 +69,15 @@ pub fn run(args: &StatusArgs, context: &Context) -> Result<()> {
         ]);
     }
     output::data(&table.text())
+}
+
+/// The run itself, or the runs in a folder of runs.
+fn within(folder: &Path) -> Vec<PathBuf> {
+    let is_run = |path: &Path| path.join("events.jsonl").is_file();
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut runs: Vec<PathBuf> = entries.map(|e| e.path()).filter(|p| is_run(p)).collect();
+    runs.sort();
+    if is_run(folder) || runs.is_empty() { vec![folder.to_owned()] } else { runs }
 }
 
 /// Steps over which loss and rate are taken.

@@ -52,7 +52,6 @@ impl Head {
     }
 
     /// Channels of its layers.
-    #[cfg(feature = "cuda")]
     pub(crate) fn width(&self) -> usize {
         self.mix.outputs
     }

@@ -200,12 +200,16 @@ impl Net {
                 AnyNetwork::Mlp(Mlp::new(spec, sites, inputs, outputs))
             }
             NetSpec::Lea(spec) => {
-                if spec.heads == 0 || spec.width == 0 || spec.embedding == 0 || sites < 2 {
-                    return Err(Error::invalid(
-                        "network",
-                        format!("{spec:?}"),
-                        "heads, width and embedding at least 1, on at least 2 sites",
-                        "4, 8 and 32 are the defaults",
+                let sizes =
+                    [("heads", spec.heads), ("width", spec.width), ("embedding", spec.embedding)];
+                if let Some((key, _)) = sizes.iter().find(|(_, size)| *size == 0) {
+                    let (key, advice) = (format!("network.{key}"), "leave it out for the default");
+                    return Err(Error::invalid(key, 0, "at least 1", advice));
+                }
+                if sites < 2 {
+                    return Err(Error::not_applicable(
+                        "the network lea",
+                        "it looks at other sites, and there is none; use network.kind = mlp",
                     ));
                 }
                 AnyNetwork::Lea(Lea::new(spec, sites, inputs, outputs))
@@ -224,7 +228,13 @@ impl Net {
                 AnyNetwork::HollowGraph(HollowGraph::new(spec, target, inputs, outputs)?)
             }
         };
-        let net = Net { spec: spec.clone(), network, sites, tokens, level: Level::detect() };
+        let spec = match (spec, &network) {
+            // The sizes that were chosen belong to the network, wherever it is used.
+            (NetSpec::Hollow(_), AnyNetwork::Hollow(hollow)) => NetSpec::Hollow(hollow.spec()),
+            _ => spec.clone(),
+        };
+        let net = Net { spec, network, sites, tokens, level: Level::detect() };
+        net.check_memory()?;
         net.check()?;
         Ok(net)
     }
@@ -350,6 +360,19 @@ impl Net {
     pub(crate) fn at_level(mut self, level: Level) -> Self {
         self.level = level;
         self
+    }
+
+    /// Refuse a network that does not fit into memory.
+    fn check_memory(&self) -> Result<()> {
+        let fits = |bytes: usize| Vec::<u8>::new().try_reserve_exact(bytes).is_ok();
+        if fits(self.workspace()) && fits(4 * self.packed()) {
+            return Ok(());
+        }
+        let gigabytes = self.workspace().max(4 * self.packed()) as f64 / 1e9;
+        Err(Error::not_applicable(
+            "this network",
+            format!("it needs {gigabytes:.0} GB of memory, more than there are; use a smaller one"),
+        ))
     }
 
     /// Sites looked at when a network is built.

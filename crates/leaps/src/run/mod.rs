@@ -21,5 +21,6 @@ pub use checkpoint::{Checkpoint, Checkpoints, Manifest, Standing, Validation};
 pub use events::{Event, Metrics, Observer, Stop};
 pub use model::{Model, Summary};
 pub use npz::NpzWriter;
+pub use sealed::file_checksum;
 pub use setup::{Identity, Setup};
 pub use training::{Outcome, TrainingRun};

@@ -19,6 +19,15 @@ pub(crate) fn checksum(bytes: &[u8]) -> String {
     blake3::hash(bytes).to_string()
 }
 
+/// The checksum of a file.
+///
+/// # Errors
+/// A file that cannot be read.
+pub fn file_checksum(path: &Path) -> Result<String> {
+    let io = |source| Error::Io { path: path.into(), source };
+    Ok(checksum(&std::fs::read(path).map_err(io)?))
+}
+
 /// The text of a structure with at least one entry.
 pub(crate) fn seal(contents: &impl Serialize) -> String {
     // Structures of ours have text keys and no failing serialisers.

@@ -227,7 +227,7 @@ impl<'a> CardWalkers<'a> {
         tables: &Tables,
         intervals: &std::ops::Range<usize>,
         weigh: bool,
-    ) -> [u64; 21] {
+    ) -> [u64; 20] {
         let card = self.card();
         [
             address(card, &self.states),
@@ -250,7 +250,6 @@ impl<'a> CardWalkers<'a> {
             intervals.end as u64,
             self.walkers as u64,
             u64::from(weigh),
-            tables.grid.intervals() as u64,
         ]
     }
 
@@ -335,9 +334,7 @@ impl<'a> CardWalkers<'a> {
 
         // Every walker needs a pass in every interval that lasts; other steppers need no more.
         let mut least = intervals.clone().filter(|&k| self.durations[k] > 0.0).count();
-        let closes = self.stepper == Stepper::Trapezoid
-            && intervals.contains(&tables.grid.intervals())
-            && least > 0;
+        let closes = self.stepper == Stepper::Trapezoid && least > 0;
         least = (least + usize::from(closes)) * self.walkers.div_ceil(self.lanes);
         let mut batch = self.lanes;
         let mut crossed = 0;
@@ -374,7 +371,7 @@ impl<'a> CardWalkers<'a> {
     }
 
     /// One network pass and what follows from it.
-    fn pass(&mut self, tables: &Tables, flow: &[u64; 21], batch: usize) -> Result<()> {
+    fn pass(&mut self, tables: &Tables, flow: &[u64; 20], batch: usize) -> Result<()> {
         let lanes = CardBatch {
             lanes: batch,
             states: &self.states,

@@ -93,7 +93,7 @@ struct Flow {
     const double* slopes;    // [moment * TERMS + term]
     const double* durations; // [interval]
     u64* counters;
-    u64 seed, start, end, walkers, weigh, last;
+    u64 seed, start, end, walkers, weigh;
 };
 
 // Places of the counters.
@@ -349,8 +349,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) act(Pairs p, Flow f) {
 #if STEPPER != 2
     f.log_weights[walker] = plus_product(f.log_weights[walker], share + pending, k_value);
     pending = left - share;
-    if (STEPPER == 1 && k == f.last) {
-        // One more pass at the end of the path.
+    if (STEPPER == 1 && k + 1 == f.end) {
+        // One more pass at the end of the stretch.
         f.pending[walker] = -pending;
         f.intervals[lane] = k + 1;
         f.moments[lane] = k;

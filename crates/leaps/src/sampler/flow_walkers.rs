@@ -3,7 +3,7 @@
 //! | stepper | chain | log-weight |
 //! |---|---|---|
 //! | euler (the paper, alg:samp) | every site flips independently during a step of length h | `h K_t(x)` before the step; biased at O(h) |
-//! | trapezoid | the same | mean of K before and after the step; samples still biased |
+//! | trapezoid | the same | mean of K before and after the step; samples still biased. One more pass where weights are looked at |
 //! | events | time frozen at the midpoint of each interval, jumps drawn one by one | exact at any number of intervals, for any network |
 //!
 //! Sixteen walkers share a network pass; a walker that is done with its intervals gives its lane to the next
@@ -259,7 +259,7 @@ impl Task<'_, '_> {
         let walker = &mut walkers[number];
         loop {
             k += 1;
-            // Trapezoid counts its pass at the end of the path as one interval more.
+            // Trapezoid counts its pass at the end of the stretch as one interval more.
             if k >= self.end {
                 return Ok(None);
             }
@@ -351,8 +351,8 @@ impl Task<'_, '_> {
             }
         }
         this.measure(walker, number, lane.k)?;
-        if this.stepper == Stepper::Trapezoid && lane.k == self.grid.intervals() {
-            worker.set(place, &walker.x, 1.0);
+        if this.stepper == Stepper::Trapezoid && lane.k + 1 == self.end {
+            worker.set(place, &walker.x, self.grid.time(lane.k));
             walker.pending = -walker.pending;
             lane.k += 1;
             lane.left = 0.0;

@@ -6,6 +6,8 @@ use super::Ensemble;
 
 /// Fewer effective walkers than this make no error bar.
 const FEW_WALKERS: f64 = 50.0;
+/// A smaller part of the walkers than this comes from weights whose tail nobody has seen.
+const SMALL_PART: f64 = 0.01;
 /// Fewer effective families than this make no error bar.
 const FEW_FAMILIES: f64 = 30.0;
 /// A step of the path that keeps less than this is too large for the walkers to follow.
@@ -17,11 +19,19 @@ const LARGE_STEP: f64 = 0.75;
 pub enum WalkerWarning {
     /// A few walkers hold all the weight.
     #[error(
-        "only {effective:.1} effective walkers: estimates may be biased and errors too small; use more intervals, more sweeps or more walkers"
+        "only {effective:.1} effective walkers: estimates may be biased and errors too small; use more intervals, more sweeps or more walkers, or train a network longer"
     )]
     FewWalkers {
         /// ESS times walkers.
         effective: f64,
+    },
+    /// Few of many walkers hold all the weight: more of them would find heavier ones.
+    #[error(
+        "only {ess:.2e} of the walkers are effective: the weights have a heavy tail, estimates may be biased and errors too small however many walkers there are; train longer or another network, or use more intervals, more sweeps or resampling"
+    )]
+    HeavyTail {
+        /// Effective sample size as a part of the walkers.
+        ess: f64,
     },
     /// Nearly all walkers descend from a few.
     #[error(
@@ -32,6 +42,16 @@ pub enum WalkerWarning {
         effective: f64,
         /// Number of resamplings.
         resamplings: usize,
+    },
+    /// Steps of fixed length are not the process that the weights are for.
+    #[error(
+        "{scheme} steps are biased by their length, {biased}, and errors do not know of it; use --scheme events, or more intervals"
+    )]
+    FixedSteps {
+        /// `euler` or `trapezoid`.
+        scheme: &'static str,
+        /// What is biased.
+        biased: &'static str,
     },
     /// Some step changed the distribution by more than walkers can follow.
     #[error(
@@ -59,6 +79,8 @@ impl Ensemble {
         let effective = self.weights.ess() * self.weights.len() as f64;
         if effective < FEW_WALKERS {
             found.push(WalkerWarning::FewWalkers { effective });
+        } else if self.weights.ess() < SMALL_PART {
+            found.push(WalkerWarning::HeavyTail { ess: self.weights.ess() });
         }
         let resamplings = self.segments.resamplings();
         let effective = self.effective_families();

@@ -116,6 +116,9 @@ impl Default for TrainSpec {
     }
 }
 
+/// More states than this in a batch, a pool or an ensemble are a mistake.
+const MOST: usize = 1 << 28;
+
 impl TrainSpec {
     /// Refuse values that make no sense.
     pub fn check(&self) -> Result<()> {
@@ -128,6 +131,22 @@ impl TrainSpec {
         positive("steps", self.steps, "5000 is a start")?;
         positive("batch", self.batch as u64, "256 is usual on a CPU")?;
         positive("pool", self.pool as u64, "8192 is usual")?;
+        if self.reference == Reference::Pool && self.batch > self.pool {
+            let condition = format!("at most the pool, {}", self.pool);
+            let advice = "use a larger train.pool";
+            return Err(Error::invalid("train.batch", self.batch, condition, advice));
+        }
+        for (key, value) in [
+            ("batch", self.batch),
+            ("pool", self.pool),
+            ("rollout_walkers", self.rollout_walkers),
+            ("validate_walkers", self.validate_walkers),
+        ] {
+            if value > MOST {
+                let condition = format!("at most {MOST}");
+                return Err(Error::invalid(format!("train.{key}"), value, condition, "use fewer"));
+            }
+        }
         positive("rollout_walkers", self.rollout_walkers as u64, "200 is usual")?;
         positive("rollout_steps", self.rollout_steps as u64, "125 is usual")?;
         positive("buffer", self.buffer as u64, "100 is usual")?;

@@ -14,6 +14,7 @@ use safetensors::tensor::{TensorView, serialize};
 
 use crate::app::Context;
 use crate::config::Config;
+use crate::error::usage;
 use crate::models;
 use evaluate::{Evaluated, evaluate};
 use input::Input;
@@ -31,7 +32,7 @@ Output:  G          flux of the network, [n, tokens, sites...]; two tokens: the 
          K          log-weight rate -dU_dt + sum(out_rates - back_rates), [n]
          residual   K + dF_dt, 0 for a perfect network, [n]")]
 pub struct RatesArgs {
-    /// Model directory, run directory or name of a shipped model
+    /// Model directory, run directory or name of a model in LEAPS_MODELS
     #[arg(long, value_name = "DIR|NAME")]
     model: PathBuf,
     /// States and times, as safetensors
@@ -48,6 +49,11 @@ pub fn run(args: &RatesArgs, context: &Context) -> Result<()> {
     let layers = found.layers()?;
     let config = Config::resolve(&layers)?;
     let problem = config.problem(&layers)?;
+    let full = |path: &Path| path.canonicalize().ok();
+    if full(&args.output).is_some_and(|output| Some(output) == full(&args.input)) {
+        let output = args.output.display();
+        return Err(usage(format!("--output = {output}: must be another file than --input")));
+    }
     writable(&args.output)?;
     let input = Input::read(&args.input, &problem.target)?;
     let evaluated = evaluate(&found.model, &problem, &input)?;

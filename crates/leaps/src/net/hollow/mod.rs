@@ -141,6 +141,16 @@ impl Hollow {
         Ok(Self::build(&spec.sizes(lattice)?, lattice, inputs, outputs))
     }
 
+    /// Its settings, all of them given.
+    pub(crate) fn spec(&self) -> HollowSpec {
+        HollowSpec {
+            channels: self.stack.channels(),
+            depth: Some(self.stack.depth()),
+            rows: Some(self.geometry.behind + 1),
+            head: Some(self.head.width()),
+        }
+    }
+
     /// The network on a card, with space for batches of `lanes`.
     #[cfg(feature = "cuda")]
     pub(crate) fn on_card(

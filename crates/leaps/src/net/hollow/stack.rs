@@ -54,12 +54,10 @@ impl Stack {
         }
     }
 
-    #[cfg(feature = "cuda")]
     pub(super) fn channels(&self) -> usize {
         self.channels
     }
 
-    #[cfg(feature = "cuda")]
     pub(super) fn depth(&self) -> usize {
         self.depth
     }

@@ -74,7 +74,12 @@ pub fn import_checkpoint(path: &FilePath) -> Result<Imported> {
         what: damage.what,
         reason: damage.reason,
     };
-    let size = std::fs::metadata(path).map_err(io)?.len();
+    let about = std::fs::metadata(path).map_err(io)?;
+    if !about.is_file() {
+        let (what, reason) = ("the archive".to_owned(), "is not an ordinary file".to_owned());
+        return Err(corrupt(Damage { what, reason }));
+    }
+    let size = about.len();
     if size > MAX_BYTES {
         let what = "the archive".to_owned();
         return Err(corrupt(Damage { what, reason: format!("{size} bytes are too many") }));
@@ -105,6 +110,10 @@ fn import(bytes: &[u8]) -> std::result::Result<Imported, Damage> {
         || free_energy.parameters() != imported.free_energy_parameters.len()
     {
         return damage("the network", "it has another number of parameters than its shape says");
+    }
+    let numbers = imported.parameters.iter().chain(&imported.free_energy_parameters);
+    if !numbers.into_iter().all(|number| number.is_finite()) {
+        return damage("the network", "some of its parameters are not finite");
     }
     Ok(imported)
 }

@@ -1,0 +1,92 @@
+//! Refuse or warn where a number would otherwise be believed.
+
+mod common;
+
+use common::{fails, json, refused, run, run_line, stdout, train};
+
+/// Flags of a moment's training on a graph.
+const MOMENT: &str = "--steps 2 --batch 16 --pool 32 --validate-every 0 --quiet \
+     --set sample.walkers=16 --set sample.intervals=2";
+
+#[test]
+fn a_model_is_tied_to_the_file_it_was_trained_on() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (graph, model) = (scratch.path().join("graph.txt"), scratch.path().join("run"));
+    let (graph, model) = (graph.to_str().unwrap(), model.to_str().unwrap());
+    std::fs::write(graph, "0 1 1.0\n1 2 -0.5\n2 0 0.3\n").unwrap();
+    let out = common::leaps(
+        &format!("train file graph.txt {MOMENT} --out {model}")
+            .split_whitespace()
+            .collect::<Vec<_>>(),
+    )
+    .current_dir(scratch.path())
+    .output()
+    .unwrap();
+    stdout(&out);
+    // From elsewhere, by its full name.
+    let sample = ["sample", "--model", model, "--walkers", "16", "--intervals", "2", "--quiet"];
+    stdout(&run(&sample));
+    std::fs::write(graph, "0 1 1.0\n1 2 -0.5\n2 0 3.0\n").unwrap();
+    fails(&sample, 4, &["graph.txt", "is not the file", "train again"]);
+    let again = format!("train file {graph} {MOMENT} --out {model}");
+    let again: Vec<&str> = again.split_whitespace().collect();
+    fails(&again, 2, &["path_checksum", "as in the run"]);
+}
+
+#[test]
+fn steps_of_fixed_length_are_said_to_be_biased() {
+    let scratch = tempfile::tempdir().unwrap();
+    let model = scratch.path().join("run");
+    stdout(&train(&model, "--steps 3 --quiet"));
+    let model = model.to_str().unwrap();
+    for (scheme, warned) in [("euler", true), ("trapezoid", true), ("events", false)] {
+        let line = format!(
+            "sample --model {model} --scheme {scheme} --walkers 500 --intervals 5 --json --quiet"
+        );
+        let warnings = json(&run_line(&line))["warnings"].to_string();
+        assert_eq!(warnings.contains("fixed-steps"), warned, "{scheme}: {warnings}");
+    }
+    // A folder of runs is as good as its runs.
+    let status = |place: &str| json(&run(&["status", place, "--json"]))["runs"][0]["step"].clone();
+    assert_eq!(status(model), status(scratch.path().to_str().unwrap()));
+    // Naming a model is asking for its sampler.
+    let spec = scratch.path().join("compare.toml");
+    let text = format!(
+        "[target]\nkind = \"ising\"\nsize = 3\nfield = 0.1\n[[compare]]\nmodel = \"{model}\"\nwalkers = 20\nintervals = 2\n"
+    );
+    std::fs::write(&spec, text).unwrap();
+    let compared = json(&run(&["compare", spec.to_str().unwrap(), "--json", "--quiet"]));
+    assert_eq!(compared["samplers"][0]["scheme"], "events");
+    refused(
+        &format!("sample --model {model} --set network.hidden=3"),
+        &["network.hidden", "belongs to training"],
+    );
+    let page = scratch.path().join("run/config.toml");
+    fails(&["report", model, "--out", page.to_str().unwrap()], 2, &["must end in .html"]);
+}
+
+#[test]
+fn sizes_beyond_reason_are_refused_in_one_line() {
+    for (flags, words) in [
+        ("--batch 100 --pool 16", "train.pool"),
+        ("--pool 1000000000000", "--pool"),
+        ("--network hollow --channels 1000000", "--channels"),
+        ("--network hollow --head 100000000000", "--head"),
+        ("--network lea --embedding 100000000000", "--embedding"),
+        ("--network hollow-graph --orders 1000000", "--orders"),
+        ("--network lea --heads 0", "--heads"),
+    ] {
+        refused(&format!("train ising --size 3 --steps 1 --out none {flags}"), &[words]);
+    }
+}
+
+#[test]
+fn sites_that_differ_get_a_network_that_can_tell() {
+    for (target, network) in
+        [("spin-glass --size 4", "mlp"), ("ising --size 4", "hollow"), ("rbm", "mlp")]
+    {
+        let text = stdout(&run_line(&format!("init {target}")));
+        let line = format!("kind = \"{network}\"");
+        assert!(text.contains(&line), "{target}: no {line} in\n{text}");
+    }
+}
