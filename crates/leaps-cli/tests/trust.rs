@@ -46,6 +46,16 @@ fn steps_of_fixed_length_are_said_to_be_biased() {
         let warnings = json(&run_line(&line))["warnings"].to_string();
         assert_eq!(warnings.contains("fixed-steps"), warned, "{scheme}: {warnings}");
     }
+    let given = json(&run_line(&format!(
+        "sample --model {model} --times 0,0.2,0.7,1 --walkers 500 --json --quiet"
+    )));
+    assert_eq!(given["intervals"], 3);
+    common::near_exact("log_z", &given["log_z"]);
+    for (times, words) in
+        [("0,0.7,0.2,1", "rising"), ("0,0.5", "rising"), ("0,1 --intervals 4", "--times")]
+    {
+        refused(&format!("sample --model {model} --times {times}"), &[words]);
+    }
     // A folder of runs is as good as its runs.
     let status = |place: &str| json(&run(&["status", place, "--json"]))["runs"][0]["step"].clone();
     assert_eq!(status(model), status(scratch.path().to_str().unwrap()));

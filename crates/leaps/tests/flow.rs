@@ -126,3 +126,49 @@ fn trapezoid_is_weighed_to_the_end_of_every_stretch() {
         }
     }
 }
+
+/// Normal score of a chi-square test of the weighted law of walkers against enumeration, state by state.
+fn law_score(stepper: Stepper) -> (f64, f64) {
+    let (target, beta) = (Pairwise::ising(torus(&[3, 3]), 1.0, 0.3).unwrap(), 0.15);
+    let settings = Run {
+        parametrisation: Parametrisation::Barker,
+        stepper,
+        intervals: 4,
+        sweeps: 0,
+        resampling: Resampling::NEVER,
+        walkers: 400_000,
+        seed: 11,
+    };
+    let (ensemble, _) = run(&target, beta, &settings);
+    let lambda = [beta, beta];
+    let law = enumerate::law(&target, &lambda).unwrap();
+    let exact = enumerate::solve(&target, &lambda, &Unwatched).unwrap().log_z;
+    // Weights are known up to nothing: their mean over walkers in a state is the state's part of Z / Z_0.
+    let (mut first, mut second) = (vec![0.0; law.len()], vec![0.0; law.len()]);
+    for (x, log_weight) in ensemble.states.chunks(9).zip(ensemble.weights.log()) {
+        let state = x.iter().rev().fold(0, |code, &token| 2 * code + token as usize);
+        first[state] += log_weight.exp();
+        second[state] += (2.0 * log_weight).exp();
+    }
+    let (n, ratio) = (settings.walkers as f64, (exact - 9.0 * 2f64.ln()).exp());
+    let chi: f64 = (0..law.len())
+        .map(|state| {
+            let (mean, square) = (first[state] / n, second[state] / n);
+            (mean - law[state] * ratio).powi(2) / ((square - mean * mean) / n)
+        })
+        .sum();
+    // Wilson and Hilferty: the cube root of a chi-square is nearly normal.
+    let (k, part) = (law.len() as f64, 2.0 / (9.0 * law.len() as f64));
+    (((chi / k).cbrt() - (1.0 - part)) / part.sqrt(), ensemble.weights.ess() * n)
+}
+
+#[test]
+fn the_weighted_law_is_the_exact_one_state_by_state() {
+    let (score, effective) = law_score(Stepper::Events);
+    println!("events: {score}, {effective} effective walkers");
+    assert!(effective > 1e5, "{effective}");
+    assert!(score.abs() < 4.75, "{score}");
+    let (score, _) = law_score(Stepper::Euler);
+    println!("euler: {score}");
+    assert!(score > 10.0, "the test sees the bias of 4 euler steps: {score}");
+}

@@ -133,6 +133,7 @@ impl Config {
         let network = self.network.filled(target.lattice()?.as_ref(), target.is_uniform())?;
         self.train.build()?;
         self.walkers.check()?;
+        self.flow.check()?;
         self.updates.check()?;
         self.resample.check()?;
         self.chains.check(target.beta.unwrap_or(1.0))?;
@@ -143,6 +144,14 @@ impl Config {
                 self.walkers.intervals,
                 "left out for the schedule adaptive",
                 "--conditional-ess sets the number of intervals",
+            ));
+        }
+        if flag("sample.times") && flag("sample.intervals") {
+            return Err(Error::invalid(
+                "sample.intervals",
+                self.walkers.intervals,
+                "given without --times",
+                "the times say how many intervals there are",
             ));
         }
         if flag("sample.updates") && flag("sample.sweeps") {

@@ -102,6 +102,33 @@ pub struct FlowSpec {
     #[arg(long, value_enum, default_value = "events", value_name = "HOW")]
     #[arg(hide_possible_values = true)]
     pub scheme: SchemeName,
+    /// Ends of a network's intervals, rising from 0 to 1, in place of --intervals
+    #[arg(long, value_name = "T,...", value_delimiter = ',', value_parser = number)]
+    pub times: Vec<f64>,
+}
+
+impl FlowSpec {
+    /// The ends of the intervals: those given, or `intervals` equal ones.
+    pub fn cuts(&self, intervals: usize) -> Vec<f64> {
+        if !self.times.is_empty() {
+            return self.times.clone();
+        }
+        let mut cuts: Vec<f64> = (0..=intervals).map(|k| k as f64 / intervals as f64).collect();
+        cuts[intervals] = 1.0;
+        cuts
+    }
+
+    /// Refuse times that do not rise from 0 to 1.
+    pub fn check(&self) -> Result<()> {
+        let rising = self.times.windows(2).all(|pair| pair[0] < pair[1]);
+        let ends = self.times.first().zip(self.times.last());
+        if rising && ends.is_none_or(|(first, last)| (*first, *last) == (0.0, 1.0)) {
+            return Ok(());
+        }
+        let list: Vec<String> = self.times.iter().map(f64::to_string).collect();
+        let advice = "write --times 0,0.3,0.6,0.8,1, or leave it out for equal intervals";
+        Err(Error::invalid("sample.times", list.join(","), "rising from 0 to 1", advice))
+    }
 }
 
 /// When and how walkers are resampled.

@@ -37,9 +37,8 @@ pub fn run_flow(
     })?;
     let flow = model.flow(&net)?;
     let stepper: Stepper = config.flow.scheme.into();
-    let (intervals, seed) = (config.walkers.intervals, config.seed);
-    let mut cuts: Vec<f64> = (0..=intervals).map(|k| k as f64 / intervals as f64).collect();
-    cuts[intervals] = 1.0;
+    let (cuts, seed) = (config.flow.cuts(config.walkers.intervals), config.seed);
+    let intervals = cuts.len() - 1;
     let (grid, durations) = flow_grid(path, stepper, &cuts)?;
     let sweeps = config.walkers.sweeps.unwrap_or(0) as u64;
     let population = |walkers: usize| {
