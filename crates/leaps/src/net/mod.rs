@@ -29,8 +29,6 @@ mod lec;
 mod mlp;
 mod model;
 mod network;
-#[cfg(all(test, feature = "cuda"))]
-pub(crate) mod plain_card;
 mod product;
 #[cfg(test)]
 mod testing;

@@ -110,11 +110,6 @@ impl Card {
         self.shared
     }
 
-    /// Bytes of memory that are free.
-    pub fn free_memory(&self) -> Result<usize> {
-        Ok(self.context.mem_get_info().map_err(failed("asking the card"))?.0)
-    }
-
     /// Compile `source` with `#define`s for this card, or take it from the cache.
     pub(crate) fn compile(&self, source: &str, defines: &[(&str, usize)]) -> Result<Kernels> {
         let (major, minor) = self.capability;

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::device::Unwatched;
 use crate::device::cuda::testing::compiles;
-use crate::net::plain_card::PlainCard;
+use crate::device::{Precision, Unwatched};
 use crate::net::{MlpSpec, Net, NetSpec};
 use crate::path::Schedule;
 use crate::sampler::{Flow, FlowWalkers, LogWeights, Scheme, flow_grid};
@@ -38,8 +37,6 @@ fn kernels_compile_for_all_steppers_and_parametrisations() {
             ("STEPPER", stepper),
         ];
         compiles(&[PAIRWISE, FLOW].concat(), &defines);
-        let plain = [("SITES", 49), ("Q", q), ("HIDDEN", 8)];
-        compiles(crate::net::plain_card::PLAIN, &plain);
     }
 }
 
@@ -106,13 +103,9 @@ fn compare(card: &Arc<Card>, case: &Case) {
     let (grid, durations) = flow_grid(&path, case.stepper, &cuts).unwrap();
     let (sweeps, walkers, seed) = (case.sweeps, case.walkers, 17);
     let on_card = Arc::new(CardTarget::new(card, target).unwrap());
-    let mut network = PlainCard::new(card, target, HIDDEN, parameters.len(), case.lanes).unwrap();
+    let mut network = net.on_card(card, case.lanes, Precision::Float32).unwrap();
     network.refresh(&card.upload(&parameters).unwrap()).unwrap();
-    let card_flow = CardFlow {
-        network: Box::new(network),
-        lanes: case.lanes,
-        parametrisation: case.parametrisation,
-    };
+    let card_flow = CardFlow { network, lanes: case.lanes, parametrisation: case.parametrisation };
     let mut there = CardWalkers::new(
         target,
         &on_card,
@@ -222,13 +215,9 @@ fn rates_that_are_not_finite_are_reported() {
     let on_card = Arc::new(CardTarget::new(&card, &target).unwrap());
     for stepper in STEPPERS {
         let (grid, durations) = flow_grid(&path, stepper, &[0.0, 0.5, 1.0]).unwrap();
-        let mut network = PlainCard::new(&card, &target, 2, net.parameters(), 64).unwrap();
+        let mut network = net.on_card(&card, 64, Precision::Float32).unwrap();
         network.refresh(&card.upload(&vec![f32::NAN; net.parameters()]).unwrap()).unwrap();
-        let flow = CardFlow {
-            network: Box::new(network),
-            lanes: 64,
-            parametrisation: Parametrisation::Barker,
-        };
+        let flow = CardFlow { network, lanes: 64, parametrisation: Parametrisation::Barker };
         let mut walkers =
             CardWalkers::new(&target, &on_card, &path, flow, stepper, durations, 0, 100, 1)
                 .unwrap();

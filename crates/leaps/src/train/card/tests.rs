@@ -2,8 +2,7 @@
 
 use super::*;
 use crate::device::cuda::testing::compiles;
-use crate::device::{Draw, Stream, Unwatched};
-use crate::net::plain_card::PlainCard;
+use crate::device::{Draw, Precision, Stream, Unwatched};
 use crate::net::{MlpSpec, Net, NetSpec};
 use crate::path::Schedule;
 use crate::target::card::PAIRWISE;
@@ -68,8 +67,7 @@ fn problems() -> Vec<Problem> {
 
 impl Problem {
     fn network(&self, card: &Arc<Card>, lanes: usize) -> Box<dyn CardNetwork> {
-        let count = self.net.parameters();
-        Box::new(PlainCard::new(card, &self.target, HIDDEN, count, lanes).unwrap())
+        self.net.on_card(card, lanes, Precision::Float32).unwrap()
     }
 
     fn training(

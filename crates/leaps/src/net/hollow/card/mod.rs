@@ -20,7 +20,13 @@ use sizes::Sizes;
 use tables::{Collection, Offsets, Orders, Section};
 
 const PLAIN: &str = include_str!("plain.cu");
-const MATRIX: &str = include_str!("matrix.cu");
+/// In this order: the forward stack and what all share, the head, the way back, the gradients of weights.
+const MATRIX: &str = concat!(
+    include_str!("matrix.cu"),
+    include_str!("matrix_head.cu"),
+    include_str!("matrix_back.cu"),
+    include_str!("matrix_weights.cu")
+);
 const TIMES: &str = include_str!("times.cu");
 
 /// Numbers of a kernel that are parameters in another order.
