@@ -181,7 +181,7 @@ fn exact_run(
                 for site in 0..d {
                     let row = &rates[i].out[site * q..(site + 1) * q];
                     let total: f64 = row.iter().sum();
-                    let leave = -(-h * total).exp_m1();
+                    let leave = (h * total).min(1.0);
                     let place = q.pow(site as u32);
                     law = law
                         .iter()

@@ -221,13 +221,15 @@ impl<'a> CardWalkers<'a> {
         Ok(())
     }
 
-    /// The structure `Flow` of the kernels, for the intervals given.
+    /// The structure `Flow` of the kernels, for the intervals given; trapezoid weighs with the state at the end of the
+    /// stretch before interval `closing`.
     fn arguments(
         &self,
         tables: &Tables,
         intervals: &std::ops::Range<usize>,
+        closing: usize,
         weigh: bool,
-    ) -> [u64; 20] {
+    ) -> [u64; 21] {
         let card = self.card();
         [
             address(card, &self.states),
@@ -248,6 +250,7 @@ impl<'a> CardWalkers<'a> {
             self.seed,
             intervals.start as u64,
             intervals.end as u64,
+            closing as u64,
             self.walkers as u64,
             u64::from(weigh),
         ]
@@ -266,7 +269,8 @@ impl<'a> CardWalkers<'a> {
         let Some(tables) = self.tables.take() else { return Ok(()) };
         self.on_card.card.write(log_weights, &mut self.log_weights)?;
         let done = if self.sweeps == 0 {
-            self.follow(&tables, intervals, weigh, watch)
+            let closing = intervals.end;
+            self.follow(&tables, intervals, closing, weigh, watch)
         } else {
             self.sweep_and_follow(&tables, intervals, weigh, watch)
         };
@@ -287,8 +291,9 @@ impl<'a> CardWalkers<'a> {
     ) -> Result<()> {
         let card = self.on_card.card.clone();
         let (grid, terms) = ((self.walkers.div_ceil(128) as u32, 1, 1), self.on_card.terms);
+        let closing = intervals.end;
         for k in intervals {
-            let flow = self.arguments(tables, &(k..k + 1), false);
+            let flow = self.arguments(tables, &(k..k + 1), closing, false);
             let number = k as u32;
             if weigh {
                 launch!(card, self.kernels.weigh, (grid, 128, 0), &flow, &number)?;
@@ -311,7 +316,7 @@ impl<'a> CardWalkers<'a> {
             launch!(card, self.kernels.check, (grid, 128, 0), &flow, &number)?;
             let seen = card.download(&self.counters)?;
             self.heed(&seen)?;
-            self.follow(tables, k..k + 1, false, watch)?;
+            self.follow(tables, k..k + 1, closing, false, watch)?;
         }
         Ok(())
     }
@@ -321,11 +326,12 @@ impl<'a> CardWalkers<'a> {
         &mut self,
         tables: &Tables,
         intervals: std::ops::Range<usize>,
+        closing: usize,
         weigh: bool,
         watch: &dyn Watch,
     ) -> Result<()> {
         let card = self.on_card.card.clone();
-        let flow = self.arguments(tables, &intervals, weigh);
+        let flow = self.arguments(tables, &intervals, closing, weigh);
         let mut counters = [0u64; COUNTERS];
         counters[0] = self.lanes as u64;
         card.write(&counters, &mut self.counters)?;
@@ -334,7 +340,7 @@ impl<'a> CardWalkers<'a> {
 
         // Every walker needs a pass in every interval that lasts; other steppers need no more.
         let mut least = intervals.clone().filter(|&k| self.durations[k] > 0.0).count();
-        let closes = self.stepper == Stepper::Trapezoid && least > 0;
+        let closes = self.stepper == Stepper::Trapezoid && least > 0 && intervals.end == closing;
         least = (least + usize::from(closes)) * self.walkers.div_ceil(self.lanes);
         let mut batch = self.lanes;
         let mut crossed = 0;
@@ -371,7 +377,7 @@ impl<'a> CardWalkers<'a> {
     }
 
     /// One network pass and what follows from it.
-    fn pass(&mut self, tables: &Tables, flow: &[u64; 20], batch: usize) -> Result<()> {
+    fn pass(&mut self, tables: &Tables, flow: &[u64; 21], batch: usize) -> Result<()> {
         let lanes = CardBatch {
             lanes: batch,
             states: &self.states,

@@ -93,7 +93,7 @@ struct Flow {
     const double* slopes;    // [moment * TERMS + term]
     const double* durations; // [interval]
     u64* counters;
-    u64 seed, start, end, walkers, weigh;
+    u64 seed, start, end, closing, walkers, weigh; // trapezoid makes one more pass before interval `closing`
 };
 
 // Places of the counters.
@@ -241,7 +241,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) act(Pairs p, Flow f) {
         for (u32 t = 0; t < Q; t++) total += rates[t];
         if (total > 0.0) {
             Words words = stream_block(f.seed, JUMP, walker, k, site);
-            if (uniform(words.w[0], words.w[1]) < -expm1(-left * total)) {
+            if (uniform(words.w[0], words.w[1]) < left * total) {
                 double point = uniform(words.w[2], words.w[3]) * total;
                 find_token(rates, point, token);
             }
@@ -349,7 +349,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) act(Pairs p, Flow f) {
 #if STEPPER != 2
     f.log_weights[walker] = plus_product(f.log_weights[walker], share + pending, k_value);
     pending = left - share;
-    if (STEPPER == 1 && k + 1 == f.end) {
+    if (STEPPER == 1 && k + 1 == f.closing) {
         // One more pass at the end of the stretch.
         f.pending[walker] = -pending;
         f.intervals[lane] = k + 1;

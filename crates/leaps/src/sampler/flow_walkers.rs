@@ -345,7 +345,7 @@ impl Task<'_, '_> {
             let total: f64 = row.iter().sum();
             // Every site has a block of its own, so that all can move at once on a card.
             lane.stream.go_to(site as u32);
-            if total > 0.0 && lane.stream.uniform() < -(-h * total).exp_m1() {
+            if total > 0.0 && lane.stream.uniform() < h * total {
                 let point = lane.stream.uniform() * total;
                 walker.x[site] = pick(row, point);
             }
