@@ -76,7 +76,7 @@ fn weights_are_exact_whatever_the_precision() {
         };
         let (events, euler) = (z(Stepper::Events), z(Stepper::Euler));
         assert!(events.abs() < 4.0, "{name}: {events} errors");
-        assert!(euler.abs() > 8.0, "{name}: {euler} errors, too few to tell");
+        assert!(euler.abs() > 5.0, "{name}: {euler} errors, too few to tell");
     }
 }
 
