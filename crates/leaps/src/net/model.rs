@@ -63,15 +63,22 @@ macro_rules! networks {
             fn scratch(&self) -> usize {
                 match self { $(AnyNetwork::$name(n) => n.scratch(),)* }
             }
+            fn infer_scratch(&self) -> usize {
+                match self { $(AnyNetwork::$name(n) => n.infer_scratch(),)* }
+            }
             fn forward(&self, level: Level, packed: &[f32], worker: &mut Worker) {
                 match self {
                     $(AnyNetwork::$name(network) => {
                         #[inline(always)]
                         unsafe fn pass<L: Floats>(network: &$name, packed: &[f32], w: &mut Worker) {
                             unsafe {
-                                let Worker { x, t, features, scratch, out, .. } = w;
+                                let Worker { x, t, features, scratch, out, keeps, .. } = w;
                                 let group = group::<L>(x, t, features);
-                                network.forward(packed, &group, cast_mut::<L>(scratch), cast_mut::<L>(out));
+                                let (scratch, out) = (cast_mut::<L>(scratch), cast_mut::<L>(out));
+                                match keeps {
+                                    true => network.forward(packed, &group, scratch, out),
+                                    false => network.infer(packed, &group, scratch, out),
+                                }
                             }
                         }
                         dispatch!(level, pass, (network: &$name, packed: &[f32], worker: &mut Worker))
@@ -145,6 +152,8 @@ pub struct Worker {
     scratch: Vec<Array<f32>>,
     pub(crate) out: Vec<Array<f32>>,
     pub(crate) d_out: Vec<Array<f32>>,
+    /// Whether a backward pass may follow.
+    keeps: bool,
 }
 
 impl Worker {
@@ -287,8 +296,17 @@ impl Net {
         self.network.unpack(packed, gradient);
     }
 
-    /// Space for 16 configurations.
+    /// Space for forward and backward passes of 16 configurations.
     pub fn worker(&self) -> Worker {
+        self.space(true)
+    }
+
+    /// Space for forward passes alone: less of it, and passes are faster, with the same outputs to the bit.
+    pub fn forward_worker(&self) -> Worker {
+        self.space(false)
+    }
+
+    fn space(&self, keeps: bool) -> Worker {
         let inputs = Self::channels(self.tokens);
         let zeros = |n: usize| vec![Array([0.0; WIDTH]); n];
         Worker {
@@ -297,9 +315,13 @@ impl Net {
             x: zeros(self.sites * inputs),
             t: Array([0.0; WIDTH]),
             features: [Array([0.0; WIDTH]); FEATURES],
-            scratch: zeros(self.network.scratch()),
+            scratch: zeros(match keeps {
+                true => self.network.scratch(),
+                false => self.network.infer_scratch(),
+            }),
             out: zeros(self.sites * self.outputs()),
-            d_out: zeros(self.sites * self.outputs()),
+            d_out: zeros(if keeps { self.sites * self.outputs() } else { 0 }),
+            keeps,
         }
     }
 
@@ -316,7 +338,11 @@ impl Net {
 
     /// After [`forward`](Self::forward): add the gradient of `sum d_out * out` to `grad` (packed).
     /// Set `d_out` with [`Worker::set_slope`].
+    ///
+    /// # Panics
+    /// If the worker is a [`forward_worker`](Self::forward_worker).
     pub fn backward(&self, packed: &[f32], worker: &mut Worker, grad: &mut [f32]) {
+        assert!(worker.keeps, "a worker for forward passes has kept nothing to go back by");
         self.network.backward(self.level, packed, worker, grad);
     }
 
