@@ -137,7 +137,7 @@ impl Case {
     }
 
     fn worker(&self, net: &Net, seed: usize) -> Worker {
-        let mut worker = self.fill(net, net.worker(), seed);
+        let mut worker = self.fill(net.worker(), seed);
         for lane in 0..WIDTH {
             for index in 0..self.side * self.side * net.outputs() {
                 worker.set_slope(lane, index, ((index + lane) % 5) as f32 - 2.0);
@@ -146,7 +146,7 @@ impl Case {
         worker
     }
 
-    fn fill(&self, net: &Net, mut worker: Worker, seed: usize) -> Worker {
+    fn fill(&self, mut worker: Worker, seed: usize) -> Worker {
         let sites = self.side * self.side;
         for lane in 0..WIDTH {
             let state: Vec<u8> = (0..sites)
@@ -165,7 +165,7 @@ fn against_sites(sides: &str, runs: usize) {
         let case = Case { name: "", side, tokens: 2, channels: 24, depth: 3 };
         let net = case.net();
         let packed = net.pack(&net.initial(1));
-        let mut workers = [net.worker(), net.forward_worker()].map(|w| case.fill(&net, w, 0));
+        let mut workers = [net.worker(), net.forward_worker()].map(|w| case.fill(w, 0));
         // About as long for every side, both kinds in turn.
         let repeats = 1 + 4096 / (side * side);
         let mut shortest = [f64::INFINITY; 2];
@@ -207,7 +207,7 @@ fn main() {
         let net = case.net();
         let packed = net.pack(&net.initial(1));
         let mut worker = case.worker(&net, 0);
-        let mut lean = case.fill(&net, net.forward_worker(), 0);
+        let mut lean = case.fill(net.forward_worker(), 0);
         let mut grad = vec![0.0; packed.len()];
         let forward = best(runs, processor_time, || net.forward(&packed, &mut lean));
         let both = best(runs, processor_time, || {
@@ -221,9 +221,8 @@ fn main() {
         let groups = 16 / workers.len();
         let batch = (groups * workers.len() * WIDTH) as f64;
         let runs = runs / 5;
-        let mut leans: Vec<Worker> = (0..rayon::current_num_threads())
-            .map(|k| case.fill(&net, net.forward_worker(), k))
-            .collect();
+        let mut leans: Vec<Worker> =
+            (0..rayon::current_num_threads()).map(|k| case.fill(net.forward_worker(), k)).collect();
         let forward_all = best(runs, wall_time, || {
             leans.par_iter_mut().for_each(|worker| {
                 (0..groups).for_each(|_| net.forward(&packed, worker));
