@@ -5,6 +5,9 @@
 //!
 //! "direct" is what a convolution costs tap by tap, two operations a weight, site and direction, as PyTorch
 //! counts; the fraction of the peak is of that number, and Winograd's transforms can bring it above one.
+//!
+//! `--sizes 8,15,64` times forward passes on square lattices instead, with and without keeping what a backward pass
+//! needs, in microseconds a configuration and site.
 
 use std::hint::black_box;
 use std::sync::OnceLock;
@@ -134,18 +137,46 @@ impl Case {
     }
 
     fn worker(&self, net: &Net, seed: usize) -> Worker {
+        let mut worker = self.fill(net.worker(), seed);
+        for lane in 0..WIDTH {
+            for index in 0..self.side * self.side * net.outputs() {
+                worker.set_slope(lane, index, ((index + lane) % 5) as f32 - 2.0);
+            }
+        }
+        worker
+    }
+
+    fn fill(&self, mut worker: Worker, seed: usize) -> Worker {
         let sites = self.side * self.side;
-        let mut worker = net.worker();
         for lane in 0..WIDTH {
             let state: Vec<u8> = (0..sites)
                 .map(|i| ((i * 7919 + lane * 104_729 + seed * 31) / 5 % self.tokens) as u8)
                 .collect();
             worker.set(lane, &state, lane as f64 / 16.0);
-            for index in 0..sites * net.outputs() {
-                worker.set_slope(lane, index, ((index + lane) % 5) as f32 - 2.0);
-            }
         }
         worker
+    }
+}
+
+/// What a configuration costs a site in a forward pass on one core, by side.
+fn against_sites(sides: &str, runs: usize) {
+    println!("{:>6}{:>10}{:>10}   microseconds a configuration and site", "side", "keeping", "not");
+    for side in sides.split(',').map(|side| side.parse().unwrap()) {
+        let case = Case { name: "", side, tokens: 2, channels: 24, depth: 3 };
+        let net = case.net();
+        let packed = net.pack(&net.initial(1));
+        let mut workers = [net.worker(), net.forward_worker()].map(|w| case.fill(w, 0));
+        // About as long for every side, both kinds in turn.
+        let repeats = 1 + 4096 / (side * side);
+        let mut shortest = [f64::INFINITY; 2];
+        for _ in 0..runs {
+            for (worker, shortest) in workers.iter_mut().zip(&mut shortest) {
+                let pass = || (0..repeats).for_each(|_| net.forward(&packed, worker));
+                *shortest = shortest.min(best(1, processor_time, pass));
+            }
+        }
+        let [keeping, not] = shortest.map(|s| 1e6 * s / (repeats * WIDTH * side * side) as f64);
+        println!("{side:>6}{keeping:>10.3}{not:>10.3}");
     }
 }
 
@@ -154,6 +185,9 @@ fn main() {
     let quick = arguments.iter().any(|a| a == "--quick");
     let json = arguments.iter().any(|a| a == "--json");
     let runs = if quick { 5 } else { 40 };
+    if let Some(at) = arguments.iter().position(|a| a == "--sizes") {
+        return against_sites(&arguments[at + 1], runs / 2);
+    }
     let peak = peak();
     let cases = [
         Case { name: "hollow 24x6, Ising 15x15", side: 15, tokens: 2, channels: 24, depth: 6 },
@@ -173,8 +207,9 @@ fn main() {
         let net = case.net();
         let packed = net.pack(&net.initial(1));
         let mut worker = case.worker(&net, 0);
+        let mut lean = case.fill(net.forward_worker(), 0);
         let mut grad = vec![0.0; packed.len()];
-        let forward = best(runs, processor_time, || net.forward(&packed, &mut worker));
+        let forward = best(runs, processor_time, || net.forward(&packed, &mut lean));
         let both = best(runs, processor_time, || {
             net.forward(&packed, &mut worker);
             net.backward(&packed, &mut worker, &mut grad);
@@ -186,8 +221,10 @@ fn main() {
         let groups = 16 / workers.len();
         let batch = (groups * workers.len() * WIDTH) as f64;
         let runs = runs / 5;
+        let mut leans: Vec<Worker> =
+            (0..rayon::current_num_threads()).map(|k| case.fill(net.forward_worker(), k)).collect();
         let forward_all = best(runs, wall_time, || {
-            workers.par_iter_mut().for_each(|(worker, _)| {
+            leans.par_iter_mut().for_each(|worker| {
                 (0..groups).for_each(|_| net.forward(&packed, worker));
             })
         });

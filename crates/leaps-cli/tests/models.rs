@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use common::{fails, files, json, near_exact, number, run, stdout, train};
+use leaps::device::Unwatched;
 use leaps::net::{FreeEnergy, FreeEnergySpec};
 use leaps::path::Schedule;
 use leaps::run::Model;
@@ -179,7 +180,7 @@ fn rates_are_what_the_loss_sees() {
     batch.times = times.iter().map(|&t| f64::from(t)).collect();
     let mut loss = Loss::new(&target, &path, &net, &free, model.parametrisation);
     let mut gradient = vec![0.0; parameters.len()];
-    let residuals = loss.gradient(&parameters, &batch, &mut gradient).unwrap();
+    let residuals = loss.gradient(&parameters, &batch, &mut gradient, &Unwatched).unwrap();
     for (ours, theirs) in get("residual").1.iter().zip(residuals) {
         assert!((ours - theirs).abs() < 1e-9 * (1.0 + theirs.abs()), "{ours} {theirs}");
     }

@@ -132,6 +132,23 @@ fn a_time_limit_ends_with_75_and_the_run_goes_on() {
     assert_eq!(code(&output).0, Some(75), "{}", code(&output).1);
 }
 
+#[test]
+fn a_time_limit_does_not_wait_for_reference_walkers() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (pool, sweeps) = (scratch.path().join("pool"), scratch.path().join("sweeps"));
+    // Half a minute of preparation: nothing to keep yet.
+    let line = "train ising --size 4 --network mlp --pool 10000000 --time-limit 1s --out";
+    let words: Vec<&str> = line.split(' ').chain(pool.to_str()).collect();
+    let (exit, errors) = code(&run(&words));
+    assert_eq!(exit, Some(75), "{errors}");
+    assert!(errors.contains("nothing to keep") && errors.contains("time limit"), "{errors}");
+    // Years of sweeps in one step: the step is given up.
+    let (exit, errors) = code(&train(&sweeps, "--reference-sweeps 1e15 --time-limit 1s"));
+    assert_eq!(exit, Some(75), "{errors}");
+    assert!(errors.contains("after step 0"), "{errors}");
+    assert_eq!(status(&sweeps)["state"], "stopped (time limit)");
+}
+
 #[cfg(unix)]
 #[test]
 fn signals_leave_a_valid_checkpoint() {

@@ -90,9 +90,10 @@ fn training_goes_the_same_way_on_a_card() {
     let spec = TrainSpec { batch: 64, pool: 256, ..TrainSpec::default() };
     let losses = |engine: &Engine| -> Vec<f64> {
         let barker = Parametrisation::Barker;
-        let trainer = Trainer::new(&target, &path, &net, &free, barker, &spec, 5).unwrap();
+        let trainer =
+            Trainer::new(&target, &path, &net, &free, barker, &spec, 5, &Unwatched).unwrap();
         let mut trainer = trainer.on_engine(engine).unwrap();
-        (0..8).map(|_| trainer.step().unwrap().loss).collect()
+        (0..8).map(|_| trainer.step(&Unwatched).unwrap().loss).collect()
     };
     let (here, there) = (losses(&Engine::Cpu), losses(&engine));
     println!("{here:?}\n{there:?}");

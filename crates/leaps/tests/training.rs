@@ -43,7 +43,7 @@ fn the_gradient_of_the_loss_is_a_finite_difference() {
                 p.extend(free.initial(1));
                 let batch = random_batch(&target, 37);
                 let mut g = vec![f32::NAN; p.len()];
-                loss.gradient(&p, &batch, &mut g).unwrap();
+                loss.gradient(&p, &batch, &mut g, &Unwatched).unwrap();
                 let norm: f64 = g.iter().map(|g| f64::from(*g).powi(2)).sum::<f64>().sqrt();
                 let mut value = |h: f64| {
                     // Along the gradient the loss must change by its norm.
@@ -53,7 +53,7 @@ fn the_gradient_of_the_loss_is_a_finite_difference() {
                         .map(|(p, g)| p + (h * f64::from(*g) / norm) as f32)
                         .collect();
                     let mut unused = vec![0.0; p.len()];
-                    let r = loss.gradient(&moved, &batch, &mut unused).unwrap();
+                    let r = loss.gradient(&moved, &batch, &mut unused, &Unwatched).unwrap();
                     r.iter().map(|r| r * r).sum::<f64>() / r.len() as f64
                 };
                 let h = 1e-3;
@@ -71,10 +71,11 @@ fn train(target: &dyn Target, beta: f64, spec: &TrainSpec, hidden: usize) -> (f6
     let net = Net::new(&NetSpec::Mlp(MlpSpec { hidden }), target).unwrap();
     let free = FreeEnergy::new(&FreeEnergySpec::Rate, target.sites()).unwrap();
     let mut trainer =
-        Trainer::new(target, &path, &net, &free, Parametrisation::Barker, spec, 1).unwrap();
+        Trainer::new(target, &path, &net, &free, Parametrisation::Barker, spec, 1, &Unwatched)
+            .unwrap();
     let untrained = trainer.validate(1000, 30, &Unwatched).unwrap().weights.ess();
     for _ in 0..spec.steps {
-        trainer.step().unwrap();
+        trainer.step(&Unwatched).unwrap();
     }
     let ensemble = trainer.validate(2000, 30, &Unwatched).unwrap();
     let exact = enumerate::solve(target, path.ends(), &Unwatched).unwrap().log_z;

@@ -82,6 +82,19 @@ impl Training<'_> {
         let watch = TrainingWatch::new(context, exact.map(|exact| exact.log_z));
         let outcome = run.run(&watch);
         drop(watch);
+        if matches!(outcome, Err(Error::Interrupted)) {
+            let text = |by: &str| {
+                format!(
+                    "stopped by {by} before the reference walkers were ready: there is nothing to keep, and \
+                     'leaps train --out {directory}' starts again; a smaller --pool is ready earlier"
+                )
+            };
+            if !signals.caught() {
+                return Err(Failure::Stopped(text("the time limit")).into());
+            }
+            context.say(text(signals.name()));
+            return Err(signals.failure());
+        }
         let outcome = outcome.map_err(|error| match error {
             Error::Corrupt { path, what, reason } if !self.fallback => {
                 let reason = format!("{reason}; --fallback goes on from an older checkpoint");

@@ -8,6 +8,9 @@ use super::network::Group;
 use super::product::{Matrix, add_columns, add_sums};
 use crate::device::vector::{Real, Vector};
 
+/// Sites mixed at a time where nothing is kept: their rows stay close to the core.
+const BLOCK: usize = 16;
+
 /// Three layers that act on every site alone.
 #[derive(Clone, Debug)]
 pub(crate) struct Head {
@@ -166,6 +169,32 @@ impl Head {
         }
     }
 
+    /// Scratch space of [`infer`](Self::infer).
+    pub(crate) fn infer_scratch(&self) -> usize {
+        self.scratch(BLOCK)
+    }
+
+    /// [`forward`](Self::forward) for a few sites at a time, which keeps nothing.
+    #[inline(always)]
+    pub(crate) unsafe fn infer<V: Vector>(
+        &self,
+        packed: &[V::Scalar],
+        group: &Group<'_, V>,
+        seen: &[V],
+        scratch: &mut [V],
+        out: &mut [V],
+    ) {
+        let p = self.parameters(packed);
+        let mut s = self.cut(BLOCK, scratch);
+        unsafe {
+            self.time.forward(p.time, group.features, s.embedding, s.time);
+            let blocks = out.chunks_mut(BLOCK * self.out.outputs);
+            for (seen, out) in seen.chunks(BLOCK * self.mix.inputs).zip(blocks) {
+                self.rows(&p, seen, &mut s, out);
+            }
+        }
+    }
+
     /// Write the outputs from `seen`, a row for every site.
     #[inline(always)]
     pub(crate) unsafe fn forward<V: Vector>(
@@ -177,24 +206,41 @@ impl Head {
         out: &mut [V],
     ) {
         let p = self.parameters(packed);
-        let s = self.cut(seen.len() / self.mix.inputs, scratch);
-        let width = self.mix.outputs;
+        let mut s = self.cut(seen.len() / self.mix.inputs, scratch);
         unsafe {
             self.time.forward(p.time, group.features, s.embedding, s.time);
-            self.mix.forward(p.mix.0, p.mix.1, seen, s.u);
+            self.rows(&p, seen, &mut s, out);
+        }
+    }
+
+    /// The outputs of some sites, once the time is embedded.
+    #[inline(always)]
+    unsafe fn rows<V: Vector>(
+        &self,
+        p: &Parameters<'_, V::Scalar>,
+        seen: &[V],
+        s: &mut Rows<'_, V>,
+        out: &mut [V],
+    ) {
+        let width = self.mix.outputs;
+        let rows = seen.len() / self.mix.inputs * width;
+        let (u, v) = (&mut s.u[..rows], &mut s.v[..rows]);
+        let (w, r) = (&mut s.w[..rows], &mut s.r[..rows]);
+        unsafe {
+            self.mix.forward(p.mix.0, p.mix.1, seen, u);
             let (scale, shift) = s.time.split_at(width);
-            for (u, v) in s.u.chunks_exact(width).zip(s.v.chunks_exact_mut(width)) {
+            for (u, v) in u.chunks_exact(width).zip(v.chunks_exact_mut(width)) {
                 for c in 0..width {
                     let slope = V::constant(1.0).add(scale[c]);
                     v[c] = u[c].fma(slope, shift[c]).silu();
                 }
             }
-            self.hidden.forward(p.hidden.0, p.hidden.1, s.v, s.w);
-            for ((w, &v), r) in s.w.iter_mut().zip(s.v.iter()).zip(s.r.iter_mut()) {
+            self.hidden.forward(p.hidden.0, p.hidden.1, v, w);
+            for ((w, &v), r) in w.iter_mut().zip(v.iter()).zip(r.iter_mut()) {
                 *w = w.add(v);
                 *r = w.silu();
             }
-            self.out.forward(p.out.0, p.out.1, s.r, out);
+            self.out.forward(p.out.0, p.out.1, r, out);
         }
     }
 

@@ -63,15 +63,22 @@ macro_rules! networks {
             fn scratch(&self) -> usize {
                 match self { $(AnyNetwork::$name(n) => n.scratch(),)* }
             }
+            fn infer_scratch(&self) -> usize {
+                match self { $(AnyNetwork::$name(n) => n.infer_scratch(),)* }
+            }
             fn forward(&self, level: Level, packed: &[f32], worker: &mut Worker) {
                 match self {
                     $(AnyNetwork::$name(network) => {
                         #[inline(always)]
                         unsafe fn pass<L: Floats>(network: &$name, packed: &[f32], w: &mut Worker) {
                             unsafe {
-                                let Worker { x, t, features, scratch, out, .. } = w;
+                                let Worker { x, t, features, scratch, out, keeps, .. } = w;
                                 let group = group::<L>(x, t, features);
-                                network.forward(packed, &group, cast_mut::<L>(scratch), cast_mut::<L>(out));
+                                let (scratch, out) = (cast_mut::<L>(scratch), cast_mut::<L>(out));
+                                match keeps {
+                                    true => network.forward(packed, &group, scratch, out),
+                                    false => network.infer(packed, &group, scratch, out),
+                                }
                             }
                         }
                         dispatch!(level, pass, (network: &$name, packed: &[f32], worker: &mut Worker))
@@ -145,6 +152,8 @@ pub struct Worker {
     scratch: Vec<Array<f32>>,
     pub(crate) out: Vec<Array<f32>>,
     pub(crate) d_out: Vec<Array<f32>>,
+    /// Whether a backward pass may follow.
+    keeps: bool,
 }
 
 impl Worker {
@@ -235,7 +244,7 @@ impl Net {
         };
         let net = Net { spec, network, sites, tokens, level: Level::detect() };
         net.check_memory()?;
-        net.check()?;
+        net.check(&checked_sites(target))?;
         Ok(net)
     }
 
@@ -287,8 +296,17 @@ impl Net {
         self.network.unpack(packed, gradient);
     }
 
-    /// Space for 16 configurations.
+    /// Space for forward and backward passes of 16 configurations.
     pub fn worker(&self) -> Worker {
+        self.space(true)
+    }
+
+    /// Space for forward passes alone: less of it, and passes are faster, with the same outputs to the bit.
+    pub fn forward_worker(&self) -> Worker {
+        self.space(false)
+    }
+
+    fn space(&self, keeps: bool) -> Worker {
         let inputs = Self::channels(self.tokens);
         let zeros = |n: usize| vec![Array([0.0; WIDTH]); n];
         Worker {
@@ -297,9 +315,13 @@ impl Net {
             x: zeros(self.sites * inputs),
             t: Array([0.0; WIDTH]),
             features: [Array([0.0; WIDTH]); FEATURES],
-            scratch: zeros(self.network.scratch()),
+            scratch: zeros(match keeps {
+                true => self.network.scratch(),
+                false => self.network.infer_scratch(),
+            }),
             out: zeros(self.sites * self.outputs()),
-            d_out: zeros(self.sites * self.outputs()),
+            d_out: zeros(if keeps { self.sites * self.outputs() } else { 0 }),
+            keeps,
         }
     }
 
@@ -316,7 +338,11 @@ impl Net {
 
     /// After [`forward`](Self::forward): add the gradient of `sum d_out * out` to `grad` (packed).
     /// Set `d_out` with [`Worker::set_slope`].
+    ///
+    /// # Panics
+    /// If the worker is a [`forward_worker`](Self::forward_worker).
     pub fn backward(&self, packed: &[f32], worker: &mut Worker, grad: &mut [f32]) {
+        assert!(worker.keeps, "a worker for forward passes has kept nothing to go back by");
         self.network.backward(self.level, packed, worker, grad);
     }
 
@@ -375,22 +401,18 @@ impl Net {
         ))
     }
 
-    /// Sites looked at when a network is built.
-    const CHECKED_SITES: usize = 64;
-
-    /// Refuse a network whose outputs at a site depend on the token there.
-    fn check(&self) -> Result<()> {
+    /// Refuse a network whose outputs at one of `sites` depend on the token there.
+    fn check(&self, sites: &[usize]) -> Result<()> {
         let mut stream = Stream::new(0, Purpose::Parameters, u32::MAX, 0);
         let packed: Vec<f32> = (0..self.packed()).map(|_| 0.3 * stream.normal() as f32).collect();
-        let mut worker = self.worker();
+        let mut worker = self.forward_worker();
         let state: Vec<u8> = (0..self.sites).map(|_| stream.below(self.tokens) as u8).collect();
         for lane in 0..WIDTH {
             worker.set(lane, &state, 0.4);
         }
         self.forward(&packed, &mut worker);
         let (outputs, before) = (self.outputs(), worker.out.clone());
-        let step = self.sites.div_ceil(Self::CHECKED_SITES);
-        let sites: Vec<usize> = (0..self.sites).step_by(step).collect();
+        // Every lane changes another site.
         for sites in sites.chunks(WIDTH) {
             for (lane, &site) in sites.iter().enumerate() {
                 worker.set_token(lane, site, (state[site] + 1) % self.tokens as u8);
@@ -416,6 +438,37 @@ impl Net {
     }
 }
 
+/// Sites looked at when a network is built: all of them up to this number.
+const CHECKED_SITES: usize = 64;
+
+/// The sites that a network is checked at: all of a small target. Of a large one the corners of its lattice, the middles of edges and faces and the
+/// centre, where tables that wrap or end are most likely wrong, and others at random.
+fn checked_sites(target: &dyn Target) -> Vec<usize> {
+    let sites = target.sites();
+    if sites <= CHECKED_SITES {
+        return (0..sites).collect();
+    }
+    let mut chosen = vec![0, sites - 1];
+    if let Some(lattice) = target.lattice().filter(|lattice| lattice.shape().len() <= 3) {
+        let mut special = vec![0];
+        for (axis, &side) in lattice.shape().iter().enumerate() {
+            let along = [0, side / 2, side - 1].map(|place| place * lattice.stride(axis));
+            special = special.iter().flat_map(|site| along.map(|step| site + step)).collect();
+        }
+        chosen.extend(special);
+    }
+    chosen.sort_unstable();
+    chosen.dedup();
+    let mut stream = Stream::new(0, Purpose::Parameters, u32::MAX, 1);
+    while chosen.len() < CHECKED_SITES {
+        let site = stream.below(sites);
+        if !chosen.contains(&site) {
+            chosen.push(site);
+        }
+    }
+    chosen
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -433,9 +486,25 @@ mod tests {
             let mut net = Net::new(&spec, &target).unwrap();
             let AnyNetwork::HollowGraph(network) = &mut net.network else { unreachable!() };
             network.let_a_message_return();
-            let error = net.check().unwrap_err().to_string();
+            let error = net.check(&checked_sites(&target)).unwrap_err().to_string();
             assert!(error.contains("depends on the token there"), "{error}");
         }
+    }
+
+    #[test]
+    fn large_lattices_are_checked_at_their_corners_and_in_between() {
+        let lattice = Lattice::new(&[40, 31], Boundary::Periodic).unwrap();
+        let sites = checked_sites(&Pairwise::ising(lattice, 1.0, 0.0).unwrap());
+        for (row, column) in [(0, 0), (0, 30), (39, 0), (39, 30), (20, 15), (0, 15), (20, 30)] {
+            assert!(sites.contains(&(row * 31 + column)), "{row} {column}");
+        }
+        let different = |place: fn(usize) -> usize| {
+            let places: std::collections::BTreeSet<usize> =
+                sites.iter().map(|&s| place(s)).collect();
+            places.len()
+        };
+        assert_eq!(different(|site| site), CHECKED_SITES);
+        assert!(different(|site| site / 31) > 20 && different(|site| site % 31) > 20);
     }
 
     #[test]

@@ -49,6 +49,23 @@ pub(crate) trait Network: Send + Sync {
     /// pass finds it as the forward pass left it.
     fn scratch(&self) -> usize;
 
+    /// Vectors of scratch space that [`infer`](Network::infer) needs.
+    fn infer_scratch(&self) -> usize {
+        self.scratch()
+    }
+
+    /// Write what [`forward`](Network::forward) writes, to the bit, but keep nothing for a backward pass.
+    #[inline(always)]
+    unsafe fn infer<V: Vector>(
+        &self,
+        packed: &[V::Scalar],
+        group: &Group<'_, V>,
+        scratch: &mut [V],
+        out: &mut [V],
+    ) {
+        unsafe { self.forward(packed, group, scratch, out) }
+    }
+
     /// Write `out[site * outputs + s]`.
     unsafe fn forward<V: Vector>(
         &self,

@@ -90,6 +90,18 @@ impl<'a, N: Network> Bench<'a, N> {
         self.run(parameters, &self.tokens, &mut self.scratch())
     }
 
+    /// The outputs of passes that keep nothing.
+    fn inferred(&self, parameters: &[f64]) -> Vec<D> {
+        let mut packed = vec![0.0; self.network.packed()];
+        self.network.pack(parameters, &mut packed);
+        let x = encode(&self.tokens, self.inputs);
+        let group = Group { x: &x, t: self.t, features: &self.features };
+        let mut out = vec![Array([f64::NAN; WIDTH]); self.sites * self.outputs];
+        let mut scratch = vec![Array([f64::NAN; WIDTH]); self.network.infer_scratch()];
+        unsafe { self.network.infer(&packed, &group, &mut scratch, &mut out) };
+        out
+    }
+
     /// The first site whose outputs change, by a single bit, with its own token.
     pub(crate) fn first_leak(&self, parameters: &[f64]) -> Option<usize> {
         let tokens = self.inputs.max(2);
@@ -161,6 +173,9 @@ pub(crate) fn check_network(network: &impl Network, sites: usize, inputs: usize,
         let parameters = bench.parameters(seed);
         assert_eq!(parameters.len(), total(&network.tensors()));
         assert_eq!(bench.first_leak(&parameters), None, "outputs depend on the site's own token");
+        let same = |(a, b): (&D, &D)| a.0.map(f64::to_bits) == b.0.map(f64::to_bits);
+        let (kept, lean) = (bench.outputs(&parameters), bench.inferred(&parameters));
+        assert!(kept.iter().zip(&lean).all(same), "a pass that keeps nothing differs");
         if sites > 1 {
             let error = bench.gradient_error(&parameters);
             assert!(error < 1e-6, "gradient off by {error}");

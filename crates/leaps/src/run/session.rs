@@ -137,7 +137,12 @@ impl<'r, 'a> Session<'r, 'a> {
         if self.observer.stopped() || self.run.late() {
             return Ok(Some(self.reason()));
         }
-        let progress = self.trainer.step()?;
+        let bounded = Bounded { observer: self.observer, run: self.run };
+        let progress = match self.trainer.step(&bounded) {
+            // Nothing of the step is kept.
+            Err(Error::Interrupted) => return Ok(Some(self.reason())),
+            done => done?,
+        };
         self.saved = None;
         let (step, every) = (progress.step, spec.validate_every);
         let due = every > 0 && (step.is_multiple_of(every) || step == spec.steps);
@@ -227,10 +232,10 @@ impl<'r, 'a> Session<'r, 'a> {
     }
 }
 
-/// Stops a validation when the run should stop, without counting its steps as the run's.
-struct Bounded<'r> {
-    observer: &'r dyn Observer,
-    run: &'r TrainingRun<'r>,
+/// Stops a part of the run when that should stop, without counting the part's steps as the run's.
+pub(crate) struct Bounded<'r> {
+    pub(crate) observer: &'r dyn Observer,
+    pub(crate) run: &'r TrainingRun<'r>,
 }
 
 impl Watch for Bounded<'_> {

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::model::{Model, Summary};
 use super::parameters;
 use super::tensors::Tensors;
-use crate::device::Engine;
+use crate::device::{Engine, Watch};
 use crate::net::{FreeEnergy, FreeEnergySpec, Net, NetSpec};
 use crate::path::Path;
 use crate::rates::Parametrisation;
@@ -115,8 +115,8 @@ impl<'a> Setup<'a> {
         }
     }
 
-    /// Training from the start.
-    pub fn start(&self) -> Result<Trainer<'a>> {
+    /// Training from the start. `watch` can interrupt the preparation of reference states.
+    pub fn start(&self, watch: &dyn Watch) -> Result<Trainer<'a>> {
         Trainer::new(
             self.target,
             self.path,
@@ -125,6 +125,7 @@ impl<'a> Setup<'a> {
             self.parametrisation,
             &self.train,
             self.seed,
+            watch,
         )?
         .on_engine(&self.engine)
     }

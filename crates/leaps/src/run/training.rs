@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::checkpoint::{Checkpoints, Standing};
 use super::directory::RunDirectory;
 use super::events::{Observer, Stop};
-use super::session::Session;
+use super::session::{Bounded, Session};
 use super::setup::Setup;
 use crate::Result;
 
@@ -76,8 +76,11 @@ impl<'a> TrainingRun<'a> {
     ///
     /// Continuing gives the same bytes as never having stopped: parameters, checkpoints and metrics, but for the seconds.
     ///
+    /// A gradient step that is asked to stop is given up, and made again when the run continues.
+    ///
     /// # Errors
-    /// A directory that holds another run; a checkpoint that is damaged; a file that cannot be written; a number that is not
+    /// [`Interrupted`](crate::Error::Interrupted) if there is a reason to stop before the reference states of a new run are ready:
+    /// there is nothing to keep yet. A directory that holds another run; a checkpoint that is damaged; a file that cannot be written; a number that is not
     /// finite, after its batch has been dumped and the roll-backs allowed by
     /// [`TrainSpec::rollbacks`](crate::train::TrainSpec::rollbacks) are used up.
     pub fn run(&self, observer: &dyn Observer) -> Result<Outcome> {
@@ -89,7 +92,7 @@ impl<'a> TrainingRun<'a> {
         directory.describe(&self.config, &self.command, found.is_none())?;
         let trainer = match &found {
             Some((checkpoint, _)) => checkpoint.resume(&self.setup)?,
-            None => self.setup.start()?,
+            None => self.setup.start(&Bounded { observer, run: self })?,
         };
         Session::begin(self, checkpoints, trainer, found, observer)?.train()
     }

@@ -202,7 +202,7 @@ impl Task<'_, '_> {
     ) -> Result<()> {
         let (this, q) = (self.this, self.this.target.tokens());
         let mut desk = Desk {
-            worker: this.flow.net.worker(),
+            worker: this.flow.net.forward_worker(),
             rates: Rates::default(),
             changes: vec![0.0; this.target.sites() * q],
             kernel: this.kernel.clone(),

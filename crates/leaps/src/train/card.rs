@@ -243,6 +243,7 @@ impl<'a> CardTraining<'a> {
         spec: &TrainSpec,
         step: u64,
         seed: u64,
+        watch: &dyn Watch,
     ) -> Result<()> {
         let plan = Rollout::new(self.path, spec, step, seed)?;
         self.network.refresh(&self.parameters)?;
@@ -261,7 +262,7 @@ impl<'a> CardTraining<'a> {
             spec.rollout_walkers,
             plan.seed,
         )?;
-        buffer.fill(&mut walkers, &plan, spec)
+        buffer.fill(&mut walkers, &plan, spec, watch)
     }
 
     /// One step of Adam, the `count`-th, on the batch at hand; returns loss and norm of the gradient. A loss or norm that is

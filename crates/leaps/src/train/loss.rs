@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use crate::device::Watch;
 use crate::device::vector::WIDTH;
 use crate::net::{FreeEnergy, Net, Worker};
 use crate::path::Path;
@@ -59,6 +60,7 @@ pub struct Loss<'a> {
     net: &'a Net,
     free: &'a FreeEnergy,
     parametrisation: Parametrisation,
+    /// As many as the largest batch so far has needed.
     slots: Vec<Slot>,
 }
 
@@ -71,14 +73,18 @@ impl<'a> Loss<'a> {
         free: &'a FreeEnergy,
         parametrisation: Parametrisation,
     ) -> Self {
-        let slot = || Slot {
+        Loss { target, path, net, free, parametrisation, slots: Vec::new() }
+    }
+
+    /// Make space for a batch with so many groups.
+    fn make_space(&mut self, groups: usize) {
+        let (target, net) = (self.target, self.net);
+        self.slots.resize_with(groups.min(SLOTS).max(self.slots.len()), || Slot {
             worker: net.worker(),
             gradient: vec![0.0; net.packed()],
             rates: Rates::default(),
             changes: vec![vec![0.0; target.sites() * target.tokens()]; WIDTH],
-        };
-        let slots = (0..SLOTS).map(|_| slot()).collect();
-        Loss { target, path, net, free, parametrisation, slots }
+        });
     }
 
     /// The residuals `K_t(x) + dF/dt` of a batch, and the gradient of their mean square: the network's
@@ -88,12 +94,14 @@ impl<'a> Loss<'a> {
         parameters: &[f32],
         batch: &Batch,
         gradient: &mut [f32],
+        watch: &dyn Watch,
     ) -> Result<Vec<f64>> {
         let (own, free) = parameters.split_at(self.net.parameters());
         let packed = self.net.pack(own);
         let shift = self.free.rates(free, &batch.times);
         let groups = batch.len().div_ceil(WIDTH);
         let share = 2.0 / batch.len() as f64;
+        self.make_space(groups);
         let (target, path, net) = (self.target, self.path, self.net);
         let parametrisation = self.parametrisation;
         let mut parts: Vec<Result<Vec<(usize, f64)>>> = Vec::new();
@@ -104,6 +112,7 @@ impl<'a> Loss<'a> {
                 slot.gradient.fill(0.0);
                 let mut found = Vec::new();
                 for group in (number..groups).step_by(SLOTS) {
+                    watch.check()?;
                     let range = group * WIDTH..((group + 1) * WIDTH).min(batch.len());
                     let job = Job { target, path, net, parametrisation, batch, shift: &shift };
                     job.run(slot, &packed, range, share, &mut found)?;

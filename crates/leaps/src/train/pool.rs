@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::Batch;
-use crate::device::{Purpose, Stream};
+use crate::device::{Purpose, Stream, Watch};
 use crate::mcmc::{AnyKernel, Kernel, KernelName};
 use crate::path::Path;
 use crate::target::{Model, Target, initial_state};
@@ -26,13 +26,20 @@ const PREPARATION: u64 = 64;
 
 impl Pool {
     /// `walkers` walkers, annealed to their times.
-    pub fn new(target: &dyn Target, path: &Path, walkers: usize, seed: u64) -> Result<Self> {
+    pub fn new(
+        target: &dyn Target,
+        path: &Path,
+        walkers: usize,
+        seed: u64,
+        watch: &dyn Watch,
+    ) -> Result<Self> {
         let sites = target.sites();
         let mut states = vec![0; walkers * sites];
         let kernel = AnyKernel::new(KernelName::HeatBath, target, path.ends())?;
-        states.par_chunks_mut(sites).enumerate().for_each_init(
+        states.par_chunks_mut(sites).enumerate().try_for_each_init(
             || kernel.clone(),
             |kernel, (walker, x)| {
+                watch.check()?;
                 x.copy_from_slice(&initial_state(target, seed, walker as u32));
                 let t = (walker as f64 + 0.5) / walkers as f64;
                 for sweep in 0..PREPARATION {
@@ -41,8 +48,9 @@ impl Pool {
                     let mut stream = Stream::new(seed, Purpose::Initial, walker as u32, 1 + sweep);
                     kernel.step(&Model::new(target, &lambda), x, &mut stream);
                 }
+                Ok(())
             },
-        );
+        )?;
         Ok(Pool { states, sites, seed })
     }
 
@@ -92,16 +100,18 @@ impl Pool {
         chosen
     }
 
-    /// Move `size` walkers by `sweeps` sweeps and return their states and times: for gradient step `step`.
+    /// The states and times of `size` walkers after `sweeps` sweeps, and which they are: for gradient step `step`. The pool itself
+    /// moves once they are [`put`](Self::put) back, so that a step can be given up.
     pub fn draw(
-        &mut self,
+        &self,
         target: &dyn Target,
         path: &Path,
         kernel: &AnyKernel,
         size: usize,
         sweeps: u64,
         step: u64,
-    ) -> Batch {
+        watch: &dyn Watch,
+    ) -> Result<(Vec<usize>, Batch)> {
         let sites = self.sites;
         let chosen = self.choose(size, step);
         let mut batch = Batch::new(sites);
@@ -111,21 +121,32 @@ impl Pool {
             .map(|(walker, t)| (walker, t, self.states[walker * sites..][..sites].to_vec()))
             .collect();
         let seed = self.seed;
-        taken.par_iter_mut().for_each_init(
+        taken.par_iter_mut().try_for_each_init(
             || kernel.clone(),
             |kernel, (walker, t, x)| {
                 let lambda = path.lambda(*t);
                 for sweep in 0..sweeps {
+                    // Now and then: a look at the clock costs as much as some updates.
+                    if sweep % 16 == 0 {
+                        watch.check()?;
+                    }
                     let at = step * sweeps + sweep;
                     let mut stream = Stream::new(seed, Purpose::Reference, *walker as u32, at);
                     kernel.step(&Model::new(target, &lambda), x, &mut stream);
                 }
+                Result::Ok(())
             },
-        );
-        for (walker, _, x) in &taken {
-            self.states[walker * sites..][..sites].copy_from_slice(x);
+        )?;
+        for (_, _, x) in &taken {
             batch.states.extend_from_slice(x);
         }
-        batch
+        Ok((taken.into_iter().map(|(walker, ..)| walker).collect(), batch))
+    }
+
+    /// Leave these walkers in the states of a batch that was drawn from them.
+    pub fn put(&mut self, walkers: &[usize], batch: &Batch) {
+        for (i, walker) in walkers.iter().enumerate() {
+            self.states[walker * self.sites..][..self.sites].copy_from_slice(batch.state(i));
+        }
     }
 }

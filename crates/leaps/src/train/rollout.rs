@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::{Batch, TrainSpec};
 use crate::Result;
-use crate::device::{Draw, Purpose, Stream, Unwatched};
+use crate::device::{Draw, Part, Purpose, Stream, Watch};
 use crate::path::Path;
 use crate::sampler::{Flow, FlowWalkers, Grid, Population, Stepper};
 use crate::target::Target;
@@ -55,7 +55,8 @@ impl Buffer {
         (step as f64 / spec.anneal as f64).sqrt().clamp(first, 1.0)
     }
 
-    /// Roll the network out to the end time with Euler steps and heat-bath sweeps, and put the states away.
+    /// Roll the network out to the end time with Euler steps and heat-bath sweeps, and put the states away. Interrupted, it
+    /// puts nothing away.
     pub fn roll(
         &mut self,
         target: &dyn Target,
@@ -64,6 +65,7 @@ impl Buffer {
         spec: &TrainSpec,
         step: u64,
         seed: u64,
+        watch: &dyn Watch,
     ) -> Result<()> {
         let plan = Rollout::new(path, spec, step, seed)?;
         let mut walkers = FlowWalkers::new(
@@ -76,7 +78,7 @@ impl Buffer {
             spec.rollout_walkers,
             plan.seed,
         )?;
-        self.fill(&mut walkers, &plan, spec)
+        self.fill(&mut walkers, &plan, spec, watch)
     }
 
     /// Lead `walkers` through a rollout and put their states away.
@@ -85,11 +87,12 @@ impl Buffer {
         walkers: &mut dyn Population,
         plan: &Rollout,
         spec: &TrainSpec,
+        watch: &dyn Watch,
     ) -> Result<()> {
         let mut log_weights = vec![0.0; walkers.walkers()];
         let (mut states, mut times) = (Vec::new(), Vec::new());
         for k in 1..plan.durations.len() {
-            walkers.advance(&plan.grid, k..k + 1, &mut log_weights, &Unwatched)?;
+            walkers.advance(&plan.grid, k..k + 1, &mut log_weights, &Part(watch))?;
             states.extend(walkers.states()?);
             times.extend(std::iter::repeat_n(plan.grid.time(k), log_weights.len()));
         }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::card::CardTraining;
 use super::loss::Loss;
 use super::{Batch, Buffer, Optimiser, Pool, Reference, TrainSpec};
-use crate::device::{Engine, Watch};
+use crate::device::{Engine, Unwatched, Watch};
 use crate::mcmc::{AnyKernel, KernelName};
 use crate::net::{FreeEnergy, Net};
 use crate::path::Path;
@@ -58,7 +58,7 @@ pub struct Trainer<'a> {
 }
 
 impl<'a> Trainer<'a> {
-    /// A fresh run.
+    /// A fresh run. `watch` can interrupt the preparation of its pool.
     pub fn new(
         target: &'a dyn Target,
         path: &'a Path,
@@ -67,13 +67,14 @@ impl<'a> Trainer<'a> {
         parametrisation: Parametrisation,
         spec: &TrainSpec,
         seed: u64,
+        watch: &dyn Watch,
     ) -> Result<Self> {
         let mut parameters = net.initial(seed);
         parameters.extend(free.initial(seed));
         let mut trainer =
             Self::bare(target, path, net, free, parametrisation, spec, seed, parameters)?;
         if spec.reference == Reference::Pool {
-            trainer.pool = Some(Pool::new(target, path, spec.pool, seed)?);
+            trainer.pool = Some(Pool::new(target, path, spec.pool, seed, watch)?);
         }
         Ok(trainer)
     }
@@ -188,11 +189,12 @@ impl<'a> Trainer<'a> {
         reference == Reference::Policy || empty || step.is_multiple_of(every)
     }
 
-    fn draw(&mut self) -> Result<Batch> {
+    /// Reference states for the next step, and the walkers of the pool that they are.
+    fn draw(&mut self, watch: &dyn Watch) -> Result<(Vec<usize>, Batch)> {
         let (step, spec) = (self.steps(), &self.spec);
-        if let Some(pool) = &mut self.pool {
+        if let Some(pool) = &self.pool {
             let (size, sweeps) = (spec.batch, spec.sweeps);
-            return Ok(pool.draw(self.target, self.path, &self.kernel, size, sweeps, step));
+            return pool.draw(self.target, self.path, &self.kernel, size, sweeps, step, watch);
         }
         if self.rolls(step) {
             let own = &self.optimiser.parameters[..self.net.parameters()];
@@ -200,13 +202,16 @@ impl<'a> Trainer<'a> {
             if spec.reference == Reference::Policy {
                 self.buffer = Buffer::default();
             }
-            self.buffer.roll(self.target, self.path, &flow, spec, step, self.seed)?;
+            self.buffer.roll(self.target, self.path, &flow, spec, step, self.seed, watch)?;
         }
-        Ok(self.buffer.draw(spec.batch, self.seed, step))
+        Ok((Vec::new(), self.buffer.draw(spec.batch, self.seed, step)))
     }
 
     /// One gradient step. A loss or gradient that is not finite is an error that changes no parameter.
-    pub fn step(&mut self) -> Result<Progress> {
+    ///
+    /// A step that `watch` interrupts has changed nothing that a checkpoint holds: it can be made again. On a card the sweeps and the
+    /// gradient of a step are not interrupted.
+    pub fn step(&mut self, watch: &dyn Watch) -> Result<Progress> {
         let (step, seed) = (self.steps(), self.seed);
         let place = |error: Error| match error {
             Error::NonFinite { what, value, walker, state, .. } => {
@@ -216,16 +221,23 @@ impl<'a> Trainer<'a> {
         };
         #[cfg(feature = "cuda")]
         if let Some(mut card) = self.card.take() {
-            let done = self.step_there(&mut card).map_err(place);
+            let done = self.step_there(&mut card, watch).map_err(place);
             self.card = Some(card);
             return done;
         }
         self.batch = Batch::new(self.target.sites());
-        self.batch = self.draw().map_err(place)?;
-        let residuals = self
-            .loss
-            .gradient(&self.optimiser.parameters, &self.batch, &mut self.gradient)
-            .map_err(place)?;
+        // Rollouts that were put into a lasting buffer must not be made again: such a step is finished.
+        let lasting = self.spec.reference == Reference::Buffer && self.rolls(step);
+        let (walkers, batch) = self.draw(watch).map_err(place)?;
+        self.batch = batch;
+        let watch = if lasting { &Unwatched } else { watch };
+        let (parameters, gradient) = (&self.optimiser.parameters, &mut self.gradient);
+        let residuals = self.loss.gradient(parameters, &self.batch, gradient, watch);
+        if let (Some(pool), false) = (&mut self.pool, matches!(residuals, Err(Error::Interrupted)))
+        {
+            pool.put(&walkers, &self.batch);
+        }
+        let residuals = residuals.map_err(place)?;
         let loss = residuals.iter().map(|r| r * r).sum::<f64>() / residuals.len() as f64;
         let rate = self.rate_factor * self.spec.rate(step);
         let infinite = |what: &str, value: f64, batch: &Batch| Error::NonFinite {
@@ -248,7 +260,7 @@ impl<'a> Trainer<'a> {
 
     /// A step on the card.
     #[cfg(feature = "cuda")]
-    fn step_there(&mut self, card: &mut CardTraining<'a>) -> Result<Progress> {
+    fn step_there(&mut self, card: &mut CardTraining<'a>, watch: &dyn Watch) -> Result<Progress> {
         let (step, spec) = (self.steps(), &self.spec);
         if let Some(pool) = &self.pool {
             card.draw(pool, spec, step)?;
@@ -257,7 +269,7 @@ impl<'a> Trainer<'a> {
                 if spec.reference == Reference::Policy {
                     self.buffer = Buffer::default();
                 }
-                card.roll(&mut self.buffer, spec, step, self.seed)?;
+                card.roll(&mut self.buffer, spec, step, self.seed, watch)?;
             }
             card.take(&self.buffer.draw(spec.batch, self.seed, step))?;
         }

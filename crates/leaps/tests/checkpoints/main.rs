@@ -2,6 +2,7 @@
 
 mod damage;
 mod failures;
+mod interrupt;
 mod kill;
 mod resume;
 
@@ -106,6 +107,26 @@ impl Watch for StopAfter {
 }
 
 impl Observer for StopAfter {}
+
+/// Asks for a stop when it has been asked so many times whether to.
+struct StopAtQuestion {
+    number: u64,
+    asked: AtomicU64,
+}
+
+impl StopAtQuestion {
+    fn new(number: u64) -> Self {
+        StopAtQuestion { number, asked: AtomicU64::new(0) }
+    }
+}
+
+impl Watch for StopAtQuestion {
+    fn stopped(&self) -> bool {
+        self.asked.fetch_add(1, Ordering::Relaxed) + 1 >= self.number
+    }
+}
+
+impl Observer for StopAtQuestion {}
 
 /// All files of a directory.
 fn files(directory: &Path) -> BTreeMap<String, Vec<u8>> {

@@ -73,7 +73,7 @@ fn a_finished_run_stays_as_it_is_and_can_be_extended() {
 #[test]
 fn a_time_limit_leaves_a_valid_checkpoint() {
     let (bench, scratch) = (bench(), tempfile::tempdir().unwrap());
-    let run = TrainingRun::new(scratch.path().join("a"), bench.setup(Reference::Pool));
+    let run = TrainingRun::new(scratch.path().join("a"), bench.setup(Reference::Policy));
     let outcome = run.within(Duration::ZERO).run(&Unwatched).unwrap();
     assert_eq!((outcome.stop, outcome.step), (Stop::TimeLimit, 0));
     assert!(Checkpoints::of(scratch.path().join("a")).load(false).unwrap().is_some());

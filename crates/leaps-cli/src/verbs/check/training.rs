@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use leaps::Result;
-use leaps::device::{Draw, Purpose, Stream};
+use leaps::device::{Draw, Purpose, Stream, Unwatched};
 use leaps::net::{FreeEnergy, FreeEnergySpec, Net};
 use leaps::target::Target;
 use leaps::train::{Batch, Loss, Reference, TrainSpec};
@@ -16,6 +16,9 @@ const LANES: usize = 16;
 
 /// Accumulators of the gradient, see [`Loss`].
 const SLOTS: usize = 16;
+
+/// Bytes of networks' space to measure with.
+const SPACE: usize = 1 << 30;
 
 /// A forward pass as a part of a pass with its gradient.
 const FORWARD: f64 = 0.35;
@@ -60,20 +63,22 @@ fn time(
     let mut loss =
         Loss::new(target, &problem.path, net, free, config.network.parametrisation.into());
     let mut gradient = vec![0.0; parameters.len()];
-    let threads = rayon::current_num_threads();
-    let batch = random_batch(target, LANES * threads.min(SLOTS));
+    // One group of configurations for every thread, unless their space alone would take long to get.
+    let room = (SPACE / net.workspace()).max(1);
+    let groups = rayon::current_num_threads().min(SLOTS).min(room);
+    let batch = random_batch(target, LANES * groups);
     let mut best = f64::INFINITY;
     // The first call meets cold caches; a network that takes seconds is measured once.
     for _ in 0..3 {
         let start = Instant::now();
-        loss.gradient(&parameters, &batch, &mut gradient)?;
+        loss.gradient(&parameters, &batch, &mut gradient, &Unwatched)?;
         best = best.min(start.elapsed().as_secs_f64());
         if best > 0.3 {
             break;
         }
     }
     // Nanoseconds of one core for the gradient of one configuration.
-    let one = 1e9 * best * threads as f64 / batch.len() as f64;
+    let one = 1e9 * best * groups as f64 / batch.len() as f64;
     let (sites, size, steps) = (target.sites() as f64, spec.batch as f64, spec.steps as f64);
     let gradients = one * size * steps;
     let reference = match spec.reference {

@@ -38,7 +38,7 @@ pub fn evaluate(model: &Model, problem: &Problem, input: &Input) -> Result<Evalu
         .par_chunks(LANES * sites)
         .zip(input.times.par_chunks(LANES))
         .map_init(
-            || net.worker(),
+            || net.forward_worker(),
             |worker, (states, times)| {
                 let group = Group { net: &net, parametrisation: model.parametrisation, problem };
                 for (lane, (x, &t)) in states.chunks_exact(sites).zip(times).enumerate() {

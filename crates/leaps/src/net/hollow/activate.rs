@@ -5,11 +5,24 @@ use crate::device::vector::Vector;
 /// `active = silu((1 + scale) h + shift)`, and 0 where there is no site.
 #[inline(always)]
 pub(super) unsafe fn activate<V: Vector>(channels: usize, time: &[V], h: &[V], active: &mut [V]) {
-    let (scale, shift) = time.split_at(channels);
     let (sites, none) = active.split_at_mut(h.len() - channels);
     unsafe {
         none.fill(V::zero());
-        let rows = sites.chunks_exact_mut(channels);
+        activate_rows(channels, time, h, sites);
+    }
+}
+
+/// `active = silu((1 + scale) h + shift)` for as many rows as `active` has.
+#[inline(always)]
+pub(super) unsafe fn activate_rows<V: Vector>(
+    channels: usize,
+    time: &[V],
+    h: &[V],
+    active: &mut [V],
+) {
+    let (scale, shift) = time.split_at(channels);
+    unsafe {
+        let rows = active.chunks_exact_mut(channels);
         for (active, h) in rows.zip(h.chunks_exact(channels)) {
             for c in 0..channels {
                 let slope = V::constant(1.0).add(scale[c]);
@@ -44,6 +57,28 @@ pub(super) unsafe fn deactivate<V: Vector>(
                 d_shift[c] = d_shift[c].add(d_z);
                 d_h[c] = d_z.fma(slope, d_h[c]);
             }
+        }
+    }
+}
+
+/// Write the activated channels of rows to what the sites `after` them see along direction `k`, of `width` channels in all.
+#[inline(always)]
+pub(super) unsafe fn look_forward<V: Vector>(
+    channels: usize,
+    k: usize,
+    width: usize,
+    after: &[u32],
+    h: &[V],
+    seen: &mut [V],
+) {
+    let none = seen.len() / width;
+    for (h, &after) in h.chunks_exact(channels).zip(after) {
+        if after as usize == none {
+            continue;
+        }
+        let row = &mut seen[after as usize * width + k * channels..][..channels];
+        for c in 0..channels {
+            row[c] = unsafe { h[c].silu() };
         }
     }
 }

@@ -11,13 +11,13 @@ use crate::device::vector::{Real, Vector};
 use crate::net::product::{Matrix, add_sums};
 
 /// Tiles multiplied at a time: their transforms stay close to the core.
-const CHUNK: usize = 8;
+pub(super) const CHUNK: usize = 8;
 
 /// A convolution from one number of channels to another.
 #[derive(Clone, Debug)]
 pub(super) struct Convolution {
     pub(super) matrix: Matrix,
-    shape: Shape,
+    pub(super) shape: Shape,
     tiles: usize,
     /// `[point * taps + tap]`: how much of a tap a point's weight holds.
     filter: Vec<f64>,
@@ -105,6 +105,11 @@ impl Convolution {
         self.points() * stride(self.tiles, self.matrix.outputs)
     }
 
+    /// Vectors for the transformed inputs, or the products, of the tiles multiplied at a time.
+    pub(super) fn chunk_len(&self) -> usize {
+        self.points() * stride(CHUNK, self.matrix.inputs.max(self.matrix.outputs))
+    }
+
     /// `out[site] = base[site] + bias + sum over taps`, where an empty base is 0. `input`, `base` and `out` have a row
     /// for no site; that of the input is 0.
     #[inline(always)]
@@ -117,32 +122,38 @@ impl Convolution {
         out: &mut [V],
         (read, products): (&mut [V], &mut [V]),
     ) {
+        let inputs = direction.inputs.chunks(CHUNK * self.points());
+        for (inputs, outputs) in inputs.zip(direction.outputs.chunks(CHUNK * self.shape.places())) {
+            let buffers = (&mut *read, &mut *products);
+            unsafe { self.tiles((weights, bias), (inputs, outputs), input, base, out, buffers) }
+        }
+    }
+
+    /// A few tiles of [`forward`](Self::forward): those that read the rows `from` of the input and write the rows
+    /// `to` of the output.
+    #[inline(always)]
+    pub(super) unsafe fn tiles<V: Vector>(
+        &self,
+        (weights, bias): (&[V::Scalar], &[V::Scalar]),
+        (from, to): (&[u32], &[u32]),
+        input: &[V],
+        base: &[V],
+        out: &mut [V],
+        (read, products): (&mut [V], &mut [V]),
+    ) {
         let Matrix { inputs, outputs } = self.matrix;
-        let mut first = 0;
-        while first < self.tiles {
-            let range = first..self.tiles.min(first + CHUNK);
-            let tiles = range.len();
-            let shape = self.shape;
-            unsafe {
-                V::call(Read {
-                    shape,
-                    direction,
-                    tiles: range.clone(),
-                    channels: inputs,
-                    input,
-                    read,
-                });
-                for p in 0..self.points() {
-                    self.matrix.forward(
-                        &weights[p * self.matrix.len()..][..self.matrix.len()],
-                        &[],
-                        &read[p * stride(tiles, inputs)..][..tiles * inputs],
-                        &mut products[p * stride(tiles, outputs)..][..tiles * outputs],
-                    );
-                }
-                V::call(Write { shape, direction, tiles: range, products, bias, base, out });
+        let (shape, tiles) = (self.shape, from.len() / self.points());
+        unsafe {
+            V::call(Read { shape, inputs: from, channels: inputs, input, read });
+            for p in 0..self.points() {
+                self.matrix.forward(
+                    &weights[p * self.matrix.len()..][..self.matrix.len()],
+                    &[],
+                    &read[p * stride(tiles, inputs)..][..tiles * inputs],
+                    &mut products[p * stride(tiles, outputs)..][..tiles * outputs],
+                );
             }
-            first += tiles;
+            V::call(Write { shape, outputs: to, products, bias, base, out });
         }
     }
 
@@ -162,7 +173,8 @@ impl Convolution {
         let Matrix { inputs, outputs } = self.matrix;
         let (shape, tiles) = (self.shape, self.tiles);
         unsafe {
-            V::call(Read { shape, direction, tiles: 0..tiles, channels: inputs, input, read });
+            let from = &direction.inputs;
+            V::call(Read { shape, inputs: from, channels: inputs, input, read });
             V::call(Unwrite { shape, direction, tiles, channels: outputs, d_out, products });
             for p in 0..self.points() {
                 let range = p * self.matrix.len()..(p + 1) * self.matrix.len();

@@ -4,6 +4,7 @@
 //! other axes follow cyclically; frames are turned into each other by rotations, so that all directions can share
 //! one set of weights. Tiles are two sites wide along every axis.
 
+use super::strips::Strips;
 use crate::target::{Boundary, Lattice};
 
 /// Sites along each axis of a tile's output.
@@ -23,6 +24,8 @@ pub(super) struct Direction {
     pub(super) before: Vec<u32>,
     /// The site one plane after each site.
     pub(super) after: Vec<u32>,
+    /// Its planes, taken two at a time.
+    pub(super) strips: Strips,
     /// The site that tap `tap` of a convolution reads: `[tap * sites + site]`.
     #[cfg(feature = "cuda")]
     pub(super) taps: Vec<u32>,
@@ -169,7 +172,13 @@ impl Geometry {
             }
             taps
         };
+        let sites: Vec<u32> = odometer(&sides)
+            .into_iter()
+            .map(|position| at(&position.iter().map(|&p| p as isize).collect::<Vec<_>>()))
+            .collect();
+        let strips = Strips::new(&sides, frame.lattice.boundary(), &sites, &before, &after);
         Direction {
+            strips,
             inputs,
             outputs,
             before,

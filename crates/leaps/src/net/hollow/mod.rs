@@ -23,6 +23,7 @@ mod card;
 mod conv;
 mod geometry;
 mod stack;
+mod strips;
 #[cfg(test)]
 mod tests;
 mod tiles;
@@ -202,6 +203,32 @@ impl Network for Hollow {
 
     fn scratch(&self) -> usize {
         self.stack.scratch(&self.geometry) + self.head.scratch(self.geometry.sites)
+    }
+
+    fn infer_scratch(&self) -> usize {
+        if !self.stack.can_infer(&self.geometry) {
+            return self.scratch();
+        }
+        self.stack.infer_scratch(&self.geometry) + self.head.infer_scratch()
+    }
+
+    #[inline(always)]
+    unsafe fn infer<V: Vector>(
+        &self,
+        packed: &[V::Scalar],
+        group: &Group<'_, V>,
+        scratch: &mut [V],
+        out: &mut [V],
+    ) {
+        if !self.stack.can_infer(&self.geometry) {
+            return unsafe { self.forward(packed, group, scratch, out) };
+        }
+        let (stack, head) = packed.split_at(self.stack.packed());
+        let (planes, rest) = scratch.split_at_mut(self.stack.infer_scratch(&self.geometry));
+        unsafe {
+            let seen = self.stack.infer(stack, &self.geometry, group, planes);
+            self.head.infer(head, group, seen, rest, out);
+        }
     }
 
     #[inline(always)]

@@ -12,11 +12,11 @@ use crate::net::product::add_columns;
 /// A first convolution of the tokens and residual convolutions of channels.
 #[derive(Clone, Debug)]
 pub(super) struct Stack {
-    channels: usize,
-    depth: usize,
-    first: Convolution,
-    next: Convolution,
-    time: TimeEmbedding,
+    pub(super) channels: usize,
+    pub(super) depth: usize,
+    pub(super) first: Convolution,
+    pub(super) next: Convolution,
+    pub(super) time: TimeEmbedding,
 }
 
 /// Scratch space, cut up.
@@ -88,7 +88,7 @@ impl Stack {
         all
     }
 
-    fn convolution(&self, layer: usize) -> &Convolution {
+    pub(super) fn convolution(&self, layer: usize) -> &Convolution {
         if layer == 0 { &self.first } else { &self.next }
     }
 
@@ -104,7 +104,7 @@ impl Stack {
 
     /// The packed parameters of a layer among all.
     #[inline(always)]
-    fn layer_range(&self, layer: usize) -> std::ops::Range<usize> {
+    pub(super) fn layer_range(&self, layer: usize) -> std::ops::Range<usize> {
         let first = self.layer_packed(0);
         let start = if layer == 0 { 0 } else { first + (layer - 1) * self.layer_packed(1) };
         start..start + self.layer_packed(layer)
@@ -192,6 +192,31 @@ impl Stack {
         (seen, d_seen)
     }
 
+    /// Copy the tokens beside a row of zeros, and embed the times for every residual layer.
+    #[inline(always)]
+    pub(super) unsafe fn prepare<V: Vector>(
+        &self,
+        packed: &[V::Scalar],
+        group: &Group<'_, V>,
+        x: &mut [V],
+        embeddings: &mut [V],
+        times: &mut [V],
+    ) {
+        let outputs = self.time.outputs;
+        unsafe {
+            let (tokens, none) = x.split_at_mut(group.x.len());
+            tokens.copy_from_slice(group.x);
+            none.fill(V::zero());
+            for layer in 1..self.depth {
+                let parameters = &packed[self.layer_range(layer)];
+                let p = &parameters[self.next.packed() + self.channels..];
+                let kept = &mut embeddings[(layer - 1) * self.time.scratch()..];
+                let time = &mut times[(layer - 1) * outputs..][..outputs];
+                self.time.forward(p, group.features, kept, time);
+            }
+        }
+    }
+
     #[inline(always)]
     pub(super) unsafe fn forward<V: Vector>(
         &self,
@@ -204,16 +229,7 @@ impl Stack {
         let all = geometry.directions.len() * plane;
         let s = self.cut(geometry, scratch);
         unsafe {
-            let (tokens, none) = s.x.split_at_mut(group.x.len());
-            tokens.copy_from_slice(group.x);
-            none.fill(V::zero());
-            for layer in 1..self.depth {
-                let parameters = &packed[self.layer_range(layer)];
-                let p = &parameters[self.next.packed() + self.channels..];
-                let kept = &mut s.embeddings[(layer - 1) * self.time.scratch()..];
-                let time = &mut s.time[(layer - 1) * outputs..][..outputs];
-                self.time.forward(p, group.features, kept, time);
-            }
+            self.prepare(packed, group, s.x, s.embeddings, s.time);
             // One direction after the other, so that its channels are still near when the next layer reads them.
             for (k, direction) in geometry.directions.iter().enumerate() {
                 for layer in 0..self.depth {

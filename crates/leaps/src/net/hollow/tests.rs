@@ -277,6 +277,47 @@ fn values_are_those_of_the_formulas_at_every_level() {
     }
 }
 
+#[test]
+fn passes_that_keep_nothing_write_the_same_bits() {
+    use Boundary::{Free, Periodic};
+    for (shape, boundary, depth, rows) in [
+        (&[23][..], Periodic, 6, 3),
+        (&[2], Periodic, 5, 1),
+        (&[9], Periodic, 7, 2),
+        (&[3], Free, 5, 3),
+        (&[8, 8], Periodic, 3, 3),
+        (&[15, 15], Periodic, 6, 3),
+        (&[14, 21], Periodic, 6, 3),
+        (&[37, 10], Periodic, 4, 3),
+        (&[9, 13], Free, 6, 3),
+        (&[7, 7, 8], Periodic, 2, 3),
+        (&[4, 3, 5], Free, 3, 2),
+    ] {
+        let lattice = lattice(shape, boundary);
+        let target = Pairwise::potts(lattice, 3, 1.0, 0.1).unwrap();
+        let sites = shape.iter().product::<usize>();
+        let spec =
+            HollowSpec { channels: 7, depth: Some(depth), rows: Some(rows), ..Default::default() };
+        for level in Level::available() {
+            let net = Net::new(&NetSpec::Hollow(spec.clone()), &target).unwrap().at_level(level);
+            let packed = net.pack(&net.initial(2));
+            let outputs = [net.worker(), net.forward_worker()].map(|mut worker| {
+                let mut stream = Stream::new(3, Purpose::Statistic, 0, 0);
+                // Twice: nothing of the first pass may be left for the second.
+                for _ in 0..2 {
+                    for lane in 0..WIDTH {
+                        let state: Vec<u8> = (0..sites).map(|_| stream.below(3) as u8).collect();
+                        worker.set(lane, &state, stream.uniform());
+                    }
+                    net.forward(&packed, &mut worker);
+                }
+                worker.out.iter().flat_map(|o| o.0.map(f32::to_bits)).collect::<Vec<u32>>()
+            });
+            assert!(outputs[0] == outputs[1], "{shape:?} {boundary:?} {level:?}");
+        }
+    }
+}
+
 /// Whether a network's outputs depend on the site's own token.
 fn leaks(network: &Hollow, sites: usize) -> bool {
     let bench = Bench::new(network, sites, 1, 1, 3);

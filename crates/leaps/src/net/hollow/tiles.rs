@@ -2,8 +2,6 @@
 //!
 //! Transformed tiles are kept as `[point][tile][channel]`, so that every point is one product of matrices.
 
-use std::ops::Range;
-
 use super::geometry::Direction;
 use super::winograd;
 use crate::device::vector::{Job, Vector};
@@ -16,7 +14,7 @@ pub(super) struct Shape {
 }
 
 /// Points of the largest tile, 4 along each of 3 axes.
-const MOST: usize = 64;
+pub(super) const MOST: usize = 64;
 
 /// Vectors between the points of `tiles` tiles. The odd one keeps points from falling into the same lines of the cache.
 pub(super) const fn stride(tiles: usize, channels: usize) -> usize {
@@ -26,7 +24,7 @@ pub(super) const fn stride(tiles: usize, channels: usize) -> usize {
 impl Shape {
     /// Outputs of a tile, 2 along every axis.
     #[inline(always)]
-    const fn places(self) -> usize {
+    pub(super) const fn places(self) -> usize {
         match self.points / self.along {
             1 => 2,
             4 => 4,
@@ -59,8 +57,8 @@ macro_rules! by_shape {
 /// Transform the inputs of some tiles.
 pub(super) struct Read<'a, V> {
     pub(super) shape: Shape,
-    pub(super) direction: &'a Direction,
-    pub(super) tiles: Range<usize>,
+    /// Rows of the input that they read: `[tile * points + point]`.
+    pub(super) inputs: &'a [u32],
     pub(super) channels: usize,
     pub(super) input: &'a [V],
     pub(super) read: &'a mut [V],
@@ -73,11 +71,10 @@ impl<V: Vector> Job<V> for Read<'_, V> {
 impl<V: Vector> Read<'_, V> {
     #[inline(always)]
     unsafe fn with(self, Shape { along, points }: Shape) {
-        let stride = stride(self.tiles.len(), self.channels);
+        let stride = stride(self.inputs.len() / points, self.channels);
         assert!(points <= MOST && self.read.len() >= points * stride);
         let mut tile = unsafe { [V::zero(); MOST] };
-        for (t, number) in self.tiles.enumerate() {
-            let sites = &self.direction.inputs[number * points..][..points];
+        for (t, sites) in self.inputs.chunks_exact(points).enumerate() {
             let mut rows = [self.input.as_ptr(); MOST];
             for p in 0..points {
                 let row = &self.input[sites[p] as usize * self.channels..][..self.channels];
@@ -102,8 +99,8 @@ impl<V: Vector> Read<'_, V> {
 /// Sum the products of some tiles into the outputs of their sites.
 pub(super) struct Write<'a, V: Vector> {
     pub(super) shape: Shape,
-    pub(super) direction: &'a Direction,
-    pub(super) tiles: Range<usize>,
+    /// Rows of the output that they write: `[tile * places + place]`.
+    pub(super) outputs: &'a [u32],
     pub(super) products: &'a [V],
     pub(super) bias: &'a [V::Scalar],
     pub(super) base: &'a [V],
@@ -118,12 +115,11 @@ impl<V: Vector> Write<'_, V> {
     #[inline(always)]
     unsafe fn with(self, shape: Shape) {
         let (channels, points, places) = (self.bias.len(), shape.points, shape.places());
-        let stride = stride(self.tiles.len(), channels);
+        let stride = stride(self.outputs.len() / places, channels);
         assert!(points <= MOST && self.products.len() >= points * stride);
         assert!(self.base.is_empty() || self.base.len() == self.out.len());
         let mut tile = unsafe { [V::zero(); MOST] };
-        for (t, number) in self.tiles.enumerate() {
-            let sites = &self.direction.outputs[number * places..][..places];
+        for (t, sites) in self.outputs.chunks_exact(places).enumerate() {
             for c in 0..channels {
                 unsafe {
                     let from = self.products.as_ptr().add(t * channels + c);

@@ -104,7 +104,7 @@ fn residuals_and_gradients_are_the_processors() {
             }
             let mut want = vec![0.0; optimiser.parameters.len()];
             let residuals = Loss::new(target, path, net, free, parametrisation)
-                .gradient(&optimiser.parameters, &batch, &mut want)
+                .gradient(&optimiser.parameters, &batch, &mut want, &Unwatched)
                 .unwrap();
             let mut training = problem.training(&card, parametrisation, 80);
             training.upload(&optimiser, None).unwrap();
@@ -192,12 +192,13 @@ fn training_goes_as_on_the_processor() {
             };
             let Problem { target, path, net, free } = &problem;
             let trainer = || {
-                Trainer::new(target, path, net, free, Parametrisation::Barker, &spec, 1).unwrap()
+                Trainer::new(target, path, net, free, Parametrisation::Barker, &spec, 1, &Unwatched)
+                    .unwrap()
             };
             let (mut here, mut there) = (trainer(), trainer());
             there.with_card(&card, problem.network(&card, 100), 100).unwrap();
             for step in 0..8 {
-                let (want, got) = (here.step().unwrap(), there.step().unwrap());
+                let (want, got) = (here.step(&Unwatched).unwrap(), there.step(&Unwatched).unwrap());
                 println!("{reference:?} {step}: loss {} {}", want.loss, got.loss);
                 assert_eq!((want.step, want.rate), (got.step, got.rate));
                 assert!((got.loss / want.loss - 1.0).abs() < 2e-3, "{want:?} {got:?}");
@@ -221,7 +222,7 @@ fn training_goes_as_on_the_processor() {
             again.pool = there.pool.clone();
             again.buffer = there.buffer.clone();
             again.with_card(&card, problem.network(&card, 64), 64).unwrap();
-            let (a, b) = (there.step().unwrap(), again.step().unwrap());
+            let (a, b) = (there.step(&Unwatched).unwrap(), again.step(&Unwatched).unwrap());
             assert_eq!(a, b);
         }
     }
@@ -265,7 +266,7 @@ fn speed_of_steps_and_passes_without_the_network() {
         let (own, lanes, q) = (180_000, 16384, target.tokens());
         let spec = TrainSpec { batch: 1024, pool: 65536, ..TrainSpec::default() };
         let start = std::time::Instant::now();
-        let pool = Pool::new(&target, &path, spec.pool, 1).unwrap();
+        let pool = Pool::new(&target, &path, spec.pool, 1, &Unwatched).unwrap();
         println!("{q} tokens: a pool in {:?} on the processor", start.elapsed());
         let barker = Parametrisation::Barker;
         let network: (Box<dyn CardNetwork>, usize) = (Box::new(Still), lanes);
@@ -319,11 +320,11 @@ fn a_residual_that_is_not_finite_stops_the_step() {
     let Problem { target, path, net, free } = problem;
     let spec = TrainSpec { batch: 16, pool: 40, ..TrainSpec::default() };
     let mut trainer =
-        Trainer::new(target, path, net, free, Parametrisation::Relu, &spec, 1).unwrap();
+        Trainer::new(target, path, net, free, Parametrisation::Relu, &spec, 1, &Unwatched).unwrap();
     trainer.optimiser.parameters[0] = f32::NAN;
     let before = trainer.optimiser.average.clone();
     trainer.with_card(&card, problem.network(&card, 16), 16).unwrap();
-    let error = trainer.step().unwrap_err();
+    let error = trainer.step(&Unwatched).unwrap_err();
     let Error::NonFinite { what, seed, step, .. } = &error else { panic!("{error}") };
     assert!(what.starts_with("residual") && (*seed, *step) == (1, 0), "{error}");
     trainer.sync().unwrap();
