@@ -161,6 +161,23 @@ impl Layers {
         Ok(())
     }
 
+    /// Take over those values of a section that nobody gave, from a model of this name.
+    pub fn complete(
+        &mut self,
+        section: &str,
+        values: &serde_json::Map<String, Json>,
+        model: &str,
+    ) -> Result<()> {
+        for (key, value) in values {
+            let path = format!("{section}.{key}");
+            if self.source(&path).is_none() {
+                let value: Value = serde_json::from_value(value.clone())?;
+                self.insert(&path, value, Source::Model(model.to_owned()))?;
+            }
+        }
+        Ok(())
+    }
+
     fn insert(&mut self, key: &str, value: Value, source: Source) -> Result<()> {
         if key == "compare" {
             return self.take_comparisons(value);

@@ -187,6 +187,12 @@ impl Checkpoints {
         Ok(Some(directory))
     }
 
+    /// What makes the run in this directory itself, by the newest checkpoint whose manifest can be read.
+    pub fn identity(&self) -> Option<Identity> {
+        let list = self.list().ok()?;
+        list.iter().rev().find_map(|(_, path)| Some(Manifest::load(path).ok()?.run))
+    }
+
     /// Read the newest checkpoint, if there is any. With `fallback` a damaged one is passed over for the one before it; the
     /// second of the pair says what was wrong with those passed over.
     pub fn load(&self, fallback: bool) -> Result<Option<(Checkpoint, Vec<Error>)>> {
@@ -221,6 +227,7 @@ impl Checkpoints {
             log_z: standing.validation.map(|validation| validation.log_z),
             settings: serde_json::to_value(&setup.train).unwrap_or_default(),
             source: None,
+            from: setup.from.clone(),
         };
         let mut files = setup.model(trainer, training)?.files()?.to_vec();
         files.push((STATE, setup.state(trainer)?.encode(None)?));

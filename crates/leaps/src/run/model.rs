@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::atomic::{self, AtomicDirectory, failed};
 use super::tensors::Tensors;
-use super::{Checkpoints, parameters, sealed};
+use super::{Checkpoints, Origin, parameters, sealed};
 use crate::net::{FreeEnergy, FreeEnergySpec, Net, NetSpec, Tensor};
 use crate::observe::Estimate;
 use crate::rates::Parametrisation;
@@ -52,6 +52,9 @@ pub struct Summary {
     /// Where a network comes from that was not trained here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
+    /// The model that training started from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<Origin>,
 }
 
 /// A network with its parameters, and what it was made for.
@@ -81,7 +84,7 @@ pub struct Model {
     pub path: Value,
     /// How it was trained.
     pub training: Summary,
-    tensors: Tensors<'static>,
+    pub(super) tensors: Tensors<'static>,
 }
 
 /// What `model.json` says.

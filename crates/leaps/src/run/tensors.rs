@@ -128,6 +128,11 @@ impl<'a> Tensors<'a> {
         self.arrays.keys().map(String::as_str)
     }
 
+    /// The shape of the array `name`, if there is one.
+    pub(crate) fn shape(&self, name: &str) -> Option<&[usize]> {
+        self.arrays.get(name).map(|array| &array.shape[..])
+    }
+
     /// The bytes of a file with these arrays, the same for the same arrays; `note` goes to its header.
     pub(crate) fn encode(&self, note: Option<(&str, &str)>) -> Result<Vec<u8>> {
         let note = note.map(|(key, text)| [(key.into(), text.into())].into_iter().collect());
