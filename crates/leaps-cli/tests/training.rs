@@ -177,6 +177,13 @@ fn wrong_settings_are_named_before_anything_is_written() {
         ("train ising", &["--out"]),
         ("train ising --size 4 --out OUT --steps 0", &["--steps = 0", "at least 1"]),
         ("train ising --size 4 --out OUT --lr 3", &["--lr = 3", "from"]),
+        (
+            "train ising --size 4 --out OUT --reference-sweeps 1e15",
+            &["--reference-sweeps = 1000000000000000", "at most"],
+        ),
+        ("train ising --size 4 --out OUT --steps 1e15", &["--steps = ", "at most"]),
+        ("train ising --size 4 --out OUT --from no-such-model", &["--from = no-such-model"]),
+        ("train ising --size 4 --out OUT --set train.from=", &["--set train.from = "]),
         ("train ising --size 4 --out OUT --time-limit soon", &["--time-limit = soon", "30m"]),
         ("train ising --size 4 --out OUT --network big", &["--network = big", "hollow"]),
         ("train ising --size 4 --out OUT --network mlp --depth 3", &["--depth = 3", "hollow"]),

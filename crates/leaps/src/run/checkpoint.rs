@@ -75,6 +75,17 @@ impl Manifest {
     pub fn load(directory: impl AsRef<Path>) -> Result<Self> {
         sealed::open(&directory.as_ref().join(MANIFEST), SCHEMA)
     }
+
+    /// The same, if there is one: plain models have none.
+    pub(crate) fn load_if_any(directory: &Path) -> Result<Option<Self>> {
+        directory.join(MANIFEST).exists().then(|| Self::load(directory)).transpose()
+    }
+
+    /// An error that blames this manifest.
+    pub(crate) fn contradicts(&self, directory: &Path, what: &str, reason: &str) -> Error {
+        let (path, reason) = (directory.join(MANIFEST), reason.into());
+        Error::Corrupt { path, what: what.into(), reason }
+    }
 }
 
 /// A checkpoint that has been read and checked.
@@ -230,7 +241,7 @@ impl Checkpoints {
             from: setup.from.clone(),
         };
         let mut files = setup.model(trainer, training)?.files()?.to_vec();
-        files.push((STATE, setup.state(trainer)?.encode(None)?));
+        files.push((STATE, setup.state(trainer)?.encode()?));
         let checksums = files.iter().map(|(name, b)| ((*name).into(), sealed::checksum(b)));
         let manifest = Manifest {
             schema: SCHEMA,

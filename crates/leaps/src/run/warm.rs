@@ -55,7 +55,7 @@ impl Model {
             true => self.take_over("free.", &free.tensors(), free.initial(seed), usize::MAX)?,
             false => free.initial(seed),
         });
-        let checksum = sealed::checksum(&self.tensors.encode(None)?);
+        let checksum = sealed::checksum(&self.tensors.encode()?);
         Ok(WarmStart { parameters, checksum, new_layers, free_energy })
     }
 

@@ -125,7 +125,8 @@ fn the_run_directory_tells_what_happened() {
     assert!(text.lines().last().unwrap().contains(r#""reason":"finished""#));
     let lines = metrics(&directory);
     assert_eq!(lines.len(), 20);
-    let read = Metrics::read(&directory).unwrap();
+    let (read, damaged) = Metrics::read(&directory).unwrap();
+    assert!(damaged.is_none());
     assert_eq!(read.len(), 20);
     assert_eq!(
         (Some(read[19].progress), read[19].ess),
