@@ -7,7 +7,7 @@ use leaps::Error;
 use leaps::run::Model;
 use serde_json::Value;
 
-use crate::config::Layers;
+use crate::config::{Config, Layers};
 use crate::error::usage;
 
 /// A model and where it was found.
@@ -21,12 +21,12 @@ pub struct Found {
 /// The directory that holds the models that we ship, by name.
 const SHIPPED: &str = "models";
 
-/// The model in a model directory or a run directory, or a shipped one by its name.
-pub fn find(name: &Path) -> Result<Found> {
+/// The model in a model directory or a run directory, or a shipped one by its name; `key` is what asked for it.
+pub fn find(key: &str, name: &Path) -> Result<Found> {
     let shown = name.display().to_string();
     let directory = places(name).into_iter().find(|place| place.is_dir()).ok_or_else(|| {
         usage(format!(
-            "--model = {shown}: must be a model directory, a run directory or the name of a model; \
+            "{key} = {shown}: must be a model directory, a run directory or the name of a model; \
              no such directory, and none in {SHIPPED}/ or LEAPS_MODELS"
         ))
     })?;
@@ -47,6 +47,13 @@ fn places(name: &Path) -> Vec<PathBuf> {
 }
 
 impl Found {
+    /// What the model was trained on, in a few words.
+    pub fn description(&self) -> Option<String> {
+        let layers = self.layers().ok()?;
+        let problem = Config::resolve(&layers).ok()?.problem(&layers).ok()?;
+        Some(problem.description)
+    }
+
     /// The configuration the model stands for: that of its run, where it has one, with the target and the
     /// path of the model itself.
     pub fn layers(&self) -> Result<Layers> {

@@ -101,6 +101,63 @@ fn samples_and_requirements_are_those_of_all_samplers() {
     fails(&["compare", spec.to_str().unwrap()], 2, &["compare entry 1", "model"]);
 }
 
+#[test]
+fn results_have_every_field_that_scripts_are_promised() {
+    let small = ["--walkers", "50", "--intervals", "5", "--json"];
+    let sampled = run(&[&["sample", "--model", model()], &small[..]].concat());
+    let line = "ising --size 3 --field 0.1 --json --walkers 50 --intervals 5";
+    let others = ["ais", "smc"].map(|verb| common::run_line(&format!("{verb} {line}")));
+    for result in [sampled].iter().chain(&others).map(json) {
+        for (key, kind) in [
+            ("schema", "number"),
+            ("version", "string"),
+            ("command", "array"),
+            ("target", "object"),
+            ("engine", "string"),
+            ("seed", "number"),
+            ("scheme", "string"),
+            ("walkers", "number"),
+            ("intervals", "number"),
+            ("ess", "number"),
+            ("ess_error", "number"),
+            ("log_z", "estimate"),
+            ("elbo", "number"),
+            ("correlation", "array"),
+            ("network_passes_per_walker", "number"),
+            ("energy_calls_per_walker", "number"),
+            ("seconds", "number"),
+            ("effective_samples_per_second", "number"),
+        ] {
+            assert!(is(kind, &result[key]), "{key}: {}", result[key]);
+        }
+        for name in [
+            "energy_per_site",
+            "abs_magnetization",
+            "magnetization_squared",
+            "binder",
+            "heat_capacity_per_site",
+            "susceptibility_per_site",
+        ] {
+            assert!(is("estimate", &result["observables"][name]), "{name}: {result}");
+        }
+        for (r, point) in result["correlation"].as_array().unwrap().iter().enumerate() {
+            assert_eq!(point["r"], r);
+            assert!(point["mean"].is_number() && point["error"].is_number(), "{point}");
+        }
+    }
+}
+
+/// Whether a value is what a script expects; an estimate has an exact value here.
+fn is(kind: &str, value: &serde_json::Value) -> bool {
+    match kind {
+        "number" => value.is_number(),
+        "string" => value.is_string(),
+        "array" => value.as_array().is_some_and(|list| !list.is_empty()),
+        "object" => value.is_object(),
+        _ => ["mean", "error", "exact"].iter().all(|key| value[*key].is_number()),
+    }
+}
+
 fn target() -> Pairwise {
     Pairwise::ising(Lattice::new(&[3, 3], Boundary::Periodic).unwrap(), 1.0, 0.1).unwrap()
 }
@@ -237,12 +294,24 @@ fn bad_input_of_rates_is_named_and_nothing_is_overwritten() {
     fails(&line, 4, &["in.safetensors", "No such file"]);
     let good = [1.0f32; 9];
     for (x, shape, t, exit, words) in [
-        (&good[..], &[1, 9][..], &[1.5f32][..], 2, &["t = 1.5", "from 0 to 1"][..]),
-        (&good, &[1, 9], &[0.5, 0.5], 2, &["t = of shape [2]", "[1]"]),
-        (&good, &[9], &[0.5], 2, &["x = of shape [9]", "[n, 9] or [n, 3, 3]"]),
+        (
+            &good[..],
+            &[1, 9][..],
+            &[1.5f32][..],
+            2,
+            &["in.safetensors: t[0] = 1.5", "from 0 to 1"][..],
+        ),
+        (&good, &[1, 9], &[0.5, 0.5], 2, &["in.safetensors: t = of shape [2]", "of shape [1]"]),
+        (&good, &[9], &[0.5], 2, &["in.safetensors: x = of shape [9]", "[n, 9] or [n, 3, 3]"]),
         (&good[..4], &[1, 4], &[0.5], 2, &["x = of shape [1, 4]"]),
-        (&[0.5; 9], &[1, 9], &[0.5], 2, &["x = 0.5", "-1 or +1"]),
-        (&[f32::NAN; 9], &[1, 9], &[0.5], 2, &["x = NaN"]),
+        (
+            &[1.0, 1.0, 1.0, 1.0, 1.0, 0.5, 1.0, 1.0, 1.0],
+            &[1, 3, 3],
+            &[0.5],
+            2,
+            &["in.safetensors: x[0, 1, 2] = 0.5", "-1 or +1"],
+        ),
+        (&[f32::NAN; 9], &[1, 9], &[0.5], 2, &["in.safetensors: x[0, 0] = NaN"]),
     ] {
         input(&from, x, shape, t);
         fails(&line, exit, words);

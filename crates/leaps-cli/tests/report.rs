@@ -131,8 +131,20 @@ fn a_run_has_a_page() {
     let page = std::fs::read_to_string(&path).unwrap();
     assert!(page.contains("Loss") && !page.contains("Log-weights"));
     stands_alone(&page);
-    std::fs::write(&metrics, "{\"step\": 1}\nx\n").unwrap();
-    fails(&["report", directory.to_str().unwrap()], 2, &["metrics.jsonl:1"]);
+    // Damaged lines are left out with one warning, by everyone who reads them.
+    let lines: Vec<&str> = text.lines().collect();
+    let damaged = [&lines[..5], &["{\"step\": 6", "\0"], &lines[7..]].concat().join("\n") + "\n";
+    std::fs::write(&metrics, &damaged).unwrap();
+    let name = directory.to_str().unwrap();
+    for verb in [&["report", name][..], &["status", name], &["train", name]] {
+        let output = run(verb);
+        stdout(&output);
+        let errors = String::from_utf8(output.stderr).unwrap();
+        let warnings = errors.lines().filter(|line| line.contains("metrics.jsonl: line 6")).count();
+        assert_eq!(warnings, usize::from(verb[0] != "train"), "{verb:?}: {errors}");
+    }
+    assert_eq!(std::fs::read_to_string(&metrics).unwrap(), damaged);
+    assert!(std::fs::read_to_string(&path).unwrap().contains("Loss"));
 }
 
 #[test]

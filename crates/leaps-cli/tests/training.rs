@@ -190,10 +190,17 @@ fn wrong_settings_are_named_before_anything_is_written() {
     let out = out.to_str().unwrap();
     for (line, words) in [
         ("train --out OUT", &["no configuration", "run.toml"][..]),
-        ("train isin --out OUT", &["FILE|TARGET = isin", "run.toml", "ising"]),
+        ("train isin --out OUT", &["FILE|DIR|TARGET = isin", "run.toml", "ising"]),
         ("train ising", &["--out"]),
         ("train ising --size 4 --out OUT --steps 0", &["--steps = 0", "at least 1"]),
         ("train ising --size 4 --out OUT --lr 3", &["--lr = 3", "from"]),
+        (
+            "train ising --size 4 --out OUT --reference-sweeps 1e15",
+            &["--reference-sweeps = 1000000000000000", "at most"],
+        ),
+        ("train ising --size 4 --out OUT --steps 1e15", &["--steps = ", "at most"]),
+        ("train ising --size 4 --out OUT --from no-such-model", &["--from = no-such-model"]),
+        ("train ising --size 4 --out OUT --set train.from=", &["--set train.from = "]),
         ("train ising --size 4 --out OUT --time-limit soon", &["--time-limit = soon", "30m"]),
         ("train ising --size 4 --out OUT --network big", &["--network = big", "hollow"]),
         ("train ising --size 4 --out OUT --network mlp --depth 3", &["--depth = 3", "hollow"]),
@@ -217,4 +224,114 @@ fn wrong_settings_are_named_before_anything_is_written() {
     fails(&["train", "/nowhere/run.toml", "--out", out], 4, &["/nowhere/run.toml"]);
     fails(&["status", "/nowhere"], 4, &["/nowhere"]);
     assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 0, "files left behind");
+}
+
+/// Flags of a tiny convolution, for lattices of any size.
+const HOLLOW: &str = "ising --field 0.1 --beta 0.3 --batch 64 --pool 256 --warmup 5 --lr 0.01 \
+     --validate-every 0 --set sample.walkers=400 --set sample.intervals=20";
+
+fn arguments<'a>(line: &'a str, directory: &'a Path) -> Vec<&'a str> {
+    let mut all: Vec<&str> = line.split_whitespace().collect();
+    all.extend(["--out", directory.to_str().unwrap()]);
+    all
+}
+
+#[test]
+fn a_network_of_a_small_lattice_starts_one_of_a_larger_lattice() {
+    let scratch = tempfile::tempdir().unwrap();
+    let [small, large, again] = ["small", "large", "again"].map(|name| scratch.path().join(name));
+    let line = format!("train {HOLLOW} --size 4 --channels 6 --steps 150");
+    stdout(&run(&arguments(&line, &small)));
+    // Sampling alone: the network takes any lattice it fits, and the weights stay exact.
+    let name = small.to_str().unwrap();
+    let there = ["--set", "target.size=6", "--walkers", "4000", "--intervals", "20", "--json"];
+    let output = run(&[&["sample", "--model", name], &there[..]].concat());
+    let moved = json(&output);
+    assert_eq!(moved["target"]["sites"], 36);
+    near_exact("log_z", &moved["log_z"]);
+    assert!(code(&output).1.contains("was trained on Ising 4x4"), "{}", code(&output).1);
+
+    let line = format!("train {HOLLOW} --size 6 --steps 4 --from {name}");
+    let output = run(&arguments(&line, &large));
+    stdout(&output);
+    assert!(code(&output).1.contains("trained for 150 steps"), "{}", code(&output).1);
+    let config = std::fs::read_to_string(large.join("config.toml")).unwrap();
+    for key in ["channels = 6 ", "depth = 1 ", &format!("from = \"{name}\"")] {
+        assert!(config.contains(key), "no {key:?} in {config}");
+    }
+    let manifest = large.join("checkpoints/step-00000004/manifest.json");
+    let manifest = json_file(&manifest);
+    let checksum =
+        leaps::run::file_checksum(&small.join("checkpoints/step-00000150/model.safetensors"));
+    assert_eq!(manifest["run"]["from"]["name"], name);
+    assert_eq!(manifest["run"]["from"]["checksum"], checksum.unwrap());
+    // The model may go: the run has all it needs, whichever way it goes on.
+    std::fs::rename(&small, scratch.path().join("moved")).unwrap();
+    stdout(&run(&arguments(&line, &large)));
+    stdout(&run(&["train", large.to_str().unwrap()]));
+    let gone = run(&arguments(&line, &again));
+    assert!(code(&gone).1.contains("--from = ") && code(&gone).0 == Some(2), "{}", code(&gone).1);
+    assert!(!again.exists());
+}
+
+fn json_file(path: &Path) -> serde_json::Value {
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+#[test]
+fn models_that_do_not_fit_start_nothing() {
+    let scratch = tempfile::tempdir().unwrap();
+    let [mlp, hollow, out] = ["mlp", "hollow", "out"].map(|name| scratch.path().join(name));
+    stdout(&train(&mlp, "--steps 1"));
+    let line = format!("train {HOLLOW} --size 4 --channels 6 --steps 1");
+    stdout(&run(&arguments(&line, &hollow)));
+    let start = |model: &Path, more: &str| {
+        format!("train {HOLLOW} --steps 1 --from {} {more}", model.display())
+    };
+    for (line, words) in [
+        (start(&mlp, "--size 4"), &["tensor net.weight", "[6, 9, 8]", "[6, 16, 15]"][..]),
+        (start(&mlp, "--size 4 --network hollow"), &["--network = hollow", "must be mlp"]),
+        (
+            start(&hollow, "--size 4 --parametrisation relu"),
+            &["--parametrisation = relu", "barker"],
+        ),
+        (
+            start(&hollow, "--size 6 --channels 7"),
+            &["tensor net.layer0.weight", "[6, 1, 3, 3]", "[7, 1, 3, 3]"],
+        ),
+        (start(&hollow, "--size 3"), &["network.rows = 3", "from 1 to 2"]),
+        (start(scratch.path(), "--size 4"), &["neither a model"]),
+    ] {
+        let output = run(&arguments(&line, &out));
+        let (exit, errors) = code(&output);
+        assert!(matches!(exit, Some(2 | 4)), "{line}: {errors}");
+        for word in words {
+            assert!(errors.contains(word), "{line}: no '{word}' in {errors}");
+        }
+        assert!(!out.exists(), "{line}");
+    }
+    let line = start(&hollow, "--size 6 --depth 2");
+    let output = run(&arguments(&line, &out));
+    stdout(&output);
+    assert!(code(&output).1.contains("with 1 more layer"), "{}", code(&output).1);
+}
+
+#[test]
+fn a_finished_cosine_is_not_stretched_but_starts_a_longer_run() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (directory, next) = (scratch.path().join("a"), scratch.path().join("b"));
+    stdout(&train(&directory, "--steps 20"));
+    let before = files(&directory);
+    let name = directory.to_str().unwrap();
+    for change in [&["--steps", "40"][..], &["--set", "train.steps=40"]] {
+        let (exit, errors) = code(&run(&[&["train", name], change].concat()));
+        assert_eq!(exit, Some(2), "{errors}");
+        for word in ["steps = 40", "20", "cosine", &format!("--from {name} --out DIR")] {
+            assert!(errors.contains(word), "no '{word}' in {errors}");
+        }
+    }
+    assert!(files(&directory) == before, "a refused run changed files");
+    let line = format!("train {name} --from {name} --steps 40");
+    stdout(&run(&arguments(&line, &next)));
+    assert_eq!(status(&next)["step"], 40);
 }

@@ -77,6 +77,23 @@ pub enum Error {
         /// What is wrong with it, and what was expected.
         reason: String,
     },
+    /// A trained network has other tensors than the one it is to start.
+    #[error(
+        "{path}: does not fit: tensor {tensor} {}; use the same kind and sizes of network{}",
+        misfit(found.as_deref(), needed.as_deref()),
+        ", and one whose parameters do not belong to sites (hollow, lec) on another lattice",
+        path = path.display()
+    )]
+    Misfit {
+        /// The file of the trained network.
+        path: PathBuf,
+        /// The tensor.
+        tensor: String,
+        /// Its shape there; `None` if it is missing.
+        found: Option<Vec<usize>>,
+        /// The shape that the network to start needs; `None` if it has no such tensor.
+        needed: Option<Vec<usize>>,
+    },
     /// A graphics card, its driver or its compiler does not do what was asked.
     #[error("{what}: {reason}; {advice}")]
     Device {
@@ -90,6 +107,22 @@ pub enum Error {
     /// The caller asked for a stop (Ctrl-C).
     #[error("interrupted")]
     Interrupted,
+}
+
+/// What is wrong with the shape of a tensor.
+fn misfit(found: Option<&[usize]>, needed: Option<&[usize]>) -> String {
+    match (found, needed) {
+        (Some(found), Some(needed)) => {
+            format!("has shape {found:?}, the network to start needs {needed:?}")
+        }
+        (Some(found), None) => {
+            format!("of shape {found:?} has no place in the network to start")
+        }
+        (None, Some(needed)) => {
+            format!("is missing, the network to start needs it with shape {needed:?}")
+        }
+        (None, None) => "is missing".to_owned(),
+    }
 }
 
 impl Error {

@@ -161,6 +161,23 @@ impl Layers {
         Ok(())
     }
 
+    /// Take over those values of a section that nobody gave, from a model of this name.
+    pub fn complete(
+        &mut self,
+        section: &str,
+        values: &serde_json::Map<String, Json>,
+        model: &str,
+    ) -> Result<()> {
+        for (key, value) in values {
+            let path = format!("{section}.{key}");
+            if self.source(&path).is_none() {
+                let value: Value = serde_json::from_value(value.clone())?;
+                self.insert(&path, value, Source::Model(model.to_owned()))?;
+            }
+        }
+        Ok(())
+    }
+
     fn insert(&mut self, key: &str, value: Value, source: Source) -> Result<()> {
         if key == "compare" {
             return self.take_comparisons(value);
@@ -270,21 +287,35 @@ impl Layers {
             return Ok(T::deserialize(own)?);
         };
         // Every field has a default, so that the culprit fails alone as well.
+        let mut mended = own.clone();
         for (key, value) in own {
-            let alone = Table::from_iter([(key.clone(), value.clone())]);
-            if let Err(error) = T::deserialize(alone) {
-                return Err(self.bad_type(&format!("{section}.{key}"), &value, error.message()));
+            let alone =
+                |value: &Value| T::deserialize(Table::from_iter([(key.clone(), value.clone())]));
+            let Err(error) = alone(&value) else { continue };
+            // 1e3 is a float in TOML and a whole number to everyone else.
+            match whole(&value).filter(|whole| alone(whole).is_ok()) {
+                Some(whole) => drop(mended.insert(key, whole)),
+                None => {
+                    return Err(self.bad_type(
+                        &format!("{section}.{key}"),
+                        &value,
+                        error.message(),
+                    ));
+                }
             }
         }
-        Err(usage(format!("[{section}]: {}", error.message())))
+        T::deserialize(mended).map_err(|_| usage(format!("[{section}]: {}", error.message())))
     }
 
     /// A value outside every section.
     pub fn top<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>> {
         let Some(value) = self.table.get(key) else { return Ok(None) };
+        let mended = || T::deserialize(whole(value)?).ok();
         match T::deserialize(value.clone()) {
             Ok(value) => Ok(Some(value)),
-            Err(error) => Err(self.bad_type(key, value, error.message())),
+            Err(error) => {
+                mended().map(Some).ok_or_else(|| self.bad_type(key, value, error.message()))
+            }
         }
     }
 
@@ -299,6 +330,16 @@ impl Layers {
         }
         let condition = schema::condition(message);
         usage(format!("{} = {shown}: must be {condition}", self.name(&key)))
+    }
+}
+
+/// A float that is a whole number, or a list of such, as whole numbers.
+fn whole(value: &Value) -> Option<Value> {
+    match value {
+        Value::Float(x) if x.fract() == 0.0 && x.abs() <= 1e15 => Some(Value::Integer(*x as i64)),
+        Value::Integer(_) => Some(value.clone()),
+        Value::Array(items) => items.iter().map(whole).collect::<Option<_>>().map(Value::Array),
+        _ => None,
     }
 }
 

@@ -33,7 +33,8 @@ pub use train::TrainingSpec;
 pub use value::{count, number, seed};
 
 use layers::Source;
-use schema::{defaults, keys};
+use schema::defaults;
+pub use schema::keys;
 
 use crate::error::usage;
 

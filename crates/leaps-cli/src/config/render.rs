@@ -60,7 +60,7 @@ pub fn to_toml_from(config: &Config, layers: &Layers) -> String {
 fn is_open(config: &Config, section: &str, name: &str) -> bool {
     match section {
         "network" => config.network.kind.is_some_and(|kind| kind.keys().contains(&name)),
-        "sample" => true,
+        "train" | "sample" => true,
         _ => false,
     }
 }

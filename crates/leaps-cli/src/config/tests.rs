@@ -98,6 +98,20 @@ fn errors_name_file_line_key_value_and_condition() {
 }
 
 #[test]
+fn whole_numbers_may_have_an_exponent() {
+    let text = "seed = 2e1\n[target]\nkind = 'ising'\nsize = 1e1\n[train]\nsteps = 2e3\n[network]\nkind = 'lec'\nkernels = [3.0, 5]\n";
+    let config = resolve(text, &["train.steps=1e3", "sample.walkers=5.0"]).unwrap();
+    assert_eq!((config.seed, config.train.steps, config.walkers.walkers), (20, 1000, 5));
+    assert_eq!(config.network.kernels, Some(vec![3, 5]));
+    assert_eq!(config.target.build().unwrap().sites(), 100);
+    for word in ["train.steps=1.5", "train.steps=1e300", "train.steps=nan", "train.steps=-1e3"] {
+        let got = message(text, &[word]);
+        let key = "--set train.steps = ";
+        assert!(got.starts_with(key) && got.contains("a whole number from 0"), "{got}");
+    }
+}
+
+#[test]
 fn missing_target_says_what_to_write() {
     assert!(message("seed = 1", &[]).contains("target.kind"));
     assert!(message("target.kind = 'file'", &[]).contains("target.path"));

@@ -1,5 +1,7 @@
 //! Describe how to train, once for the command line and for the configuration file.
 
+use std::path::PathBuf;
+
 use clap::{Args, ValueEnum};
 use leaps::train::TrainSpec;
 use leaps::{Error, Result};
@@ -126,6 +128,10 @@ pub struct TrainingSpec {
     #[arg(long, value_name = "N", value_parser = count, default_value_t = usual().rollbacks as usize)]
     #[arg(hide_short_help = true)]
     pub rollbacks: usize,
+    /// Start from the parameters of this model or run in place of fresh ones, whatever the size of its lattice
+    #[arg(long, value_name = "DIR|NAME")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<PathBuf>,
 }
 
 impl Default for TrainingSpec {
@@ -140,7 +146,8 @@ impl TrainingSpec {
         let fail = |error: &dyn std::fmt::Display| {
             Error::invalid("train", "(given)", "settings of training", error.to_string())
         };
-        let values = serde_json::to_value(self).map_err(|error| fail(&error))?;
+        let here = TrainingSpec { from: None, ..self.clone() };
+        let values = serde_json::to_value(here).map_err(|error| fail(&error))?;
         let spec: TrainSpec = serde_json::from_value(values).map_err(|error| fail(&error))?;
         spec.check()?;
         Ok(spec)

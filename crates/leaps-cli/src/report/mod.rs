@@ -21,6 +21,9 @@ pub use source::Source;
 
 /// Compute what the results are compared with, and write the page.
 pub fn write(source: &Source, out: &Path, context: &Context) -> Result<()> {
+    if let Some(error) = &source.damaged {
+        context.say(format!("warning: {error}"));
+    }
     let (config, problem) = source.problem()?;
     let watch = context.watch("reference");
     // Other random numbers than any run with a small seed.

@@ -19,6 +19,8 @@ pub struct Source {
     pub results: Value,
     /// `metrics.jsonl`.
     pub metrics: Vec<Metrics>,
+    /// What is wrong with lines of `metrics.jsonl` that are left out.
+    pub damaged: Option<Error>,
     /// `config.toml`.
     pub config: Option<String>,
     /// `comparison.json`: other samplers on the same target.
@@ -40,10 +42,12 @@ impl Source {
         };
         let config = path.join("config.toml");
         let trained = path.join("metrics.jsonl").is_file();
+        let (metrics, damaged) = if trained { Metrics::read(path)? } else { (Vec::new(), None) };
         let source = Source {
             name: name.clone(),
             results: optional("results.json")?,
-            metrics: if trained { Metrics::read(path)? } else { Vec::new() },
+            metrics,
+            damaged,
             config: config.is_file().then(|| read(&config)).transpose()?,
             comparison: optional("comparison.json")?,
             training: words(&optional("meta.json")?["command"]),

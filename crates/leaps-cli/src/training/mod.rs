@@ -1,8 +1,10 @@
 //! Train a network as a configuration says, in a run directory, and sample with it at the end.
 
 mod limit;
+mod start;
 mod watch;
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -22,6 +24,7 @@ use crate::samplers::{Samples, run_flow};
 use watch::TrainingWatch;
 
 pub use limit::{deadline, duration};
+pub use start::Start;
 
 /// A training run that is about to start or to go on.
 pub struct Training<'a> {
@@ -30,6 +33,8 @@ pub struct Training<'a> {
     pub problem: &'a Problem,
     /// The run directory.
     pub directory: PathBuf,
+    /// What the run starts from, if it does not start afresh.
+    pub start: Option<Start>,
     /// Pass over damaged checkpoints.
     pub fallback: bool,
     /// Stop at the first chance after this moment.
@@ -49,7 +54,14 @@ impl Training<'_> {
         let named = |error: Error| self.layers.explain(error);
         let net = config.net(&problem.target).map_err(named)?;
         let free = FreeEnergy::new(&FreeEnergySpec::Rate, problem.target.sites())?;
+        let fit = |model: &Model| model.warm_start(&net, &free, config.seed);
+        let (from, warm) = match &self.start {
+            Some(start) => start.parameters(fit)?,
+            None => (None, None),
+        };
         let setup = Setup {
+            from,
+            parameters: warm.as_ref().map(|warm| warm.parameters.clone()),
             target: &problem.target,
             path: &problem.path,
             net: &net,
@@ -70,6 +82,9 @@ impl Training<'_> {
             config.network.describe(),
             config.train.steps
         ));
+        if let (Some(start), Some(warm)) = (&self.start, &warm) {
+            context.say(start.words(warm));
+        }
         let run = TrainingRun {
             config: self.config_text()?,
             command: context.command.clone(),
@@ -165,9 +180,40 @@ pub fn described(section: &impl serde::Serialize) -> Value {
     value
 }
 
-/// `runs/a`, or `runs/a-2` and so on if it exists.
-pub fn fresh(out: &Path) -> PathBuf {
+/// Make `runs/a`, or `runs/a-2` and so on if it exists. Whoever makes a directory has it to himself: two that ask at the
+/// same moment get two.
+pub fn fresh(out: &Path) -> Result<PathBuf> {
     let name = out.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let numbered = (2..).map(|n| out.with_file_name(format!("{name}-{n}")));
-    std::iter::once(out.to_owned()).chain(numbered).find(|path| !path.exists()).unwrap_or_default()
+    let fail = |path: &Path, source| Error::Io { path: path.into(), source };
+    if let Some(parent) = out.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        std::fs::create_dir_all(parent).map_err(|source| fail(parent, source))?;
+    }
+    let (mut path, mut n) = (out.to_owned(), 2);
+    loop {
+        match std::fs::create_dir(&path) {
+            Ok(()) => return Ok(path),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                path = out.with_file_name(format!("{name}-{n}"));
+                n += 1;
+            }
+            Err(error) => return Err(fail(&path, error).into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn fresh_directories_are_never_shared() {
+        let scratch = tempfile::tempdir().unwrap();
+        let out = scratch.path().join("runs/a");
+        let mut made: Vec<_> = std::thread::scope(|scope| {
+            let all: Vec<_> = (0..8).map(|_| scope.spawn(|| super::fresh(&out).unwrap())).collect();
+            all.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        made.sort();
+        made.dedup();
+        assert_eq!(made.len(), 8, "{made:?}");
+        assert_eq!(made[0], out);
+    }
 }

@@ -166,7 +166,10 @@ fn jobs(layers: &Layers) -> Result<Vec<Job>> {
         }
         let name = word(&mut entry, "name", n + 1)?;
         let model = match (sampler.as_str(), word(&mut entry, "model", n + 1)?) {
-            ("sample", Some(model)) => Some(models::find(model.as_ref())?),
+            ("sample", Some(model)) => {
+                let key = format!("compare entry {}: model", n + 1);
+                Some(models::find(&key, model.as_ref())?)
+            }
             ("sample", None) => {
                 let n = n + 1;
                 return Err(usage(format!(

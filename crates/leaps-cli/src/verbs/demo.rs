@@ -43,6 +43,7 @@ pub fn run(args: &DemoArgs, context: &Context) -> Result<()> {
         problem: &problem,
         directory: run.clone(),
         fallback: true,
+        start: None,
         until: None,
     };
     let exact = exact::known(&problem.target, problem.path.ends());
@@ -56,7 +57,7 @@ pub fn run(args: &DemoArgs, context: &Context) -> Result<()> {
         if !other || !run.join("config.toml").exists() {
             return Err(error);
         }
-        run = training::fresh(&run);
+        run = training::fresh(&run)?;
         training.directory.clone_from(&run);
         training.train(context)?;
     }

@@ -11,6 +11,7 @@ use crate::config::{FlowSpec, ResampleSpec, WalkerSpec};
 use crate::error::usage;
 use crate::models;
 use crate::samplers::run_flow;
+use crate::training::described;
 
 /// Flags of `sample`.
 #[derive(Args, Debug)]
@@ -26,14 +27,14 @@ pub struct SampleArgs {
     resample: ResampleSpec,
     #[command(flatten)]
     destination: Destination,
-    /// Override a key of the model's configuration, such as target.beta=0.43; repeatable, not beside its flag
+    /// Override a key of the model's configuration, such as target.beta=0.43 or target.size=24; repeatable, not beside its flag
     #[arg(long = "set", value_name = "KEY=VALUE", help_heading = "Configuration")]
     set: Vec<String>,
 }
 
 /// Let walkers follow the network and print what they say.
 pub fn run(args: &SampleArgs, context: &Context) -> Result<()> {
-    let found = models::find(&args.model)?;
+    let found = models::find("--model", &args.model)?;
     let mut layers = found.layers()?;
     let (name, steps) = (&found.name, found.model.training.steps);
     context.detail(format!("{name}: trained for {steps} steps"));
@@ -55,5 +56,10 @@ pub fn run(args: &SampleArgs, context: &Context) -> Result<()> {
     let done = run_flow(&job.config, &job.problem, &found.model, &found.name, &engine, &watch);
     drop(watch);
     let (result, samples) = done.map_err(|error| job.layers.explain(error))?;
+    if found.model.target != described(&job.config.target)
+        && let Some(own) = found.description()
+    {
+        context.say(format!("{name} was trained on {own}"));
+    }
     finish(context, job, &result, &samples)
 }

@@ -48,7 +48,7 @@ struct Statuses {
 /// Print a line for every run.
 pub fn run(args: &StatusArgs, context: &Context) -> Result<()> {
     let runs: Result<Vec<Status>> =
-        args.runs.iter().flat_map(|run| within(run)).map(|run| status(&run)).collect();
+        args.runs.iter().flat_map(|run| within(run)).map(|run| status(&run, context)).collect();
     let runs = runs?;
     if context.globals.json {
         return output::json(&Statuses { runs });
@@ -83,14 +83,17 @@ fn within(folder: &Path) -> Vec<PathBuf> {
 /// Steps over which loss and rate are taken.
 const RECENT: usize = 100;
 
-fn status(run: &Path) -> Result<Status> {
+fn status(run: &Path, context: &Context) -> Result<Status> {
     let events = run.join("events.jsonl");
     let text = std::fs::read_to_string(&events)
         .map_err(|source| Error::Io { path: events.clone(), source })?;
     let events: Vec<Value> =
         text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     let measured = run.join("metrics.jsonl").is_file();
-    let metrics = if measured { Metrics::read(run)? } else { Vec::new() };
+    let (metrics, damaged) = if measured { Metrics::read(run)? } else { (Vec::new(), None) };
+    if let Some(error) = damaged {
+        context.say(format!("warning: {error}"));
+    }
     let steps = events.iter().rev().find_map(|event| event["steps"].as_u64()).unwrap_or(0);
     let step = metrics.last().map_or(0, |last| last.progress.step);
     let recent = &metrics[metrics.len().saturating_sub(RECENT)..];

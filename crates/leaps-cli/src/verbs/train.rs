@@ -12,7 +12,7 @@ use crate::error::usage;
 use crate::output;
 use crate::results::{Origin, Printed};
 use crate::tables::Report;
-use crate::training::{self, Training};
+use crate::training::{self, Start, Training};
 use leaps::target::Target;
 
 /// Flags of `train`.
@@ -34,9 +34,9 @@ pub struct TrainArgs {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Run")]
 pub struct RunArgs {
-    /// Run directory; continued if it exists
+    /// Run directory; continued if it exists [default: the run whose directory is given in place of FILE]
     #[arg(long, value_name = "DIR")]
-    out: PathBuf,
+    out: Option<PathBuf>,
     /// Start over, in DIR-2 and so on if DIR exists
     #[arg(long)]
     fresh: bool,
@@ -58,34 +58,42 @@ pub fn first_word(arg: Arg) -> Arg {
             word == "-" || word.contains(['.', '/']) || std::path::Path::new(word).exists();
         // Which file it is, is found out from the word itself.
         is_file.then_some(Kind::File).ok_or_else(|| {
-            "a configuration such as run.toml, or one of ising, potts, spin-glass, rbm, file"
+            "a configuration such as run.toml, a run directory, or one of ising, potts, spin-glass, rbm, file"
                 .to_owned()
         })
     };
     arg.value_parser(parse)
-        .value_name("FILE|TARGET")
-        .help("Configuration file, or what to sample: ising, potts, spin-glass, rbm or file")
+        .value_name("FILE|DIR|TARGET")
+        .help("Configuration file, run directory, or what to sample: ising, potts, spin-glass, rbm or file")
 }
 
 /// Train, sample with the network and print what it says.
 pub fn run(args: &TrainArgs, context: &Context) -> Result<()> {
-    let mut directory = args.run.out.clone();
-    let layers = layers(args, context)?;
+    let (mut layers, mut directory) = layers(args, context)?;
+    let start = Start::prepare(&mut layers, (!args.run.fresh).then_some(&directory))?;
     let config = Config::resolve(&layers)?;
     let problem = config.problem(&layers)?;
     config.check_memory(&problem).map_err(|error| layers.explain(error))?;
-    if args.run.fresh {
-        directory = training::fresh(&directory);
+    let claimed = args.run.fresh;
+    if claimed {
+        directory = training::fresh(&directory)?;
     }
     let training = Training {
         layers: &layers,
         config: &config,
         problem: &problem,
         directory,
+        start,
         fallback: args.run.fallback,
         until: training::deadline(args.run.time_limit),
     };
-    training.train(context)?;
+    if let Err(error) = training.train(context) {
+        if claimed {
+            // Unless it holds something.
+            let _ = std::fs::remove_dir(&training.directory);
+        }
+        return Err(error);
+    }
     let (result, _) = training.sample(context)?;
     for doubt in result.doubts() {
         context.say(format!("warning: {doubt}"));
@@ -100,9 +108,10 @@ pub fn run(args: &TrainArgs, context: &Context) -> Result<()> {
     output::data(&result.table())
 }
 
-/// The configuration: a file, a target in words, or that of the run to go on with.
-fn layers(args: &TrainArgs, context: &Context) -> Result<Layers> {
+/// The configuration (a file, a target in words, or that of a run) and the run directory.
+fn layers(args: &TrainArgs, context: &Context) -> Result<(Layers, PathBuf)> {
     let (mut problem, matches) = (args.problem.clone(), &context.matches);
+    let mut directory = args.run.out.clone();
     let word = matches.get_raw("kind").and_then(|mut words| words.next());
     if let Some(word) =
         word.filter(|word| word.to_str().is_none_or(|word| Kind::from_str(word, false).is_err()))
@@ -110,22 +119,33 @@ fn layers(args: &TrainArgs, context: &Context) -> Result<Layers> {
         if problem.target.path.is_some() {
             return Err(usage("PATH: must be left out after a configuration file"));
         }
-        problem.config = Some(PathBuf::from(word));
+        let word = PathBuf::from(word);
+        let own = word.join("config.toml");
+        problem.config = Some(if own.is_file() { own } else { word.clone() });
+        if word.is_dir() {
+            directory = directory.or(Some(word));
+        }
         problem.target.kind = None;
-    } else if problem.target.kind.is_none() && problem.config.is_none() {
-        let own = args.run.out.join("config.toml");
+    } else if problem.target.kind.is_none()
+        && problem.config.is_none()
+        && let Some(directory) = &directory
+    {
+        let own = directory.join("config.toml");
         if !own.is_file() {
             return Err(usage(format!(
                 "no configuration: write 'leaps train run.toml --out DIR', or give a target; \
                  there is no run in {} to continue",
-                args.run.out.display()
+                directory.display()
             )));
         }
         problem.config = Some(own);
     }
+    let Some(directory) = directory else {
+        return Err(usage("--out: must be given; write 'leaps train run.toml --out DIR'"));
+    };
     let mut layers = problem.layers(context.globals.seed, matches)?;
     layers.flags("path", &args.path, matches)?;
     layers.flags("network", &args.network, matches)?;
     layers.flags("train", &args.train, matches)?;
-    Ok(layers)
+    Ok((layers, directory))
 }

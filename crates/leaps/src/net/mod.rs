@@ -40,6 +40,7 @@ pub use graph::HollowGraphSpec;
 pub use hollow::HollowSpec;
 pub use import::{Imported, ImportedTarget, import_checkpoint};
 pub use layout::Tensor;
+pub(crate) use layout::take_mut;
 pub use lea::LeaSpec;
 pub use lec::LecSpec;
 pub use mlp::MlpSpec;

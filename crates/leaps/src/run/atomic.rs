@@ -3,8 +3,9 @@
 //! The contract, for [`AtomicFile`] and [`AtomicDirectory`], on a file system that keeps POSIX's promises:
 //!
 //! - **Readers** see under the final name what was there before, or all of the new contents; never a part.
-//! - **A killed process** leaves the same, and perhaps a hidden `.NAME.PID.N.part` beside it, which nothing reads. One that is
-//!   told to end can call [`remove_unfinished`] first.
+//! - **A killed process** leaves the same, and perhaps a hidden `.NAME.PID.N.part` beside it, which nothing reads. The next one
+//!   that writes NAME removes such a file once it is a minute old and nobody holds its lock. A process that is told to end can call
+//!   [`remove_unfinished`] first.
 //! - **After a power cut** the same holds: contents reach the disk (fsync) before the name changes. Once `finish` has
 //!   returned, the new contents stay (fsync of the parent directory).
 //! - **A failure** (full disk, no permission) is an error that names the final path; what was there before is intact
@@ -17,6 +18,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use crate::{Error, Result};
 
@@ -48,6 +50,9 @@ impl AtomicFile {
         let (temporary, file) =
             stage(&path, |p| OpenOptions::new().write(true).create_new(true).open(p))?;
         unfinished().push(temporary.clone());
+        // Whoever finds the file knows by the lock that we live; file systems without locks keep it.
+        let _ = file.try_lock();
+        remove_stale(&path);
         let file = BufWriter::with_capacity(1 << 16, file);
         Ok(AtomicFile { path, temporary, file, finished: false })
     }
@@ -178,6 +183,36 @@ pub(crate) fn remove_directory(path: &Path) -> Result<()> {
     let (aside, ()) = stage(path, |aside| fs::rename(path, aside))?;
     fs::remove_dir_all(aside).map_err(|source| failed(path, source))
 }
+
+/// Remove what killed processes left of earlier attempts to write `path`: files that have not changed for a while and that
+/// nobody has locked. What cannot be removed does no harm.
+fn remove_stale(path: &Path) {
+    let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let prefix = format!(".{name}.");
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        let found = entry.file_name().to_string_lossy().into_owned();
+        let rest = found.strip_prefix(&prefix).and_then(|rest| rest.strip_suffix(PART));
+        let ours = rest.and_then(|rest| rest.split_once('.')).is_some_and(|(id, attempt)| {
+            id.parse::<u32>().is_ok() && attempt.parse::<u32>().is_ok()
+        });
+        if !ours {
+            continue;
+        }
+        let stale = || {
+            let file = OpenOptions::new().write(true).open(entry.path()).ok()?;
+            let meta = file.metadata().ok()?;
+            let old = meta.modified().ok()?.elapsed().ok()? > STALE;
+            (meta.is_file() && old && file.try_lock().is_ok()).then_some(())
+        };
+        if stale().is_some() {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Files that have not changed for so long are nobody's, if nobody has locked them.
+const STALE: Duration = Duration::from_secs(60);
 
 /// Remove what killed processes left in a directory that only we write to.
 pub(crate) fn remove_leftovers(directory: &Path) -> Result<()> {

@@ -75,6 +75,17 @@ impl Manifest {
     pub fn load(directory: impl AsRef<Path>) -> Result<Self> {
         sealed::open(&directory.as_ref().join(MANIFEST), SCHEMA)
     }
+
+    /// The same, if there is one: plain models have none.
+    pub(crate) fn load_if_any(directory: &Path) -> Result<Option<Self>> {
+        directory.join(MANIFEST).exists().then(|| Self::load(directory)).transpose()
+    }
+
+    /// An error that blames this manifest.
+    pub(crate) fn contradicts(&self, directory: &Path, what: &str, reason: &str) -> Error {
+        let (path, reason) = (directory.join(MANIFEST), reason.into());
+        Error::Corrupt { path, what: what.into(), reason }
+    }
 }
 
 /// A checkpoint that has been read and checked.
@@ -187,6 +198,12 @@ impl Checkpoints {
         Ok(Some(directory))
     }
 
+    /// What makes the run in this directory itself, by the newest checkpoint whose manifest can be read.
+    pub fn identity(&self) -> Option<Identity> {
+        let list = self.list().ok()?;
+        list.iter().rev().find_map(|(_, path)| Some(Manifest::load(path).ok()?.run))
+    }
+
     /// Read the newest checkpoint, if there is any. With `fallback` a damaged one is passed over for the one before it; the
     /// second of the pair says what was wrong with those passed over.
     pub fn load(&self, fallback: bool) -> Result<Option<(Checkpoint, Vec<Error>)>> {
@@ -221,9 +238,10 @@ impl Checkpoints {
             log_z: standing.validation.map(|validation| validation.log_z),
             settings: serde_json::to_value(&setup.train).unwrap_or_default(),
             source: None,
+            from: setup.from.clone(),
         };
         let mut files = setup.model(trainer, training)?.files()?.to_vec();
-        files.push((STATE, setup.state(trainer)?.encode(None)?));
+        files.push((STATE, setup.state(trainer)?.encode()?));
         let checksums = files.iter().map(|(name, b)| ((*name).into(), sealed::checksum(b)));
         let manifest = Manifest {
             schema: SCHEMA,

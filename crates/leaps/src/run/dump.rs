@@ -2,14 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use super::atomic;
 use super::setup::Setup;
 use super::tensors::Tensors;
+use super::{atomic, parameters};
 use crate::train::Trainer;
 use crate::{Error, Result};
 
 /// Write the batch of the step that failed, and the parameters it failed with, to
-/// `dump-step-STEP.safetensors`: `states` `[n, sites]`, `times` `[n]`, `parameters`, `step`, `seed`; the error is in the header.
+/// `dump-step-STEP.safetensors`: `states` `[n, sites]`, `times` `[n]`, `net.NAME` and `free.NAME` (parameters), `step`, `seed`. In
+/// the header are the `error` and, as JSON, the `run`: target, path, network and settings, all that is needed to see it fail again.
 pub(crate) fn write(
     run: &Path,
     setup: &Setup<'_>,
@@ -21,10 +22,13 @@ pub(crate) fn write(
     let mut tensors = Tensors::new(&path);
     tensors.put("states", &[batch.len(), setup.target.sites()], batch.states.as_slice());
     tensors.put("times", &[batch.len()], batch.times.as_slice());
-    tensors.put("parameters", &[parameters.len()], parameters.as_slice());
+    parameters::put(&mut tensors, "", setup.net, setup.free, parameters)?;
     tensors.put("step", &[1], vec![trainer.steps()]);
     tensors.put("seed", &[1], vec![setup.seed]);
-    atomic::write(&path, &tensors.encode(Some(("error", &error.to_string())))?)?;
+    let run = serde_json::to_string(&setup.identity()).unwrap_or_default();
+    let notes = [("error", error.to_string()), ("run", run)];
+    let notes: Vec<(&str, &str)> = notes.iter().map(|(key, text)| (*key, text.as_str())).collect();
+    atomic::write(&path, &tensors.encode_with(&notes)?)?;
     Ok(path)
 }
 

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::checkpoint::Validation;
 use super::lines;
-use crate::Result;
 use crate::device::{Unwatched, Watch};
 use crate::observe::Estimate;
 use crate::train::Progress;
+use crate::{Error, Result};
 
 /// Why a run stopped with a valid checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,8 +41,8 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Read `metrics.jsonl` of a run directory, which may be growing.
-    pub fn read(run: impl AsRef<Path>) -> Result<Vec<Self>> {
+    /// Read `metrics.jsonl` of a run directory, which may be growing. Damaged lines are left out; the second says which.
+    pub fn read(run: impl AsRef<Path>) -> Result<(Vec<Self>, Option<Error>)> {
         lines::read(&run.as_ref().join("metrics.jsonl"))
     }
 }

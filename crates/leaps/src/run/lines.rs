@@ -53,18 +53,17 @@ impl Lines {
         self.file.sync_data().map_err(|source| failed(&self.path, source))
     }
 
-    /// Keep the lines whose `step` is at most `step`; returns the last of them.
+    /// Keep the lines up to the last one whose `step` is at most `step`, damaged ones between them included; returns that one.
     pub(crate) fn keep(&mut self, step: u64) -> Result<Option<Value>> {
         let bytes = sealed::read(&self.path)?;
         let (mut end, mut last) = (0, None);
-        for (line, (from, to)) in spans(&bytes).enumerate() {
+        for (from, to) in spans(&bytes) {
             let parsed = serde_json::from_slice::<Value>(&bytes[from..to]).ok();
-            let at = parsed.as_ref().and_then(|value| value["step"].as_u64());
-            match at {
-                Some(at) if at <= step && end == from => (end, last) = (to, parsed),
-                // Damage among the lines to keep, not the unsynced end of a killed run.
-                Some(at) if at <= step => return Err(damaged(&self.path, &bytes[..end], line)),
-                _ => {}
+            match parsed.as_ref().and_then(|value| value["step"].as_u64()) {
+                Some(at) if at <= step => (end, last) = (to, parsed),
+                Some(_) => break,
+                // Damaged, or the unsynced end of a killed run: the lines after it tell.
+                None => {}
             }
         }
         if end < bytes.len() {
@@ -78,19 +77,27 @@ impl Lines {
     }
 }
 
-/// The objects of a file of JSON lines. A last line without an end is still being written, and left out.
-pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
+/// The objects of a file of JSON lines, and what is wrong with the lines that hold none, which are left out. So is a last line
+/// without an end, which is still being written.
+pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<(Vec<T>, Option<Error>)> {
     let bytes = sealed::read(path)?;
     let whole = spans(&bytes).filter(|(_, to)| bytes[to - 1] == b'\n');
-    let parsed = whole.enumerate().map(|(line, (from, to))| {
-        serde_json::from_slice(&bytes[from..to]).map_err(|error| Error::Parse {
-            path: path.into(),
-            line: line + 1,
-            column: error.column(),
-            reason: error.to_string(),
-        })
+    let (mut objects, mut damaged) = (Vec::new(), Vec::new());
+    for (line, (from, to)) in whole.enumerate() {
+        match serde_json::from_slice(&bytes[from..to]) {
+            Ok(object) => objects.push(object),
+            Err(error) => damaged.push((line + 1, error.to_string())),
+        }
+    }
+    let error = damaged.first().map(|(line, reason)| Error::Corrupt {
+        path: path.into(),
+        what: format!("line {line}"),
+        reason: match damaged.len() {
+            1 => format!("{reason}; it is left out"),
+            n => format!("{reason}; it and {} more damaged lines are left out", n - 1),
+        },
     });
-    parsed.collect()
+    Ok((objects, error))
 }
 
 /// The places of the lines, their ends included.
@@ -101,19 +108,6 @@ fn spans(bytes: &[u8]) -> impl Iterator<Item = (usize, usize)> {
         from = span.1;
         span
     })
-}
-
-fn damaged(path: &Path, kept: &[u8], line: usize) -> Error {
-    let good = kept.iter().filter(|&&b| b == b'\n').count();
-    Error::Parse {
-        path: path.into(),
-        line: good + 1,
-        column: 1,
-        reason: format!(
-            "no JSON object with a step, or one that comes too late, before line {}; move the file away to continue without it",
-            line + 1
-        ),
-    }
 }
 
 #[cfg(test)]
@@ -148,12 +142,19 @@ mod tests {
     }
 
     #[test]
-    fn damage_in_the_middle_is_named() {
+    fn damage_in_the_middle_costs_no_other_line() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("metrics.jsonl");
-        fs::write(&path, "{\"step\":1}\n{\"st p\":2}\n{\"step\":3}\n").unwrap();
-        let error = Lines::open(&path).unwrap().keep(3).unwrap_err();
-        assert!(matches!(error, Error::Parse { line: 2, .. }), "{error}");
-        assert_eq!(Lines::open(&path).unwrap().keep(1).unwrap().unwrap()["step"], 1);
+        let text = "{\"step\":1}\n{\"st p:2}\n\0\n{\"step\":3}\n";
+        fs::write(&path, text).unwrap();
+        let (read, error) = super::read::<Value>(&path).unwrap();
+        assert_eq!(read, [json!({ "step": 1 }), json!({ "step": 3 })]);
+        let error = error.unwrap().to_string();
+        assert!(error.contains("line 2") && error.contains("1 more damaged"), "{error}");
+        assert_eq!(Lines::open(&path).unwrap().keep(3).unwrap().unwrap()["step"], 3);
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        assert_eq!(Lines::open(&path).unwrap().keep(2).unwrap().unwrap()["step"], 1);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "{\"step\":1}\n");
+        assert!(super::read::<Value>(&path).unwrap().1.is_none());
     }
 }

@@ -15,6 +15,7 @@ mod session;
 mod setup;
 mod tensors;
 mod training;
+mod warm;
 
 pub use atomic::{remove_unfinished, write as write_file};
 pub use checkpoint::{Checkpoint, Checkpoints, Manifest, Standing, Validation};
@@ -24,3 +25,4 @@ pub use npz::NpzWriter;
 pub use sealed::file_checksum;
 pub use setup::{Identity, Setup};
 pub use training::{Outcome, TrainingRun};
+pub use warm::{Origin, WarmStart};

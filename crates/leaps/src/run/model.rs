@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::atomic::{self, AtomicDirectory, failed};
 use super::tensors::Tensors;
-use super::{Checkpoints, parameters, sealed};
+use super::{Checkpoints, Manifest, Origin, parameters, sealed};
 use crate::net::{FreeEnergy, FreeEnergySpec, Net, NetSpec, Tensor};
 use crate::observe::Estimate;
 use crate::rates::Parametrisation;
@@ -52,6 +52,9 @@ pub struct Summary {
     /// Where a network comes from that was not trained here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
+    /// The model that training started from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<Origin>,
 }
 
 /// A network with its parameters, and what it was made for.
@@ -81,7 +84,7 @@ pub struct Model {
     pub path: Value,
     /// How it was trained.
     pub training: Summary,
-    tensors: Tensors<'static>,
+    pub(super) tensors: Tensors<'static>,
 }
 
 /// What `model.json` says.
@@ -151,7 +154,7 @@ impl Model {
 
     /// The files of a model directory and their contents.
     pub(crate) fn files(&self) -> Result<[(&'static str, Vec<u8>); 2]> {
-        let tensors = self.tensors.encode(None)?;
+        let tensors = self.tensors.encode()?;
         let description = Description {
             schema: SCHEMA,
             version: env!("CARGO_PKG_VERSION").into(),
@@ -166,7 +169,7 @@ impl Model {
         Ok([(TENSORS, tensors), (DESCRIPTION, sealed::seal(&description).into_bytes())])
     }
 
-    /// Read a model directory, or the newest checkpoint of a run directory.
+    /// Read a model directory, or the newest checkpoint of a run directory. A checkpoint must be what its manifest says.
     pub fn load(directory: impl AsRef<Path>) -> Result<Self> {
         let directory = Self::find(directory.as_ref())?;
         let file = directory.join(DESCRIPTION);
@@ -175,6 +178,29 @@ impl Model {
             let (what, reason) = ("checksums".into(), format!("none of {TENSORS}"));
             return Err(Error::Corrupt { path: file, what, reason });
         };
+        let manifest = Manifest::load_if_any(&directory)?;
+        if let Some(manifest) = &manifest {
+            for name in [DESCRIPTION, TENSORS] {
+                let path = directory.join(name);
+                match manifest.checksums.get(name) {
+                    Some(checksum) => drop(sealed::read_checked(&path, checksum)?),
+                    None => return Err(manifest.contradicts(&directory, name, "has no checksum")),
+                }
+            }
+            let run = &manifest.run;
+            for (key, same) in [
+                ("target", run.target == description.target),
+                ("path", run.path == description.path),
+                ("network", run.network == description.network),
+                ("parametrisation", run.parametrisation == description.parametrisation),
+                ("step", manifest.step == description.training.steps),
+            ] {
+                if !same {
+                    let reason = format!("is not that of {}", file.display());
+                    return Err(manifest.contradicts(&directory, key, &reason));
+                }
+            }
+        }
         Ok(Model {
             network: description.network,
             free_energy: description.free_energy,

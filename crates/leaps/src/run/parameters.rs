@@ -40,24 +40,31 @@ pub(crate) fn collect(
 ) -> Result<Vec<f32>> {
     let mut all = Vec::new();
     for tensor in expected {
-        let name = format!("{prefix}{}", tensor.name);
-        let (shape, data) = tensors.get::<f32>(&name)?;
-        let what = format!("tensor {name}");
-        if shape != tensor.shape {
-            let reason = format!(
-                "has shape {shape:?}, this network on this target needs {:?}",
-                tensor.shape
-            );
-            return Err(tensors.corrupt(&what, reason));
-        }
-        if let Some(at) = data.iter().position(|value| !value.is_finite()) {
-            return Err(tensors.corrupt(&what, format!("number {at} is {}", data[at])));
-        }
-        all.extend_from_slice(data);
+        all.extend_from_slice(numbers(tensors, prefix, tensor)?);
     }
     let known = |name: &str| expected.iter().any(|tensor| tensor.name == name[prefix.len()..]);
     if let Some(extra) = tensors.names().find(|name| name.starts_with(prefix) && !known(name)) {
         return Err(tensors.corrupt(&format!("tensor {extra}"), "is no part of this network"));
     }
     Ok(all)
+}
+
+/// The numbers of one tensor: there, in its shape, all finite.
+pub(crate) fn numbers<'t>(
+    tensors: &'t Tensors<'_>,
+    prefix: &str,
+    tensor: &Tensor,
+) -> Result<&'t [f32]> {
+    let name = format!("{prefix}{}", tensor.name);
+    let (shape, data) = tensors.get::<f32>(&name)?;
+    let what = format!("tensor {name}");
+    if shape != tensor.shape {
+        let needed = &tensor.shape;
+        let reason = format!("has shape {shape:?}, this network on this target needs {needed:?}");
+        return Err(tensors.corrupt(&what, reason));
+    }
+    if let Some(at) = data.iter().position(|value| !value.is_finite()) {
+        return Err(tensors.corrupt(&what, format!("number {at} is {}", data[at])));
+    }
+    Ok(data)
 }

@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::model::{Model, Summary};
 use super::parameters;
 use super::tensors::Tensors;
+use super::warm::Origin;
 use crate::device::{Engine, Watch};
 use crate::net::{FreeEnergy, FreeEnergySpec, Net, NetSpec};
 use crate::path::Path;
@@ -31,6 +32,11 @@ pub struct Setup<'a> {
     pub train: TrainSpec,
     /// Seed of everything random.
     pub seed: u64,
+    /// The trained model that the run starts from, if it does not start afresh; for the files.
+    pub from: Option<Origin>,
+    /// Parameters to start with in place of fresh ones, [`WarmStart::parameters`](super::WarmStart::parameters); a run that
+    /// continues has its own.
+    pub parameters: Option<Vec<f32>>,
     /// Where to compute; a run may continue elsewhere.
     pub engine: Engine,
     /// The target in words of the caller, for the files.
@@ -57,6 +63,9 @@ pub struct Identity {
     pub train: TrainSpec,
     /// The seed.
     pub seed: u64,
+    /// The trained model that it started from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<Origin>,
 }
 
 /// Settings that may change when a run continues: without roll-backs they leave the parameters alone. So does the
@@ -72,6 +81,11 @@ impl Identity {
             if let Some(train) = value.get_mut("train").and_then(Value::as_object_mut) {
                 let steps = (identity.train.decay != Decay::Cosine).then_some("steps");
                 FREE.into_iter().chain(steps).for_each(|key| drop(train.remove(key)));
+                // Users know it as a setting of training. Its model may have been trained on since.
+                train.extend(identity.from.iter().map(|f| ("from".into(), f.name.clone().into())));
+            }
+            if let Some(entries) = value.as_object_mut() {
+                entries.remove("from");
             }
             value
         };
@@ -81,12 +95,18 @@ impl Identity {
     /// Refuse to continue a run that is another one.
     pub(crate) fn check(&self, old: &Identity, run: &std::path::Path) -> Result<()> {
         let Some((key, now, then)) = self.difference(old) else { return Ok(()) };
-        Err(Error::invalid(
-            key,
-            now,
-            format!("{then}, as in the run in {}", run.display()),
-            "set it back to continue that run, or start over in a new directory with --fresh",
-        ))
+        let shown = |value: Value| if value.is_null() { "(left out)".into() } else { value };
+        let (now, then, run) = (shown(now), shown(then), run.display());
+        let condition = format!("{then}, as in the run in {run}");
+        let advice = match key.as_str() {
+            "train.steps" => format!(
+                "its learning rate falls towards the last step (decay cosine), so that a longer run is another run; \
+                 go on from its parameters in a new one with --from {run} --out DIR"
+            ),
+            _ => "set it back to continue that run, or start over in a new directory with --fresh"
+                .into(),
+        };
+        Err(Error::invalid(key, now, condition, advice))
     }
 }
 
@@ -112,12 +132,14 @@ impl<'a> Setup<'a> {
             parametrisation: self.parametrisation,
             train: self.train.clone(),
             seed: self.seed,
+            from: self.from.clone(),
         }
     }
 
-    /// Training from the start. `watch` can interrupt the preparation of reference states.
+    /// Training from the start: fresh parameters, or those it was given. `watch` can interrupt the preparation of
+    /// reference states.
     pub fn start(&self, watch: &dyn Watch) -> Result<Trainer<'a>> {
-        Trainer::new(
+        let mut trainer = Trainer::new(
             self.target,
             self.path,
             self.net,
@@ -126,8 +148,17 @@ impl<'a> Setup<'a> {
             &self.train,
             self.seed,
             watch,
-        )?
-        .on_engine(&self.engine)
+        )?;
+        match (&self.parameters, &self.from) {
+            (Some(parameters), _) => trainer.start_from(parameters)?,
+            // The checkpoints were there when the caller looked, and no model was read.
+            (None, Some(from)) => {
+                let (condition, advice) = ("given with its parameters", "start the run again");
+                return Err(Error::invalid("train.from", &from.name, condition, advice));
+            }
+            (None, None) => {}
+        }
+        trainer.on_engine(&self.engine)
     }
 
     /// The network as it is.

@@ -128,10 +128,21 @@ impl<'a> Tensors<'a> {
         self.arrays.keys().map(String::as_str)
     }
 
-    /// The bytes of a file with these arrays, the same for the same arrays; `note` goes to its header.
-    pub(crate) fn encode(&self, note: Option<(&str, &str)>) -> Result<Vec<u8>> {
-        let note = note.map(|(key, text)| [(key.into(), text.into())].into_iter().collect());
-        serialize(self.arrays.iter(), note).map_err(|e| self.corrupt("tensors", e.to_string()))
+    /// The shape of the array `name`, if there is one.
+    pub(crate) fn shape(&self, name: &str) -> Option<&[usize]> {
+        self.arrays.get(name).map(|array| &array.shape[..])
+    }
+
+    /// The bytes of a file with these arrays, the same for the same arrays.
+    pub(crate) fn encode(&self) -> Result<Vec<u8>> {
+        serialize(self.arrays.iter(), None).map_err(|e| self.corrupt("tensors", e.to_string()))
+    }
+
+    /// The same with notes in its header.
+    pub(crate) fn encode_with(&self, notes: &[(&str, &str)]) -> Result<Vec<u8>> {
+        let notes = notes.iter().map(|(key, text)| ((*key).into(), (*text).into())).collect();
+        serialize(self.arrays.iter(), Some(notes))
+            .map_err(|e| self.corrupt("tensors", e.to_string()))
     }
 
     /// The arrays in a file's bytes.

@@ -118,6 +118,9 @@ impl Default for TrainSpec {
 
 /// More states than this in a batch, a pool or an ensemble are a mistake.
 const MOST: usize = 1 << 28;
+const MOST_SWEEPS: u64 = 100_000;
+const MOST_INTERVALS: u64 = 1 << 24;
+const MOST_STEPS: u64 = 1 << 40;
 
 impl TrainSpec {
     /// Refuse values that make no sense.
@@ -140,12 +143,37 @@ impl TrainSpec {
             ("batch", self.batch),
             ("pool", self.pool),
             ("rollout_walkers", self.rollout_walkers),
+            ("rollout_steps", self.rollout_steps),
             ("validate_walkers", self.validate_walkers),
         ] {
             if value > MOST {
                 let condition = format!("at most {MOST}");
                 return Err(Error::invalid(format!("train.{key}"), value, condition, "use fewer"));
             }
+        }
+        // Nothing stops training within a step or a validation's interval: those must end.
+        for (key, value, most) in [
+            ("sweeps", self.sweeps, MOST_SWEEPS),
+            ("validate_intervals", self.validate_intervals as u64, MOST_INTERVALS),
+            ("steps", self.steps, MOST_STEPS),
+            ("warmup", self.warmup, MOST_STEPS),
+        ] {
+            if value > most {
+                let condition = format!("at most {most}");
+                return Err(Error::invalid(format!("train.{key}"), value, condition, "use fewer"));
+            }
+        }
+        let rollouts = self.rollout_walkers.saturating_mul(self.rollout_steps);
+        let kept = if self.reference == Reference::Buffer { self.buffer } else { 1 };
+        if self.reference != Reference::Pool && rollouts.saturating_mul(kept) > MOST {
+            return Err(Error::invalid(
+                "train.buffer",
+                kept,
+                format!(
+                    "such that all rollouts hold at most {MOST} states; one holds {rollouts} of them"
+                ),
+                "use fewer rollouts, walkers or steps",
+            ));
         }
         positive("rollout_walkers", self.rollout_walkers as u64, "200 is usual")?;
         positive("rollout_steps", self.rollout_steps as u64, "125 is usual")?;
@@ -200,5 +228,20 @@ mod tests {
         assert!((step.rate(2000) - 0.995f64.powi(2)).abs() < 1e-12);
         assert!(TrainSpec { lr: f64::NAN, ..TrainSpec::default() }.check().is_err());
         assert!(TrainSpec::default().check().is_ok());
+        let buffer = Reference::Buffer;
+        for (key, absurd) in [
+            ("sweeps", TrainSpec { sweeps: 1 << 50, ..TrainSpec::default() }),
+            ("steps", TrainSpec { steps: u64::MAX, ..TrainSpec::default() }),
+            ("warmup", TrainSpec { warmup: u64::MAX, ..TrainSpec::default() }),
+            ("rollout_steps", TrainSpec { rollout_steps: 1 << 50, ..TrainSpec::default() }),
+            (
+                "validate_intervals",
+                TrainSpec { validate_intervals: 1 << 50, ..TrainSpec::default() },
+            ),
+            ("buffer", TrainSpec { buffer: 1 << 50, reference: buffer, ..TrainSpec::default() }),
+        ] {
+            let error = absurd.check().unwrap_err().to_string();
+            assert!(error.starts_with(&format!("train.{key} = ")), "{error}");
+        }
     }
 }

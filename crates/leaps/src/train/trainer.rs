@@ -79,6 +79,18 @@ impl<'a> Trainer<'a> {
         Ok(trainer)
     }
 
+    /// Start from these parameters of the network and the free energy in place of fresh ones.
+    pub fn start_from(&mut self, parameters: &[f32]) -> Result<()> {
+        let n = self.optimiser.parameters.len();
+        if parameters.len() != n {
+            let condition = format!("{n} numbers");
+            let advice = "give those of the network, then those of the free energy";
+            return Err(Error::invalid("parameters", parameters.len(), condition, advice));
+        }
+        self.optimiser = Optimiser::new(parameters.to_vec());
+        Ok(())
+    }
+
     /// A run without reference states, to be filled in from a checkpoint.
     pub fn bare(
         target: &'a dyn Target,

@@ -145,3 +145,31 @@ fn leftovers_of_killed_processes_disturb_nobody() {
     assert!(names.iter().all(|name| !name.to_string_lossy().starts_with('.')), "{names:?}");
     assert!(!killed.join(".latest.123.0.part").exists());
 }
+
+#[test]
+fn a_model_must_be_the_one_of_its_manifest() {
+    let (bench, scratch) = (bench(), tempfile::tempdir().unwrap());
+    let (a, b) = (scratch.path().join("a"), scratch.path().join("b"));
+    let setup = bench.setup(Reference::Pool);
+    let ours = train(&setup, &a).checkpoint;
+    let theirs = train(&Setup { seed: 8, ..setup }, &b).checkpoint;
+    for name in ["model.json", "model.safetensors"] {
+        leaps::run::Model::load(&ours).unwrap();
+        let own = fs::read(ours.join(name)).unwrap();
+        fs::copy(theirs.join(name), ours.join(name)).unwrap();
+        let error = leaps::run::Model::load(&ours).unwrap_err();
+        assert!(matches!(error, leaps::Error::Corrupt { .. }), "{error}");
+        fs::write(ours.join(name), own).unwrap();
+    }
+    // Both files, which fit each other but not the manifest.
+    for name in ["model.json", "model.safetensors"] {
+        fs::copy(theirs.join(name), ours.join(name)).unwrap();
+    }
+    let error = leaps::run::Model::load(&ours).unwrap_err();
+    assert!(error.to_string().contains("model.json"), "{error}");
+    // A model without a manifest is a model too, as is one without the rest of the checkpoint.
+    fs::remove_file(ours.join("manifest.json")).unwrap();
+    leaps::run::Model::load(&ours).unwrap();
+    fs::remove_file(theirs.join("state.safetensors")).unwrap();
+    leaps::run::Model::load(&theirs).unwrap();
+}

@@ -66,8 +66,15 @@ fn a_number_that_is_not_finite_stops_the_run_with_a_dump() {
     assert_eq!(dump.tensor("seed").unwrap().data(), 7u64.to_le_bytes());
     assert_eq!(dump.tensor("step").unwrap().data(), 7u64.to_le_bytes());
     let (_, header) = SafeTensors::read_metadata(&bytes).unwrap();
-    let header = format!("{:?}", header.metadata());
-    assert!(header.contains("NaN"), "{header}");
+    let notes = header.metadata().clone().unwrap();
+    assert!(notes["error"].contains("NaN"), "{notes:?}");
+    // Target, network and parameters: enough to see it fail again.
+    let run: leaps::run::Identity = serde_json::from_str(&notes["run"]).unwrap();
+    assert_eq!(run, bench.setup(Reference::Pool).identity());
+    for tensor in bench.net.tensors() {
+        let kept = dump.tensor(&format!("net.{}", tensor.name)).unwrap();
+        assert_eq!(kept.shape(), tensor.shape);
+    }
     let events = fs::read_to_string(scratch.path().join("events.jsonl")).unwrap();
     assert!(events.lines().last().unwrap().contains(r#""event":"failed""#), "{events}");
     let (good, _) = Checkpoints::of(scratch.path()).load(false).unwrap().unwrap();

@@ -49,6 +49,8 @@ impl<T: Target> Bench<T> {
     /// Every step writes files, so there are few of them.
     fn setup(&self, reference: Reference) -> Setup<'_> {
         Setup {
+            from: None,
+            parameters: None,
             engine: leaps::device::Engine::Cpu,
             target: &self.target,
             path: &self.path,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use leaps::Error;
-use leaps::run::{Checkpoints, Event, Identity, Manifest, Metrics, Model, Stop};
+use leaps::run::{Checkpoints, Event, Identity, Manifest, Metrics, Model, Origin, Stop};
 use leaps::train::Decay;
 
 use super::*;
@@ -125,7 +125,8 @@ fn the_run_directory_tells_what_happened() {
     assert!(text.lines().last().unwrap().contains(r#""reason":"finished""#));
     let lines = metrics(&directory);
     assert_eq!(lines.len(), 20);
-    let read = Metrics::read(&directory).unwrap();
+    let (read, damaged) = Metrics::read(&directory).unwrap();
+    assert!(damaged.is_none());
     assert_eq!(read.len(), 20);
     assert_eq!(
         (Some(read[19].progress), read[19].ess),
@@ -209,4 +210,43 @@ fn a_directory_with_other_things_or_another_process_is_refused() {
     impl Observer for Meanwhile<'_> {}
     let run = TrainingRun::new(directory, setup);
     run.run(&Meanwhile(&run)).unwrap();
+}
+
+#[test]
+fn a_run_from_a_model_says_so_and_resumes_with_the_same_bytes() {
+    let (bench, scratch) = (bench(), tempfile::tempdir().unwrap());
+    let first = scratch.path().join("first");
+    train(&bench.setup(Reference::Pool), &first);
+    let model = Model::load(&first).unwrap();
+    let mut setup = bench.setup(Reference::Pool);
+    setup.seed = 8;
+    let warm = model.warm_start(&bench.net, &bench.free, setup.seed).unwrap();
+    let origin = Origin { name: "first".into(), checksum: warm.checksum };
+    setup.from = Some(origin.clone());
+    setup.parameters = Some(warm.parameters.clone());
+    let whole = scratch.path().join("whole");
+    // It starts where the model ended, not somewhere else.
+    let run = TrainingRun::new(&whole, setup.clone());
+    let outcome = run.run(&StopAfter::steps(0)).unwrap();
+    let begun = Model::load(&outcome.checkpoint).unwrap();
+    assert_eq!(begun.parameters(&bench.net).unwrap(), model.parameters(&bench.net).unwrap());
+    assert_eq!(begun.raw(&bench.net, &bench.free).unwrap(), Some(warm.parameters));
+    let expected = train(&setup, &whole);
+    let manifest = Manifest::load(&expected.checkpoint).unwrap();
+    assert_eq!(manifest.run.from, Some(origin.clone()));
+    assert_eq!(Model::load(&whole).unwrap().training.from, Some(origin.clone()));
+    let model_file = model.file().to_owned();
+    assert_eq!(leaps::run::file_checksum(&model_file).unwrap(), origin.checksum);
+
+    // Going on needs the name of the model, not the model.
+    let parts = scratch.path().join("parts");
+    TrainingRun::new(&parts, setup.clone()).run(&StopAfter::steps(7)).unwrap();
+    setup.parameters = None;
+    let outcome = train(&setup, &parts);
+    assert_same(&parts, &outcome, (&whole, &expected), "stopped at 7");
+    let fresh = TrainingRun::new(scratch.path().join("new"), setup.clone()).run(&Unwatched);
+    assert!(matches!(fresh, Err(Error::Invalid { key, .. }) if key == "train.from"));
+    setup.from = None;
+    let error = TrainingRun::new(&parts, setup).run(&Unwatched).unwrap_err();
+    assert!(error.to_string().contains("train.from"), "{error}");
 }

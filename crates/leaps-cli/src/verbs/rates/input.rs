@@ -42,16 +42,17 @@ impl Input {
             })?;
             Result::Ok((view.shape().to_vec(), numbers))
         };
+        let named = |what: &str| format!("{}: {what}", path.display());
         let (shape, tokens) = tensor("x")?;
         let (time_shape, times) = tensor("t")?;
         let n = shape.first().copied().unwrap_or(0);
         let flat = vec![target.sites()];
         let lattice = target.lattice().map_or(flat.clone(), |lattice| lattice.shape().to_vec());
         if shape.len() < 2 || (shape[1..] != flat && shape[1..] != lattice) {
-            let condition = format!("[n, {}] or [n, {}]", target.sites(), list(&lattice));
+            let condition = format!("of shape [n, {}] or [n, {}]", target.sites(), list(&lattice));
             let advice = "give states of the model's target";
             return Err(Error::invalid(
-                "x",
+                named("x"),
                 format!("of shape [{}]", list(&shape)),
                 condition,
                 advice,
@@ -59,12 +60,17 @@ impl Input {
         }
         if time_shape != [n] {
             let shown = format!("of shape [{}]", list(&time_shape));
-            return Err(Error::invalid("t", shown, format!("[{n}]"), "one time for each state"));
+            let (condition, advice) = (format!("of shape [{n}]"), "one time for each state");
+            return Err(Error::invalid(named("t"), shown, condition, advice));
         }
-        if let Some(bad) = times.iter().find(|t| !(0.0..=1.0).contains(*t)) {
-            return Err(Error::invalid("t", bad, "from 0 to 1", "a time along the path"));
+        if let Some(at) = times.iter().position(|t| !(0.0..=1.0).contains(t)) {
+            let key = named(&format!("t[{at}]"));
+            return Err(Error::invalid(key, times[at], "from 0 to 1", "a time along the path"));
         }
-        let states = states(&tokens, target.tokens())?;
+        let states = states(&tokens, target.tokens()).map_err(|(at, condition)| {
+            let key = named(&format!("x[{}]", list(&indices(at, &shape))));
+            Error::invalid(key, tokens[at], condition, "tokens are numbered from 0")
+        })?;
         Ok(Input { states, times, shape: shape[1..].to_vec() })
     }
 }
@@ -80,24 +86,36 @@ fn list(shape: &[usize]) -> String {
     shape.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// Tokens from numbers. With two tokens -1 stands for the first as well, unless there is a 0.
-fn states(numbers: &[f64], tokens: usize) -> Result<Vec<u8>> {
+/// The indices of a number of a tensor.
+fn indices(mut at: usize, shape: &[usize]) -> Vec<usize> {
+    let mut all: Vec<usize> = Vec::new();
+    for &side in shape.iter().rev() {
+        all.insert(0, at % side.max(1));
+        at /= side.max(1);
+    }
+    all
+}
+
+/// Tokens from numbers. With two tokens -1 stands for the first as well, unless there is a 0. The error is the place of a
+/// number that is none, and the condition it violates.
+fn states(numbers: &[f64], tokens: usize) -> std::result::Result<Vec<u8>, (usize, String)> {
     let spins = tokens == 2 && numbers.contains(&-1.0);
-    let token = |&number: &f64| match number {
+    let token = |(at, &number): (usize, &f64)| match number {
         -1.0 if spins => Ok(0),
-        0.0 if spins => Err(number),
+        0.0 if spins => Err(at),
         number if number.fract() == 0.0 && (0.0..tokens as f64).contains(&number) => {
             Ok(number as u8)
         }
-        number => Err(number),
+        _ => Err(at),
     };
     let condition = match (tokens, spins) {
         (2, true) => "-1 or +1".to_owned(),
         (2, false) => "0 or 1, or -1 or +1".to_owned(),
         _ => format!("a whole number from 0 to {}", tokens - 1),
     };
-    let states: std::result::Result<Vec<u8>, f64> = numbers.iter().map(token).collect();
-    states.map_err(|bad| Error::invalid("x", bad, condition, "tokens are numbered from 0"))
+    let states: std::result::Result<Vec<u8>, usize> =
+        numbers.iter().enumerate().map(token).collect();
+    states.map_err(|at| (at, condition))
 }
 
 /// The numbers of a tensor; `None` for kinds that are no states or times.
@@ -137,5 +155,7 @@ mod tests {
         {
             assert!(states(numbers, tokens).is_err(), "{numbers:?}");
         }
+        assert_eq!(states(&[1.0, 0.0, -1.0], 2).unwrap_err().0, 1);
+        assert_eq!(indices(17, &[2, 3, 3]), [1, 2, 2]);
     }
 }

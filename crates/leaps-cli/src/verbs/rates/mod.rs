@@ -45,7 +45,7 @@ pub struct RatesArgs {
 
 /// Read the states, evaluate the network, write all numbers.
 pub fn run(args: &RatesArgs, context: &Context) -> Result<()> {
-    let found = models::find(&args.model)?;
+    let found = models::find("--model", &args.model)?;
     let layers = found.layers()?;
     let config = Config::resolve(&layers)?;
     let problem = config.problem(&layers)?;

@@ -81,3 +81,40 @@ fn permissions_are_those_of_any_new_file() {
     assert_eq!((mode("ours"), mode("made/x")), (mode("plain"), mode("plain")));
     assert_eq!(mode("made"), mode("folder"));
 }
+
+#[test]
+fn what_a_killed_process_left_goes_with_the_next_write_of_its_name() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("x.npz");
+    let hour_ago = std::time::SystemTime::now() - 60 * STALE;
+    let leave = |name: &str, old: bool| {
+        let file = File::create(scratch.path().join(name)).unwrap();
+        if old {
+            file.set_modified(hour_ago).unwrap();
+        }
+        file
+    };
+    leave(".x.npz.123.0.part", true);
+    leave(".x.npz.124.7.part", true);
+    // Young; locked by somebody who lives; of another file; not ours.
+    leave(".x.npz.125.0.part", false);
+    let alive = leave(".x.npz.126.0.part", true);
+    alive.lock().unwrap();
+    leave(".y.npz.123.0.part", true);
+    leave(".x.npz.mine.part", true);
+    write(&path, b"new").unwrap();
+    let left = [
+        ".x.npz.125.0.part",
+        ".x.npz.126.0.part",
+        ".x.npz.mine.part",
+        ".y.npz.123.0.part",
+        "x.npz",
+    ];
+    assert_eq!(names(scratch.path()), left);
+    // Our own file is locked while we write it.
+    let file = AtomicFile::create(&path).unwrap();
+    File::open(&file.temporary).unwrap().set_modified(hour_ago).ok();
+    write(&path, b"newer").unwrap();
+    assert!(file.temporary.exists());
+    file.finish().unwrap();
+}
