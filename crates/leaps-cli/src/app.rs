@@ -53,8 +53,30 @@ impl Context {
         Progress::new(label, self.globals.quiet, Arc::clone(flag))
     }
 
+    /// Where walkers are moved, as asked for, if a card `has` what they need; else `auto` is the processor.
+    pub fn engine_if(&self, has: leaps::Result<()>) -> leaps::Result<leaps::device::Engine> {
+        match (self.globals.engine, has) {
+            (_, Ok(())) => self.open(|engine| engine.machine().to_owned()),
+            (Engine::Cuda, Err(error)) => Err(error),
+            (_, Err(error)) => {
+                if self.globals.engine == Engine::Auto {
+                    self.detail(format!("computing on the processor: {error}"));
+                }
+                Ok(leaps::device::Engine::Cpu)
+            }
+        }
+    }
+
     /// Where networks are computed, as asked for.
     pub fn engine(&self) -> leaps::Result<leaps::device::Engine> {
+        self.open(leaps::device::Engine::description)
+    }
+
+    /// The engine, which is `called` so the first time.
+    fn open(
+        &self,
+        called: impl Fn(&leaps::device::Engine) -> String,
+    ) -> leaps::Result<leaps::device::Engine> {
         use leaps::device::Engine as Found;
         if let Some(engine) = self.engine.get() {
             return Ok(engine.clone());
@@ -69,12 +91,12 @@ impl Context {
             }),
         };
         if engine.name() != "cpu" {
-            self.say(format!("computing on {}", engine.description()));
+            self.say(format!("computing on {}", called(&engine)));
         }
         Ok(self.engine.get_or_init(|| engine).clone())
     }
 
-    /// The engine that was used: classical samplers run on the processor.
+    /// The engine that was used: exact solutions and Markov chains run on the processor.
     pub fn engine_used(&self) -> &'static str {
         self.engine.get().map_or("cpu", leaps::device::Engine::name)
     }
@@ -149,10 +171,11 @@ fn execute(cli: Cli, matches: &ArgMatches, words: &[OsString]) -> Result<()> {
         stops: OnceLock::new(),
         engine: OnceLock::new(),
     };
-    use Verb::{Compare, Demo, Sample, Train};
-    let networks = matches!(&cli.verb, Demo(_) | Train(_) | Sample(_) | Compare(_));
-    if context.globals.engine == Engine::Cuda && !networks {
-        let verbs = "demo, train, sample and compare";
+    use Verb::{Ais, Compare, Demo, Sample, Smc, Train};
+    let on_cards =
+        matches!(&cli.verb, Demo(_) | Train(_) | Sample(_) | Ais(_) | Smc(_) | Compare(_));
+    if context.globals.engine == Engine::Cuda && !on_cards {
+        let verbs = "demo, train, sample, ais, smc and compare";
         return Err(usage(format!(
             "--engine = cuda: only {verbs} compute on a card; leave it out"
         )));

@@ -98,7 +98,7 @@ pub struct Globals {
     /// Seed of all random numbers
     #[arg(long, global = true, value_name = "N", default_value_t = SEED, value_parser = config::seed)]
     pub seed: u64,
-    /// Where to compute networks: cpu, cuda (one NVIDIA card) or auto (a card if there is one)
+    /// Where to compute: cpu, cuda (one NVIDIA card) or auto (a card if there is one)
     #[arg(
         long,
         global = true,

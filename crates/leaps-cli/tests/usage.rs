@@ -45,6 +45,10 @@ fn bad_flags_are_named_with_their_values() {
         ("exact ising --method magic", &["--method = magic", "kaufman"]),
         ("exact ising --size 3 --field 0.1 --method kaufman", &["Kaufman", "does not apply"]),
         ("exact ising --engine cuda", &["--engine = cuda", "only demo, train", "leave it out"]),
+        (
+            "smc ising --engine cuda --kernel wolff",
+            &["--kernel = wolff", "heat-bath and metropolis", "--engine cpu"],
+        ),
         ("exact ising --threads 0", &["--threads = 0", "from 1"]),
         ("exact ising --seed -4", &["--seed"]),
         ("exact ising --quiet --verbose", &["--quiet", "--verbose"]),

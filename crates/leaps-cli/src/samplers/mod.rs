@@ -9,7 +9,7 @@ mod walkers;
 pub use chains::run_chains;
 pub use flow::run_flow;
 pub use measured::energies;
-pub use walkers::run_walkers;
+pub use walkers::{card_has, run_walkers};
 
 use std::path::Path;
 

@@ -1,7 +1,8 @@
 //! Carry weighted walkers along the path: AIS and SMC.
 
+use leaps::device::Engine;
 use leaps::mcmc::lanes::Scan;
-use leaps::sampler::{Amount, Moves, Resampling, Settings, Times, sample};
+use leaps::sampler::{Amount, Moves, Resampling, Settings, Times, sample_on};
 use leaps::{Error, Result};
 
 use super::Samples;
@@ -14,22 +15,30 @@ use crate::results::WalkerResult;
 /// Walkers of the pilot run that chooses the times of an adaptive schedule.
 const PILOT_WALKERS: usize = 512;
 
-/// Run AIS, or SMC if `resample`, and measure the walkers.
+/// Whether a card can run AIS and SMC as configured.
+pub fn card_has(config: &Config, problem: &Problem) -> Result<()> {
+    settings(config, false)?.moves.check_card(&problem.target)
+}
+
+/// Run AIS, or SMC if `resample`, on `engine` and measure the walkers.
 pub fn run_walkers(
     config: &Config,
     problem: &Problem,
     resample: bool,
+    engine: &Engine,
     watch: &Progress,
 ) -> Result<(WalkerResult, Samples)> {
     let settings = settings(config, resample)?;
     let (target, path) = (&problem.target, &problem.path);
     let start = watch.seconds();
-    let (ensemble, grid) = sample(target, path, &settings, watch)?;
+    let (ensemble, grid) = sample_on(engine, target, path, &settings, watch)?;
     let seconds = watch.seconds() - start;
 
     let snapshots = match can_be_drawn(target) {
         true => {
-            let mut one = settings.moves.population(target, path, 1, config.seed)?;
+            // It goes the same way on the processor.
+            let cpu = &Engine::Cpu;
+            let mut one = settings.moves.population(cpu, target, path, 1, config.seed)?;
             snapshots(target, &grid, &mut *one, watch)?
         }
         false => None,

@@ -6,7 +6,7 @@ use clap::Args;
 use super::sampling::{Destination, finish, prepare};
 use crate::app::Context;
 use crate::config::{KernelSpec, PathSpec, ProblemArgs, UpdateSpec, WalkerSpec, kernels_help};
-use crate::samplers::run_walkers;
+use crate::samplers::{card_has, run_walkers};
 
 /// Flags of `ais`.
 #[derive(Args, Debug)]
@@ -34,8 +34,10 @@ pub fn run(args: &AisArgs, context: &Context) -> Result<()> {
     layers.flags("sample", &args.walkers, &context.matches)?;
     layers.flags("sample", &args.updates, &context.matches)?;
     let job = prepare(context, layers, &args.destination)?;
+    let has = card_has(&job.config, &job.problem);
+    let engine = context.engine_if(has).map_err(|error| job.layers.explain(error))?;
     let watch = job.watch(context, "ais");
-    let done = run_walkers(&job.config, &job.problem, false, &watch);
+    let done = run_walkers(&job.config, &job.problem, false, &engine, &watch);
     drop(watch);
     let (result, samples) = done.map_err(|error| job.layers.explain(error))?;
     finish(context, job, &result, &samples)

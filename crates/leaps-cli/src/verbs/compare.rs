@@ -29,7 +29,7 @@ use crate::models::{self, Found};
 use crate::output::{self, Table, sigmas, with_error};
 use crate::progress::Progress;
 use crate::results::{ChainResult, Origin, Printed, WalkerResult};
-use crate::samplers::{run_chains, run_flow, run_walkers};
+use crate::samplers::{card_has, run_chains, run_flow, run_walkers};
 use crate::tables::{Report, Short};
 
 /// Flags of `compare`.
@@ -106,7 +106,10 @@ impl Job {
                 let engine = context.engine()?;
                 run_flow(config, problem, &found.model, &found.name, &engine, watch).map(walkers)
             }
-            (other, None) => run_walkers(config, problem, other == "smc", watch).map(walkers),
+            (other, None) => {
+                let engine = context.engine_if(card_has(config, problem))?;
+                run_walkers(config, problem, other == "smc", &engine, watch).map(walkers)
+            }
         }
     }
 }

@@ -44,12 +44,21 @@ impl Engine {
         }
     }
 
-    /// What it is, in words.
+    /// Which machine it is.
+    pub fn machine(&self) -> &str {
+        match self {
+            Engine::Cpu => "the processor",
+            #[cfg(feature = "cuda")]
+            Engine::Cuda(card, _) => card.name(),
+        }
+    }
+
+    /// What it is, in words, with the precision of networks.
     pub fn description(&self) -> String {
         match self {
-            Engine::Cpu => "the processor".to_owned(),
+            Engine::Cpu => self.machine().to_owned(),
             #[cfg(feature = "cuda")]
-            Engine::Cuda(card, precision) => format!("{}, {}", card.name(), precision.name()),
+            Engine::Cuda(_, precision) => format!("{}, {}", self.machine(), precision.name()),
         }
     }
 }

@@ -40,6 +40,11 @@ pub(crate) trait CardNetwork {
     /// Take over parameters, in the order of `Network::tensors`; they lie at the start of `parameters`.
     fn refresh(&mut self, parameters: &CudaSlice<f32>) -> Result<()>;
 
+    /// Take the memory that backward passes need, as far as it grows with the lanes; else they take it themselves.
+    fn reserve(&mut self) -> Result<()> {
+        Ok(())
+    }
+
     /// Write `out[(lane * sites + site) * outputs + s]`.
     fn forward(&mut self, batch: &CardBatch<'_>, out: &mut CudaSlice<f32>) -> Result<()>;
 
@@ -59,6 +64,10 @@ pub(crate) trait CardNetwork {
 impl<T: CardNetwork + ?Sized> CardNetwork for &mut T {
     fn refresh(&mut self, parameters: &CudaSlice<f32>) -> Result<()> {
         (**self).refresh(parameters)
+    }
+
+    fn reserve(&mut self) -> Result<()> {
+        (**self).reserve()
     }
 
     fn forward(&mut self, batch: &CardBatch<'_>, out: &mut CudaSlice<f32>) -> Result<()> {

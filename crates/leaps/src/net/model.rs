@@ -16,7 +16,7 @@ use super::lec::{Lec, LecSpec};
 use super::mlp::{Mlp, MlpSpec};
 use super::network::{Group, Network};
 #[cfg(feature = "cuda")]
-use crate::device::cuda::{Card, Precision};
+use crate::device::cuda::{Card, Precision, memory::counted};
 use crate::device::lanes::dispatch;
 use crate::device::vector::{Array, Floats, WIDTH, cast, cast_mut};
 use crate::device::{Draw, Level, Purpose, Stream};
@@ -361,6 +361,26 @@ impl Net {
             AnyNetwork::Hollow(network) => network.on_card(self.tokens, card, lanes, precision),
             AnyNetwork::HollowGraph(network) => network.on_card(card, lanes, precision),
         }
+    }
+
+    /// Bytes that the network takes on a card: beside its lanes, and for every lane. With `backward`, for training.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn card_bytes(
+        &self,
+        card: &Arc<Card>,
+        precision: Precision,
+        backward: bool,
+    ) -> Result<(usize, usize)> {
+        let bytes = |lanes| {
+            counted(|| {
+                let mut network = self.on_card(card, lanes, precision)?;
+                if backward { network.reserve() } else { Ok(()) }
+            })
+        };
+        // Beyond some hundred lanes nothing grows but what lanes need.
+        let (few, many) = (bytes(1024)?, bytes(2048)?);
+        let each = (many - few).div_ceil(1024);
+        Ok((few.saturating_sub(1024 * each), each))
     }
 
     /// Compile the network's kernels, where there is a compiler.

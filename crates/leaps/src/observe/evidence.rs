@@ -20,7 +20,12 @@ impl Segments {
 
     /// A segment ends: walkers are about to be resampled by `weights` and their weights reset.
     pub fn close(&mut self, weights: &LogWeights) {
-        self.log_z += weights.log_mean();
+        self.close_at(weights.log_mean());
+    }
+
+    /// [`close`](Self::close), by the log mean weight alone.
+    pub(crate) fn close_at(&mut self, log_mean: f64) {
+        self.log_z += log_mean;
         self.resamplings += 1;
     }
 

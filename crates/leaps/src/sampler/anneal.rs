@@ -5,8 +5,8 @@
 //! log Z; then walkers move at `rho_{t_k}`. Weighted walkers represent `rho_{t_k}` after every interval, so
 //! one run gives free energy, energy and heat capacity all along the path.
 
-use super::{Grid, LogWeights, Population, Scheme};
-use crate::device::{Purpose, Stream, Watch};
+use super::{Grid, Lineage, LogWeights, Population, Scheme};
+use crate::device::Watch;
 use crate::observe::{Estimate, Families, Jackknife, Segments, ess, log_z};
 use crate::target::Target;
 use crate::{Error, Result};
@@ -106,64 +106,53 @@ pub fn anneal(
         ));
     }
     watch.total(grid.intervals() as u64 * walkers as u64);
-    let mut log_weights = vec![0.0; walkers];
-    let mut segments = Segments::new(target.sites() as f64 * (target.tokens() as f64).ln());
-    let mut ancestry: Vec<u32> = (0..walkers as u32).collect();
+    let log_z0 = target.sites() as f64 * (target.tokens() as f64).ln();
+    let mut lineage = Lineage::new(walkers, log_z0);
     let mut trace = Vec::new();
-    let mut smallest_step = 1.0f64;
     let keep = |k: usize| {
         let n = grid.intervals();
         k == n || k * points / n != (k - 1) * points / n
     };
     let mut k = 1;
     while k <= grid.intervals() {
-        let weights;
-        let mut resampled = false;
-        if resampling.threshold == 0.0 {
-            // Nothing looks at the weights before the next point that is kept.
-            let last = (k..=grid.intervals()).find(|&k| keep(k)).unwrap_or(grid.intervals());
-            population.advance(grid, k..last + 1, &mut log_weights, watch)?;
-            k = last;
-            weights = LogWeights::new(log_weights.clone())?;
+        // Nobody looks at the walkers before the next point that is kept.
+        let last = (k..=grid.intervals()).find(|&k| keep(k)).unwrap_or(grid.intervals());
+        let intervals = k..last + 1;
+        k = last;
+        let never = resampling.threshold == 0.0;
+        if never {
+            population.advance(grid, intervals, &mut lineage.log_weights, watch)?;
         } else {
-            watch.check()?;
-            let before = LogWeights::new(log_weights.clone())?;
-            population.weigh(grid, k, &mut log_weights)?;
-            weights = LogWeights::new(log_weights.clone())?;
-            let kept = before.conditional_ess(|i| weights.log()[i] - before.log()[i]);
-            smallest_step = smallest_step.min(kept);
-            // Resampling after the last interval would only add noise.
-            if weights.ess() < resampling.threshold && k < grid.intervals() {
-                segments.close(&weights);
-                let mut stream = Stream::new(seed, Purpose::Resample, 0, k as u64);
-                let ancestors = resampling.scheme.ancestors(&weights, &mut stream);
-                population.resample(&ancestors)?;
-                ancestry = ancestors.iter().map(|&a| ancestry[a as usize]).collect();
-                log_weights.fill(0.0);
-                resampled = true;
-            }
-            population.mutate(grid, k, &mut log_weights, watch)?;
-            watch.advance(walkers as u64);
+            population.advance_resampling(
+                grid,
+                intervals,
+                resampling,
+                seed,
+                &mut lineage,
+                watch,
+            )?;
         }
         if keep(k) {
-            let current = LogWeights::new(log_weights.clone())?;
-            let families = Families::new(&ancestry);
-            let mut point = point(target, population, grid, k, &current, &families, &segments)?;
-            point.ess = weights.ess();
-            point.resampled = resampled;
+            let weights = LogWeights::new(lineage.log_weights.clone())?;
+            let families = Families::new(&lineage.ancestry);
+            let segments = &lineage.segments;
+            let mut point = point(target, population, grid, k, &weights, &families, segments)?;
+            if !never {
+                (point.ess, point.resampled) = lineage.last;
+            }
             trace.push(point);
         }
         k += 1;
     }
     Ok(Ensemble {
         states: population.states()?,
-        weights: LogWeights::new(log_weights)?,
-        segments,
-        families: Families::new(&ancestry),
+        weights: LogWeights::new(lineage.log_weights)?,
+        segments: lineage.segments,
+        families: Families::new(&lineage.ancestry),
         energies: population.energies()?,
         trace,
         energy_calls: population.energy_calls(),
-        smallest_step,
+        smallest_step: lineage.smallest_step,
     })
 }
 

@@ -8,15 +8,16 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaEvent, CudaFunction, CudaSlice, PinnedHostSlice};
 
-use super::Grid;
+use super::card_resample::{CardResampler, threshold};
 use super::flow_walkers::Stepper;
-use super::population::{Population, check_energy};
-use crate::device::cuda::{Card, failed, launch};
+use super::population::{Lineage, Population, check_energy, one_by_one};
+use super::{Grid, Resampling};
+use crate::device::cuda::{Card, address, failed, launch};
 use crate::device::{Part, Purpose, Watch};
 use crate::net::card::{CardBatch, CardNetwork, MOMENT, moment};
 use crate::path::Path;
 use crate::rates::Parametrisation;
-use crate::target::card::{CardTarget, Sweep, Weights, address};
+use crate::target::card::{CardTarget, Sweep, Weights};
 use crate::target::{Target, show_state};
 use crate::{Error, Result};
 
@@ -28,6 +29,9 @@ const ACT: &str = "act";
 
 /// Most lanes that are worth while.
 pub(crate) const LANES: usize = 16384;
+
+/// Fewer are not worth while, however little memory there is.
+pub(crate) const FEWEST_LANES: usize = 64;
 
 /// Passes between looks at the counters.
 const PERIOD: usize = 4;
@@ -75,6 +79,7 @@ pub(crate) struct CardWalkers<'a> {
     news: [PinnedHostSlice<u64>; 2],
     came: [CudaEvent; 2],
     tables: Option<Tables>,
+    resampler: Option<CardResampler>,
 }
 
 struct Kernels {
@@ -165,6 +170,7 @@ impl<'a> CardWalkers<'a> {
             news: [news()?, news()?],
             came: [event()?, event()?],
             tables: None,
+            resampler: None,
             on_card: on_card.clone(),
         };
         made.on_card.energies(&made.states, walkers, &mut made.energies)?;
@@ -174,6 +180,23 @@ impl<'a> CardWalkers<'a> {
             check_energy(target, row, state, seed, walker, 0)?;
         }
         Ok(made)
+    }
+
+    /// Bytes of a walker's state, energies and unfinished weight.
+    fn row(target: &dyn Target) -> usize {
+        target.sites() + (target.terms() + 1) * size_of::<f64>()
+    }
+
+    /// Bytes that a walker takes on a card, with what resampling needs.
+    pub(crate) fn bytes_per_walker(target: &dyn Target) -> usize {
+        let row = Self::row(target);
+        row + size_of::<f64>() + 2 * size_of::<u32>() + CardResampler::bytes(row)
+    }
+
+    /// Bytes that a lane takes beside the network's.
+    pub(crate) fn bytes_per_lane(target: &dyn Target) -> usize {
+        let outputs = if target.tokens() == 2 { 1 } else { target.tokens() };
+        4 * size_of::<u32>() + size_of::<f64>() + target.sites() * outputs * size_of::<f32>()
     }
 
     /// Network passes per walker so far.
@@ -281,6 +304,42 @@ impl<'a> CardWalkers<'a> {
         Ok(())
     }
 
+    /// Interval by interval, resampling before the walkers move.
+    fn resample_and_follow(
+        &mut self,
+        tables: &Tables,
+        intervals: std::ops::Range<usize>,
+        (resampling, seed): (&Resampling, u64),
+        resampler: &mut CardResampler,
+        watch: &dyn Watch,
+    ) -> Result<()> {
+        let card = self.on_card.card.clone();
+        let (sites, terms, number) = (self.on_card.sites, self.on_card.terms, size_of::<f64>());
+        let grid = (self.walkers.div_ceil(128) as u32, 1, 1);
+        for (place, k) in intervals.enumerate() {
+            watch.check()?;
+            resampler.remember(&self.log_weights)?;
+            // A stretch of its own, whose weights are complete when they are judged.
+            let flow = self.arguments(tables, &(k..k + 1), k + 1, false);
+            let interval = k as u32;
+            launch!(card, self.kernels.weigh, (grid, 128, 0), &flow, &interval)?;
+            let rows = [
+                (address(&card, &self.states), sites),
+                (address(&card, &self.energies), terms * number),
+                (address(&card, &self.pending), number),
+            ];
+            let rule = (threshold(resampling, k, tables.grid.intervals()), resampling.scheme);
+            resampler.resample(&mut self.log_weights, rows, rule, seed, (k, place))?;
+            let part = &Part(watch);
+            match self.sweeps {
+                0 => self.follow(tables, k..k + 1, k + 1, false, part)?,
+                _ => self.sweep_and_follow(tables, k..k + 1, false, part)?,
+            }
+            watch.advance(self.walkers as u64);
+        }
+        Ok(())
+    }
+
     /// Interval by interval, all walkers in step, heat-bath sweeps before the jumps.
     fn sweep_and_follow(
         &mut self,
@@ -299,10 +358,7 @@ impl<'a> CardWalkers<'a> {
                 launch!(card, self.kernels.weigh, (grid, 128, 0), &flow, &number)?;
             }
             let at = if self.stepper == Stepper::Events { k } else { k - 1 };
-            let lambda = card
-                .stream
-                .clone_dtod(&tables.lambda.slice(at * terms..(at + 1) * terms))
-                .map_err(failed("memory of the card"))?;
+            let lambda = tables.lambda.slice(at * terms..(at + 1) * terms);
             self.on_card.sweep(
                 Sweep::HeatBath,
                 &mut self.states,
@@ -474,6 +530,37 @@ impl Population for CardWalkers<'_> {
         watch: &dyn Watch,
     ) -> Result<()> {
         self.drive(grid, intervals, true, log_weights, watch)
+    }
+
+    fn advance_resampling(
+        &mut self,
+        grid: &Grid,
+        intervals: std::ops::Range<usize>,
+        resampling: &Resampling,
+        seed: u64,
+        lineage: &mut Lineage,
+        watch: &dyn Watch,
+    ) -> Result<()> {
+        if !CardResampler::serves(resampling.scheme) {
+            return one_by_one(self, grid, intervals, resampling, seed, lineage, watch);
+        }
+        self.prepare(grid)?;
+        let card = self.on_card.card.clone();
+        let mut resampler = match self.resampler.take() {
+            Some(resampler) => resampler,
+            None => CardResampler::new(&card, self.walkers, Self::row(self.target))?,
+        };
+        let Some(tables) = self.tables.take() else { return Ok(()) };
+        resampler.begin(lineage, intervals.len())?;
+        card.write(&lineage.log_weights, &mut self.log_weights)?;
+        let (count, how) = (intervals.len(), (resampling, seed));
+        let done = self.resample_and_follow(&tables, intervals, how, &mut resampler, watch);
+        self.tables = Some(tables);
+        done?;
+        resampler.end(lineage, count)?;
+        self.resampler = Some(resampler);
+        lineage.log_weights = card.download(&self.log_weights.slice(..self.walkers))?;
+        Ok(())
     }
 
     fn resample(&mut self, ancestors: &[u32]) -> Result<()> {

@@ -44,16 +44,27 @@ pub fn followers<'a>(
         )?)),
         #[cfg(feature = "cuda")]
         Engine::Cuda(card, precision) => {
-            use super::card_walkers::{CardFlow, CardWalkers, LANES};
+            use super::card_sweeps::KEY;
+            use super::card_walkers::{CardFlow, CardWalkers, FEWEST_LANES, LANES};
+            use crate::device::cuda::memory::fitting;
             use crate::target::card::CardTarget;
-            let lanes = walkers.min(LANES);
-            let mut network = flow.net.on_card(card, lanes, *precision)?;
-            network.refresh(&card.upload(&flow.parameters)?)?;
-            let on_card = std::sync::Arc::new(CardTarget::new(card, target)?);
-            let there = CardFlow { network, lanes, parametrisation: flow.parametrisation };
-            Ok(Box::new(CardWalkers::new(
-                target, &on_card, path, there, stepper, durations, sweeps, walkers, seed,
-            )?))
+            let (fixed, each) = flow.net.card_bytes(card, *precision, false)?;
+            let lane = each + CardWalkers::bytes_per_lane(target);
+            let walker = CardWalkers::bytes_per_walker(target);
+            let few = fixed + walkers.min(FEWEST_LANES) * lane;
+            card.with_room(KEY, walkers, (few, walker), || {
+                // With less memory, fewer at a time.
+                let room = fitting(fixed + walkers * walker, lane, card.free_memory()?);
+                let lanes = walkers.min(LANES).min(room.max(FEWEST_LANES));
+                let mut network = flow.net.on_card(card, lanes, *precision)?;
+                network.refresh(&card.upload(&flow.parameters)?)?;
+                let on_card = std::sync::Arc::new(CardTarget::new(card, target)?);
+                let there = CardFlow { network, lanes, parametrisation: flow.parametrisation };
+                let made: Box<dyn Followers> = Box::new(CardWalkers::new(
+                    target, &on_card, path, there, stepper, durations, sweeps, walkers, seed,
+                )?);
+                Ok(made)
+            })
         }
     }
 }

@@ -3,6 +3,10 @@
 mod adaptive;
 mod anneal;
 #[cfg(feature = "cuda")]
+mod card_resample;
+#[cfg(feature = "cuda")]
+mod card_sweeps;
+#[cfg(feature = "cuda")]
 pub(crate) mod card_walkers;
 mod flow_walkers;
 mod followers;
@@ -22,8 +26,8 @@ pub use followers::{Followers, followers};
 pub use grid::Grid;
 pub use kernel_walkers::KernelWalkers;
 pub use lane_walkers::LaneWalkers;
-pub use moves::{Amount, Moves, Settings, Times, sample};
-pub use population::Population;
+pub use moves::{Amount, Moves, Settings, Times, sample, sample_on};
+pub use population::{Lineage, Population};
 pub use resample::Scheme;
 pub use warnings::WalkerWarning;
 pub use weights::LogWeights;

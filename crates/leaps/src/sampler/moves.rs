@@ -3,7 +3,9 @@
 use super::{
     Ensemble, Grid, KernelWalkers, LaneWalkers, Population, Resampling, anneal, choose_times,
 };
-use crate::device::Watch;
+use crate::device::{Engine, Watch};
+#[cfg(feature = "cuda")]
+use crate::mcmc::Kernel;
 use crate::mcmc::lanes::{Plan, Rule, Scan};
 use crate::mcmc::{AnyKernel, KernelName};
 use crate::path::Path;
@@ -86,10 +88,30 @@ impl Default for Settings {
 const PILOT: u64 = 0x5DEE_CE66_D1CE_4E5B;
 
 impl Moves {
-    /// Walkers in uniformly random states that move this way: 64 at a time where tables allow, else one
-    /// by one.
+    /// Kernels that cards have.
+    pub const ON_CARDS: [KernelName; 2] = [KernelName::HeatBath, KernelName::Metropolis];
+
+    /// Refuse moves or targets that cards do not have.
+    pub fn check_card(&self, target: &dyn Target) -> Result<()> {
+        if !Self::ON_CARDS.contains(&self.kernel) {
+            let kernels = Self::ON_CARDS.map(|kernel| kernel.to_string()).join(" and ");
+            let condition = format!("one that cards have: {kernels}");
+            let advice = "choose one of them, or use --engine cpu";
+            return Err(Error::invalid("kernel", self.kernel, condition, advice));
+        }
+        match target.pairwise() {
+            Some(_) => Ok(()),
+            None => {
+                Err(Error::not_applicable("a card", "the target is not pairwise; use --engine cpu"))
+            }
+        }
+    }
+
+    /// Walkers in uniformly random states that move this way on `engine`: 64 at a time where tables allow, else one by one,
+    /// or all at once on a card.
     pub fn population<'a>(
         &self,
+        engine: &Engine,
         target: &'a dyn Target,
         path: &Path,
         walkers: usize,
@@ -112,30 +134,64 @@ impl Moves {
             (Some(rule), Some(model)) => Plan::new(model, rule, self.scan).ok(),
             _ => None,
         };
-        match (plan, self.amount) {
-            (Some(plan), amount) => {
-                let updates = match amount {
-                    Amount::Updates(updates) => updates,
-                    Amount::Steps(sweeps) => sweeps.saturating_mul(target.sites() as u64),
-                };
+        let updates = match self.amount {
+            Amount::Updates(updates) => updates,
+            Amount::Steps(sweeps) => sweeps.saturating_mul(target.sites() as u64),
+        };
+        match (engine, plan, self.amount) {
+            (Engine::Cpu, Some(plan), _) => {
                 Ok(Box::new(LaneWalkers::new(target, plan, updates, walkers, seed)))
             }
-            (None, Amount::Steps(steps)) => {
+            (Engine::Cpu, None, Amount::Steps(steps)) => {
                 let kernel = AnyKernel::new(self.kernel, target, path.ends())?;
                 Ok(Box::new(KernelWalkers::new(target, &kernel, steps, walkers, seed)?))
             }
-            (None, Amount::Updates(updates)) => Err(Error::invalid(
+            (_, None, Amount::Updates(updates)) => Err(Error::invalid(
                 "updates",
                 updates,
                 "used with heat-bath or metropolis on a pairwise model with few neighbours",
                 format!("give sweeps instead, or use the kernel gibbs instead of {}", self.kernel),
             )),
+            #[cfg(feature = "cuda")]
+            (Engine::Cuda(card, _), plan, _) => {
+                use super::card_sweeps::CardSweepers;
+                use crate::target::card::Sweep;
+                self.check_card(target)?;
+                let made = match (plan, self.amount) {
+                    (Some(plan), _) => {
+                        CardSweepers::by_tables(card, target, &plan, updates, walkers, seed)?
+                    }
+                    (None, Amount::Steps(steps)) => {
+                        let kernel = AnyKernel::new(self.kernel, target, path.ends())?;
+                        let calls = kernel.energy_calls(target.tokens());
+                        let sweep = match self.kernel {
+                            KernelName::Metropolis => Sweep::Metropolis,
+                            _ => Sweep::HeatBath,
+                        };
+                        let moves = (sweep, calls);
+                        CardSweepers::by_sites(card, target, moves, steps, walkers, seed)?
+                    }
+                    (None, Amount::Updates(_)) => unreachable!("refused above"),
+                };
+                Ok(Box::new(made))
+            }
         }
     }
 }
 
-/// Run AIS or SMC on `target` along `path`; returns the walkers and the grid they went along.
+/// Run AIS or SMC on `target` along `path` on the processor; returns the walkers and the grid they went along.
 pub fn sample(
+    target: &dyn Target,
+    path: &Path,
+    settings: &Settings,
+    watch: &dyn Watch,
+) -> Result<(Ensemble, Grid)> {
+    sample_on(&Engine::Cpu, target, path, settings, watch)
+}
+
+/// [`sample`] on `engine`. The same seed gives the same walkers, but for the last bits of their weights.
+pub fn sample_on(
+    engine: &Engine,
     target: &dyn Target,
     path: &Path,
     settings: &Settings,
@@ -147,12 +203,14 @@ pub fn sample(
         Times::Given(times) => Grid::new(path, times.clone())?,
         Times::Adaptive { conditional_ess, pilot_walkers } => {
             let seed = seed ^ PILOT;
-            let mut pilot = moves.population(target, path, *pilot_walkers, seed)?;
+            // Few walkers and a choice after every step: no work for a card.
+            let cpu = &Engine::Cpu;
+            let mut pilot = moves.population(cpu, target, path, *pilot_walkers, seed)?;
             let times = choose_times(&mut *pilot, path, *conditional_ess, seed, watch)?;
             Grid::new(path, times)?
         }
     };
-    let mut population = moves.population(target, path, walkers, seed)?;
+    let mut population = moves.population(engine, target, path, walkers, seed)?;
     let ensemble = anneal(target, &mut *population, &grid, &resampling, points, seed, watch)?;
     Ok((ensemble, grid))
 }

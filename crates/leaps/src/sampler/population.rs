@@ -1,9 +1,52 @@
 //! Hold an ensemble of walkers in whatever form suits the moves they make.
 
-use super::Grid;
-use crate::device::Watch;
+use super::{Grid, LogWeights, Resampling};
+use crate::device::{Purpose, Stream, Watch};
+use crate::observe::Segments;
 use crate::target::{Target, show_state};
 use crate::{Error, Result};
+
+/// What walkers carry besides their states.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lineage {
+    /// Log-weights since the last resampling.
+    pub log_weights: Vec<f64>,
+    /// From which walker at the start every walker descends.
+    pub ancestry: Vec<u32>,
+    /// What resampling took out of the weights.
+    pub segments: Segments,
+    /// Smallest conditional effective sample size of a step that was looked at.
+    pub smallest_step: f64,
+    /// Effective sample size after the last weighing that was looked at, as a fraction, and whether walkers were then
+    /// resampled.
+    pub last: (f64, bool),
+}
+
+impl Lineage {
+    /// `walkers` walkers at the start, where the log normalisation is `log_z0`.
+    pub fn new(walkers: usize, log_z0: f64) -> Self {
+        Lineage {
+            log_weights: vec![0.0; walkers],
+            ancestry: (0..walkers as u32).collect(),
+            segments: Segments::new(log_z0),
+            smallest_step: 1.0,
+            last: (1.0, false),
+        }
+    }
+
+    /// Note an interval without resampling: effective sample size after weighing, and that of the step alone.
+    pub(super) fn went_on(&mut self, ess: f64, conditional: f64) {
+        self.smallest_step = self.smallest_step.min(conditional);
+        self.last = (ess, false);
+    }
+
+    /// Note an interval with resampling, by weights of this log mean.
+    pub(super) fn resampled(&mut self, ess: f64, conditional: f64, log_mean: f64) {
+        self.went_on(ess, conditional);
+        self.segments.close_at(log_mean);
+        self.last = (ess, true);
+    }
+}
 
 /// The mutating half of a Feynman-Kac model: walkers that can be weighed and moved along a grid.
 ///
@@ -45,6 +88,20 @@ pub trait Population {
         Ok(())
     }
 
+    /// Weigh, resample where the effective sample size asks for it, and move, through the intervals given. The seed is that
+    /// of the resampling.
+    fn advance_resampling(
+        &mut self,
+        grid: &Grid,
+        intervals: std::ops::Range<usize>,
+        resampling: &Resampling,
+        seed: u64,
+        lineage: &mut Lineage,
+        watch: &dyn Watch,
+    ) -> Result<()> {
+        one_by_one(self, grid, intervals, resampling, seed, lineage, watch)
+    }
+
     /// Replace walker `i` by a copy of walker `ancestors[i]`; ancestors are in increasing order.
     fn resample(&mut self, ancestors: &[u32]) -> Result<()>;
 
@@ -57,6 +114,40 @@ pub trait Population {
     /// Energy evaluations made per walker so far, charged as for Markov chains
     /// ([`Kernel::energy_calls`](crate::mcmc::Kernel::energy_calls)).
     fn energy_calls(&self) -> f64;
+}
+
+/// [`Population::advance_resampling`] with the decision made here.
+pub(super) fn one_by_one<P: Population + ?Sized>(
+    population: &mut P,
+    grid: &Grid,
+    intervals: std::ops::Range<usize>,
+    resampling: &Resampling,
+    seed: u64,
+    lineage: &mut Lineage,
+    watch: &dyn Watch,
+) -> Result<()> {
+    for k in intervals {
+        watch.check()?;
+        let before = LogWeights::new(lineage.log_weights.clone())?;
+        population.weigh(grid, k, &mut lineage.log_weights)?;
+        let weights = LogWeights::new(lineage.log_weights.clone())?;
+        let conditional = before.conditional_ess(|i| weights.log()[i] - before.log()[i]);
+        let ess = weights.ess();
+        // Resampling after the last interval would only add noise.
+        if ess < resampling.threshold && k < grid.intervals() {
+            let mut stream = Stream::new(seed, Purpose::Resample, 0, k as u64);
+            let ancestors = resampling.scheme.ancestors(&weights, &mut stream);
+            population.resample(&ancestors)?;
+            lineage.ancestry = ancestors.iter().map(|&a| lineage.ancestry[a as usize]).collect();
+            lineage.log_weights.fill(0.0);
+            lineage.resampled(ess, conditional, weights.log_mean());
+        } else {
+            lineage.went_on(ess, conditional);
+        }
+        population.mutate(grid, k, &mut lineage.log_weights, watch)?;
+        watch.advance(population.walkers() as u64);
+    }
+    Ok(())
 }
 
 /// Refuse an energy that is not finite.

@@ -7,11 +7,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use cudarc::driver::{CudaFunction, CudaSlice, DevicePtr};
+use cudarc::driver::{CudaFunction, CudaSlice, CudaView};
 
 use super::{Pairwise, Target};
 use crate::device::Purpose;
-use crate::device::cuda::{Card, Kernels, launch};
+use crate::device::cuda::{Card, Kernels, address, launch};
 use crate::{Error, Result};
 
 /// Source of a pairwise target's functions and kernels.
@@ -27,7 +27,6 @@ const STAGE: usize = 100 << 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sweep {
     HeatBath,
-    #[cfg_attr(not(test), expect(dead_code, reason = "classical samplers run on the processor"))]
     Metropolis,
 }
 
@@ -35,7 +34,7 @@ pub(crate) enum Sweep {
 #[derive(Clone, Copy)]
 pub(crate) enum Weights<'a> {
     /// One set for all, `[term]`.
-    Same(&'a CudaSlice<f64>),
+    Same(&'a CudaView<'a, f64>),
     /// A set for every one of them, `[place * terms + term]`.
     Each(&'a CudaSlice<f64>),
 }
@@ -55,6 +54,7 @@ pub(crate) struct CardTarget {
     energies: CudaFunction,
     initial: CudaFunction,
     gather: CudaFunction,
+    weigh: CudaFunction,
     _tables: Tables,
 }
 
@@ -63,13 +63,6 @@ struct Tables {
     _words: [CudaSlice<u32>; 3],
     _numbers: [CudaSlice<f64>; 3],
     _classes: CudaSlice<u8>,
-}
-
-/// Where an array lies on the card, for structures of pointers.
-///
-/// All work goes through one stream, so an array that outlives the launch outlives the kernel.
-pub(crate) fn address<T>(card: &Card, array: &CudaSlice<T>) -> u64 {
-    array.device_ptr(&card.stream).0
 }
 
 /// Sites by degree, couplings and fields: the class of every site and one member of each. None if the bonds of a site
@@ -194,6 +187,7 @@ impl CardTarget {
             energies: kernels.get("energies", 0)?,
             initial: kernels.get("initial", 0)?,
             gather: kernels.get("gather", 0)?,
+            weigh: kernels.get("weigh_walkers", 0)?,
             defines,
             card: card.clone(),
             _tables: Tables { _words: words, _numbers: numbers, _classes: class },
@@ -231,6 +225,19 @@ impl CardTarget {
         launch!(self.card, self.energies, (grid, 128, 0), &self.arguments, states, out, &n)
     }
 
+    /// Add `U_{t_{k-1}}(x) - U_{t_k}(x)` to every log-weight, given the weights `lambda[time * terms + term]` of all times.
+    pub(crate) fn weigh(
+        &self,
+        log_weights: &mut CudaSlice<f64>,
+        energies: &CudaSlice<f64>,
+        (lambda, k): (&CudaSlice<f64>, usize),
+        walkers: usize,
+    ) -> Result<()> {
+        let lambda = lambda.slice((k - 1) * self.terms..(k + 1) * self.terms);
+        let (grid, n) = ((walkers.div_ceil(128) as u32, 1, 1), walkers as u32);
+        launch!(self.card, self.weigh, (grid, 128, 0), log_weights, energies, &lambda, &n)
+    }
+
     /// Sweep the walkers `rows[..count]`, all different, in place. Sweep `s` of a walker draws from the stream at
     /// (seed, purpose, walker, step + s).
     pub(crate) fn sweep(
@@ -243,8 +250,8 @@ impl CardTarget {
         (step, sweeps): (u64, u64),
     ) -> Result<()> {
         let (lambda, stride) = match weights {
-            Weights::Same(lambda) => (lambda, 0u32),
-            Weights::Each(lambda) => (lambda, self.terms as u32),
+            Weights::Same(lambda) => (address(&self.card, lambda), 0u32),
+            Weights::Each(lambda) => (address(&self.card, lambda), self.terms as u32),
         };
         let kernel = match kind {
             Sweep::HeatBath => &self.heat_bath,
@@ -262,7 +269,7 @@ impl CardTarget {
             &self.arguments,
             states,
             rows,
-            lambda,
+            &lambda,
             &stride,
             &seed,
             &purpose,
@@ -394,8 +401,8 @@ mod tests {
                         (0..walkers as u32).rev().filter(|row| row % 3 != 1).collect();
                     let mut states = on_card.initial_states(walkers, 5).unwrap();
                     let numbers = card.upload(lambda).unwrap();
-                    let weights =
-                        if own { Weights::Each(&numbers) } else { Weights::Same(&numbers) };
+                    let first = numbers.slice(..terms);
+                    let weights = if own { Weights::Each(&numbers) } else { Weights::Same(&first) };
                     let list = card.upload(&rows).unwrap();
                     for (step, sweeps) in [(1 << 33, sweeps - 1), ((1 << 33) + sweeps - 1, 1)] {
                         let (address, times) = ((11, Purpose::Reference), (step, sweeps));
@@ -466,6 +473,7 @@ mod tests {
             let mut states = on_card.initial_states(walkers, 5).unwrap();
             let rows = card.upload(&(0..walkers as u32).collect::<Vec<u32>>()).unwrap();
             let lambda = card.upload(&[0.4407]).unwrap();
+            let lambda = lambda.slice(..);
             for kind in [Sweep::HeatBath, Sweep::Metropolis] {
                 for sweeps in [1, 10] {
                     let mut seconds = 0.0;

@@ -24,11 +24,6 @@ __device__ __forceinline__ u32 bonds_to(const Pairs& p, u32 site) {
     return REGULAR ? (site + 1) * DEGREE : __ldg(p.starts + site + 1);
 }
 
-// The product first, then the sum: roundings as on the processor.
-__device__ __forceinline__ double plus_product(double sum, double a, double b) {
-    return __dadd_rn(sum, __dmul_rn(a, b));
-}
-
 // ---- Random choices, as in random.rs.
 struct Numbers {
     u64 seed, step;
@@ -165,6 +160,17 @@ extern "C" __global__ void initial(u8* states, u64 seed, u32 walkers) {
     if (walker >= walkers) return;
     Numbers n = numbers(seed, 1, walker, 0);
     for (u32 site = 0; site < SITES; site++) states[(size_t)walker * SITES + site] = (u8)below(n, Q);
+}
+
+// Weigh all walkers for the interval between two times, whose weights follow each other in `lambda`.
+extern "C" __global__ void weigh_walkers(double* log_weights, const double* energies, const double* lambda, u32 walkers) {
+    u32 walker = blockIdx.x * blockDim.x + threadIdx.x;
+    if (walker >= walkers) return;
+    double sum = log_weights[walker];
+    for (u32 term = 0; term < TERMS; term++)
+        sum = plus_product(
+            sum, __dadd_rn(lambda[term], -lambda[TERMS + term]), energies[(size_t)walker * TERMS + term]);
+    log_weights[walker] = sum;
 }
 
 // Row `i` becomes a copy of row `from[i]`; `row` bytes each.

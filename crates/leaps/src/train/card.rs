@@ -8,11 +8,11 @@ use std::sync::Arc;
 use cudarc::driver::{CudaFunction, CudaSlice};
 
 use super::rollout::Rollout;
-use super::{Batch, Buffer, Optimiser, Pool, TrainSpec};
+use super::{Batch, Buffer, Optimiser, Pool, Reference, TrainSpec};
 use crate::device::cuda::{Card, launch};
-use crate::device::{Purpose, Watch};
+use crate::device::{Precision, Purpose, Watch};
 use crate::net::card::{CardBatch, CardNetwork, MOMENT, moment};
-use crate::net::{FreeEnergy, FreeEnergySpec};
+use crate::net::{FreeEnergy, FreeEnergySpec, Net};
 use crate::path::Path;
 use crate::rates::Parametrisation;
 use crate::sampler::card_walkers::{CardFlow, CardWalkers, FLOW, defines};
@@ -147,6 +147,25 @@ impl<'a> CardTraining<'a> {
             result: card.zeros(3)?,
             on_card,
         })
+    }
+
+    /// Bytes that training takes on a card: beside the configurations of a batch, and for every one of them.
+    pub(super) fn bytes(
+        target: &dyn Target,
+        net: &Net,
+        spec: &TrainSpec,
+        card: &Arc<Card>,
+        precision: Precision,
+    ) -> Result<(usize, usize)> {
+        let (fixed, each) = net.card_bytes(card, precision, true)?;
+        let (sites, terms) = (target.sites(), target.terms());
+        let outputs = sites * if target.tokens() == 2 { 1 } else { target.tokens() };
+        let words = 3 + MOMENT + 2 * outputs;
+        let own = sites + words * size_of::<f32>() + (2 * terms + 1) * size_of::<f64>();
+        let parameters = 5 * net.parameters() * size_of::<f32>();
+        let each = each + own + CardWalkers::bytes_per_lane(target);
+        let pool = if spec.reference == Reference::Pool { spec.pool * sites } else { 0 };
+        Ok((fixed + parameters + pool, each))
     }
 
     fn card(&self) -> &Card {

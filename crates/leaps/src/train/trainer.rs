@@ -6,13 +6,15 @@ use serde::{Deserialize, Serialize};
 use super::card::CardTraining;
 use super::loss::Loss;
 use super::{Batch, Buffer, Optimiser, Pool, Reference, TrainSpec};
+#[cfg(feature = "cuda")]
+use crate::device::cuda::memory::fitting;
 use crate::device::{Engine, Unwatched, Watch};
 use crate::mcmc::{AnyKernel, KernelName};
 use crate::net::{FreeEnergy, Net};
 use crate::path::Path;
 use crate::rates::Parametrisation;
 #[cfg(feature = "cuda")]
-use crate::sampler::card_walkers::LANES;
+use crate::sampler::card_walkers::{CardWalkers, LANES};
 use crate::sampler::{Ensemble, Flow, FlowWalkers, Resampling, Stepper, anneal, flow_grid};
 use crate::target::Target;
 use crate::{Error, Result};
@@ -140,9 +142,21 @@ impl<'a> Trainer<'a> {
             Engine::Cpu => {}
             #[cfg(feature = "cuda")]
             Engine::Cuda(card, precision) => {
-                let lanes = self.spec.batch.max(self.spec.validate_walkers.min(LANES));
-                let network = self.net.on_card(card, lanes, *precision)?;
-                self.with_card(card, network, lanes)?;
+                let (batch, walkers) = (self.spec.batch, self.spec.validate_walkers);
+                let (target, net) = (self.target, self.net);
+                let (fixed, lane) = CardTraining::bytes(target, net, &self.spec, card, *precision)?;
+                let walker = CardWalkers::bytes_per_walker(target);
+                let fits = (fixed + lane, walker);
+                card.with_room("train.validate_walkers", walkers, fits, || Ok(()))?;
+                let fixed = fixed + walkers * walker;
+                card.with_room("train.batch", batch, (fixed, lane), || {
+                    // Validation goes on with fewer walkers at a time if there is no room for more.
+                    let room = fitting(fixed, lane, card.free_memory()?);
+                    let lanes = batch.max(walkers.min(LANES).min(room));
+                    let mut network = net.on_card(card, lanes, *precision)?;
+                    network.reserve()?;
+                    self.with_card(card, network, lanes)
+                })?;
             }
         }
         Ok(self)

@@ -39,6 +39,12 @@ __device__ __forceinline__ double uniform(u32 high, u32 low) {
     return (double)(bits >> 11) * (1.0 / 9007199254740992.0);
 }
 
+// ---- Sums.
+// The product first, then the sum: roundings as on the processor.
+__device__ __forceinline__ double plus_product(double sum, double a, double b) {
+    return __dadd_rn(sum, __dmul_rn(a, b));
+}
+
 // ---- Activations.
 __device__ __forceinline__ float silu(float z) {
     return z / (1.0f + expf(-z));

@@ -4,9 +4,11 @@
 //! without a card. Kernels are compiled for the card at hand and kept in the user's cache directory.
 
 mod cache;
+pub(crate) mod memory;
 mod nvrtc;
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use cudarc::driver::sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
 use cudarc::driver::sys::{CUdevice_attribute, CUresult, is_culib_present};
@@ -30,6 +32,8 @@ pub struct Card {
     capability: (i32, i32),
     multiprocessors: usize,
     shared: usize,
+    /// What is compiled and loaded, by the hash of its source.
+    modules: Mutex<HashMap<blake3::Hash, Arc<CudaModule>>>,
 }
 
 /// Compiled kernels.
@@ -52,6 +56,13 @@ pub(crate) fn failed(what: &str) -> impl Fn(DriverError) -> Error {
         };
         Error::device(what, format!("{:?}", error.0), advice)
     }
+}
+
+/// Where an array lies on the card, for structures of pointers.
+///
+/// All work goes through one stream, so an array that outlives the launch outlives the kernel.
+pub(crate) fn address<T>(card: &Card, array: &impl DevicePtr<T>) -> u64 {
+    array.device_ptr(&card.stream).0
 }
 
 impl Card {
@@ -79,6 +90,7 @@ impl Card {
             capability: context.compute_capability().map_err(failed("asking the card"))?,
             multiprocessors,
             shared: shared as usize,
+            modules: Mutex::default(),
             context,
         }))
     }
@@ -113,9 +125,16 @@ impl Card {
     /// Compile `source` with `#define`s for this card, or take it from the cache.
     pub(crate) fn compile(&self, source: &str, defines: &[(&str, usize)]) -> Result<Kernels> {
         let (major, minor) = self.capability;
-        let image = binary(source, defines, &format!("sm_{major}{minor}"))?;
+        let text = text(source, defines);
+        let key = blake3::hash(text.as_bytes());
+        let mut known = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(module) = known.get(&key) {
+            return Ok(Kernels(module.clone()));
+        }
+        let image = binary(&text, &format!("sm_{major}{minor}"))?;
         let module =
             self.context.load_module(Ptx::from_binary(image)).map_err(failed("loading kernels"))?;
+        known.insert(key, module.clone());
         Ok(Kernels(module))
     }
 
@@ -124,12 +143,14 @@ impl Card {
         if data.is_empty() {
             return self.stream.null().map_err(failed("memory of the card"));
         }
+        memory::counts(size_of_val(data));
         self.stream.clone_htod(data).map_err(failed("memory of the card"))
     }
 
     /// Zeros on the card.
     pub(crate) fn zeros<T: DeviceRepr + ValidAsZeroBits>(&self, n: usize) -> Result<CudaSlice<T>> {
-        self.stream.alloc_zeros(n.max(1)).map_err(failed("memory of the card"))
+        let n = if memory::counts(n.saturating_mul(size_of::<T>())) { 1 } else { n.max(1) };
+        self.stream.alloc_zeros(n).map_err(failed("memory of the card"))
     }
 
     /// Overwrite numbers on the card; `to` may be longer.
@@ -168,20 +189,23 @@ impl Kernels {
     }
 }
 
-/// Machine code of `source` for an architecture such as `sm_90`, from the cache if it is there.
-fn binary(source: &str, defines: &[(&str, usize)], architecture: &str) -> Result<Vec<u8>> {
+/// `source` with `#define`s and what every module starts with.
+fn text(source: &str, defines: &[(&str, usize)]) -> String {
     let mut text = String::new();
     for (name, value) in defines {
         text += &format!("#define {name} {value}\n");
     }
-    text += COMMON;
-    text += source;
+    text + COMMON + source
+}
+
+/// Machine code of `text` for an architecture such as `sm_90`, from the cache if it is there.
+fn binary(text: &str, architecture: &str) -> Result<Vec<u8>> {
     let options = [format!("--gpu-architecture={architecture}"), "--std=c++17".to_owned()];
-    if let Some(image) = cache::find(&text, &options) {
+    if let Some(image) = cache::find(text, &options) {
         return Ok(image);
     }
-    let image = nvrtc::compile(&text, &options)?;
-    cache::keep(&text, &options, &image);
+    let image = nvrtc::compile(text, &options)?;
+    cache::keep(text, &options, &image);
     Ok(image)
 }
 
@@ -212,6 +236,6 @@ pub(crate) mod testing {
             eprintln!("skipped: no NVRTC on this machine (LEAPS_NVRTC names its folder)");
             return;
         }
-        super::binary(source, defines, "sm_90").unwrap();
+        super::binary(&super::text(source, defines), "sm_90").unwrap();
     }
 }

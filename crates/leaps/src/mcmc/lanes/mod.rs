@@ -5,6 +5,8 @@
 //! look-up and a comparison. Chances are rounded to multiples of 2^-32. Lane `l` of a tile draws from the
 //! stream of its own walker, so no result depends on which walkers share a tile.
 
+#[cfg(feature = "cuda")]
+pub(crate) mod card;
 mod chains;
 mod plan;
 mod tables;

@@ -467,10 +467,18 @@ impl CardNetwork for CardLec {
         self.pass(batch, out)
     }
 
-    fn forward_kept(&mut self, batch: &CardBatch<'_>, out: &mut CudaSlice<f32>) -> Result<()> {
+    fn reserve(&mut self) -> Result<()> {
         while self.u.len() <= self.layers.len() {
             self.u.push(self.card.zeros(self.lanes * self.lec.channels * self.lec.sites)?);
         }
+        if self.back.is_none() {
+            self.back = Some(self.back_space()?);
+        }
+        Ok(())
+    }
+
+    fn forward_kept(&mut self, batch: &CardBatch<'_>, out: &mut CudaSlice<f32>) -> Result<()> {
+        self.reserve()?;
         self.pass(batch, out)
     }
 

@@ -49,7 +49,8 @@ impl CardLec {
         self.lec.channels.div_ceil(self.sizes.warps * self.sizes.items)
     }
 
-    fn back_space(&self) -> Result<Back> {
+    /// Space for the backward pass of a full batch.
+    pub(super) fn back_space(&self) -> Result<Back> {
         let (card, c, lanes) = (&self.card, self.lec.channels, self.lanes);
         let (tokens, cells) = (self.lec.tokens(), lanes * self.lec.sites);
         let (mut parts, mut value_parts) = (0, 0);

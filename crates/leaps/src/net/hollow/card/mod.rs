@@ -254,12 +254,19 @@ impl CardHollow {
         })
     }
 
-    fn embed(&mut self, batch: &CardBatch<'_>) -> Result<()> {
-        let (moments, s) = (batch.table.len() / MOMENT, &self.sizes);
+    fn room_for_times(&mut self, moments: usize) -> Result<()> {
+        let s = &self.sizes;
         if self.times.len() < moments * s.time_row() {
             self.times = self.card.zeros(moments * s.time_row())?;
             self.hidden_units = self.card.zeros(moments * s.layers * 64)?;
         }
+        Ok(())
+    }
+
+    fn embed(&mut self, batch: &CardBatch<'_>) -> Result<()> {
+        let moments = batch.table.len() / MOMENT;
+        self.room_for_times(moments)?;
+        let s = &self.sizes;
         let grid = (moments as u32, s.layers as u32, 1);
         launch!(
             self.card,
@@ -359,6 +366,14 @@ impl CardNetwork for CardHollow {
             &self.last_bias.data,
             out,
         )
+    }
+
+    fn reserve(&mut self) -> Result<()> {
+        if self.kept.is_none() {
+            self.kept = Some(self.keep()?);
+        }
+        // Every configuration of a batch has a time of its own.
+        self.room_for_times(self.lanes)
     }
 
     fn forward_kept(&mut self, batch: &CardBatch<'_>, out: &mut CudaSlice<f32>) -> Result<()> {

@@ -1,0 +1,245 @@
+// Table-driven sweeps (mcmc/lanes) with a walker per thread: the walks of tile.rs, bit by bit.
+//
+// METROPOLIS is the rule, 0 or 1. THRESHOLDS: of all classes at one temperature. THREADS, PITCH and STAGED are those of
+// pairwise.cu: STAGED keeps states in shared memory, [site * PITCH + thread].
+#define PER_BLOCK (METROPOLIS && Q > 2 ? 4 : 8)
+// Purpose::Move.
+#define MOVE 2
+// A fresh measurement of the energies every so many updates, as in lane_walkers.rs.
+#define PERIOD (16ull * SITES)
+
+struct Lanes {
+    const u32* order;         // [position]: the site
+    const u32* sites;         // [site * 2]: class, start of its neighbours
+    const u32* ends;          // [bond]
+    const u32* classes;       // [class * 8], see below
+    const u16* contributions; // of a class [slot * Q + token]
+    const double* local;      // of a class [(term * entries + index) * Q + token]
+    const double* share;      // the same with half of each bond
+    const double* constants;  // [term]
+};
+
+// A class: how many surroundings it knows, where its thresholds start, how long one of its tables is, where its
+// contributions and its local energies start, its number of neighbours.
+struct Class {
+    u32 entries, offset, length, contributions, local, degree;
+};
+
+__device__ __forceinline__ Class class_at(const Lanes& p, u32 number) {
+    const uint4* at = (const uint4*)(p.classes + (size_t)number * 8);
+    uint4 a = __ldg(at), b = __ldg(at + 1);
+    return Class{a.x, a.y, a.z, a.w, b.x, b.y};
+}
+
+// What random numbers of one block are drawn for.
+struct Draws {
+    u64 seed, sweep;
+    u32 walker, block;
+};
+
+// Sixteen more bits behind those of `slot`, from a block of their own.
+__device__ __noinline__ u32 further(Draws d, u32 slot) {
+    Words words = stream_block(d.seed, MOVE, d.walker, d.sweep, d.block | 0x80000000u);
+    u32 word = slot < 2 ? words.w[0] : slot < 4 ? words.w[1] : slot < 6 ? words.w[2] : words.w[3];
+    return word >> 16 * (slot % 2) & 0xffffu;
+}
+
+// Whether 32 bits are below a threshold: the lower 16 are asked for only where the upper ones tie.
+template <typename Rest>
+__device__ __forceinline__ bool below(u32 threshold, u32 digits, Rest rest) {
+    u32 high = threshold >> 16;
+    return digits == high ? rest() < (threshold & 0xffffu) : digits < high;
+}
+
+// A state whose tokens lie STRIDE bytes apart.
+template <u32 STRIDE>
+struct State {
+    u8* x;
+    __device__ __forceinline__ u32 get(u32 site) const { return x[(size_t)site * STRIDE]; }
+    __device__ __forceinline__ void set(u32 site, u32 token) const { x[(size_t)site * STRIDE] = (u8)token; }
+};
+
+// The number of a site's surroundings.
+template <typename S>
+__device__ __forceinline__ u32 surroundings(const Lanes& p, const Class& c, u32 start, S x) {
+    u32 index = 0;
+    const u16* row = p.contributions + c.contributions;
+    for (u32 slot = 0; slot < c.degree; slot++) {
+        u32 token = x.get(__ldg(p.ends + start + slot));
+        // Token 0 contributes nothing.
+        if (Q == 2) index += token ? __ldg(row + slot * Q + 1) : 0;
+        else index += __ldg(row + slot * Q + token);
+    }
+    return index;
+}
+
+// Update a site by the random bits of `slot`; keeps the energies in step if `follow`.
+template <typename S>
+__device__ __forceinline__ void update(
+    const Lanes& p, const u32* __restrict__ table, S x, u32 site, u32 slot, u32 word, const Draws& draws, bool follow,
+    double* energies) {
+    Class c = class_at(p, __ldg(p.sites + 2 * site));
+    u32 index = surroundings(p, c, __ldg(p.sites + 2 * site + 1), x);
+    u32 old = x.get(site), token;
+    table += c.offset;
+#if !METROPOLIS || Q == 2
+    u32 digits = word >> 16 * (slot % 2) & 0xffffu;
+    auto more = [&]() { return further(draws, slot); };
+#endif
+#if METROPOLIS && Q > 2
+    // word (Q - 1) = choice 2^32 + fraction, and the fraction is uniform again.
+    u64 product = (u64)word * (Q - 1);
+    u32 proposal = (u32)(product >> 32), fraction = (u32)product;
+    proposal += proposal >= old;
+    bool takes = below(table[(index * Q + old) * Q + proposal], fraction >> 16, [&]() { return fraction & 0xffffu; });
+    token = takes ? proposal : old;
+#elif METROPOLIS
+    token = old ^ (u32)below(table[index * 2 + old], digits, more);
+#else
+    token = 0;
+#pragma unroll
+    for (u32 t = 0; t < Q - 1; t++) token += below(table[t * c.length + index], digits, more);
+#endif
+    if (token == old) return;
+    x.set(site, token);
+    if (!follow) return;
+    for (u32 term = 0; term < TERMS; term++) {
+        const double* local = p.local + c.local + (size_t)(term * c.entries + index) * Q;
+        energies[term] += local[token] - local[old];
+    }
+}
+
+// All energies afresh.
+template <typename S>
+__device__ __forceinline__ void measure(const Lanes& p, S x, double* energies) {
+#pragma unroll
+    for (u32 term = 0; term < TERMS; term++) energies[term] = p.constants[term];
+    for (u32 site = 0; site < SITES; site++) {
+        Class c = class_at(p, __ldg(p.sites + 2 * site));
+        u32 index = surroundings(p, c, __ldg(p.sites + 2 * site + 1), x), token = x.get(site);
+#pragma unroll
+        for (u32 term = 0; term < TERMS; term++)
+            energies[term] += __ldg(p.share + c.local + (size_t)(term * c.entries + index) * Q + token);
+    }
+}
+
+// Make `updates` updates, `from` of them having been made before.
+template <typename S>
+__device__ __forceinline__ void advance(
+    const Lanes& p, const u32* table, S x, u64 seed, u32 walker, u64 from, u64 updates, bool follow, double* energies) {
+    u64 sweep = from / SITES;
+    u32 position = (u32)(from % SITES);
+    while (updates > 0) {
+        u32 stop = updates < SITES - position ? position + (u32)updates : SITES;
+        updates -= stop - position;
+        for (u32 block = position / PER_BLOCK; block * PER_BLOCK < stop; block++) {
+            Words words = stream_block(seed, MOVE, walker, sweep, block);
+            Draws draws{seed, sweep, walker, block};
+#pragma unroll
+            for (u32 slot = 0; slot < PER_BLOCK; slot++) {
+                u32 at = block * PER_BLOCK + slot;
+                u32 word = words.w[slot / (PER_BLOCK / 4)];
+                if (at >= position && at < stop)
+                    update(p, table, x, __ldg(p.order + at), slot, word, draws, follow, energies);
+            }
+        }
+        position = 0;
+        sweep++;
+    }
+}
+
+// The thresholds of `blockIdx.y` times from time `first` on, as in tables.rs: a block for every class.
+extern "C" __global__ void thresholds(Lanes p, u32* tables, const double* lambda, u32 first) {
+    Class c = class_at(p, blockIdx.x);
+    u32* table = tables + (size_t)blockIdx.y * THRESHOLDS + c.offset;
+    const double* weights = lambda + (size_t)(first + blockIdx.y) * TERMS;
+    auto put = [&](u32 at, double chance) {
+        table[at] = __double2uint_rz(floor(__dmul_rn(chance, 4294967296.0) + 0.5)); // saturates
+    };
+    for (u32 index = threadIdx.x; index < c.entries; index += blockDim.x) {
+        double u[Q];
+        for (u32 token = 0; token < Q; token++) {
+            u[token] = 0.0;
+            for (u32 term = 0; term < TERMS; term++)
+                u[token] = plus_product(
+                    u[token], weights[term], p.local[c.local + (size_t)(term * c.entries + index) * Q + token]);
+        }
+#if METROPOLIS && Q > 2
+        for (u32 own = 0; own < Q; own++)
+            for (u32 token = 0; token < Q; token++)
+                put((index * Q + own) * Q + token, fmin(exp(u[own] - u[token]), 1.0));
+#elif METROPOLIS
+        put(2 * index, fmin(exp(u[0] - u[1]), 1.0));
+        put(2 * index + 1, fmin(exp(u[1] - u[0]), 1.0));
+#else
+        double least = u[0], total = 0.0, above = 0.0;
+        for (u32 token = 1; token < Q; token++) least = fmin(least, u[token]);
+        for (u32 token = 0; token < Q; token++) total += exp(least - u[token]);
+        for (u32 token = Q - 1; token > 0; token--) {
+            above += exp(least - u[token]) / total;
+            put((token - 1) * c.length + index, above);
+        }
+#endif
+    }
+}
+
+// Energies of all walkers.
+extern "C" __global__ void __launch_bounds__(THREADS) measure_all(Lanes p, u8* states, double* energies, u32 walkers) {
+    u32 walker = blockIdx.x * THREADS + threadIdx.x;
+    if (walker >= walkers) return;
+    double own[TERMS];
+    measure(p, State<1>{states + (size_t)walker * SITES}, own);
+    for (u32 term = 0; term < TERMS; term++) energies[(size_t)walker * TERMS + term] = own[term];
+}
+
+// Carry all walkers through `count` intervals, the first of which ends at time `first` of the grid: weigh if `weigh`, then make
+// `updates` updates at the thresholds of that time, tables[0], tables[THRESHOLDS], ...
+extern "C" __global__ void __launch_bounds__(THREADS) carry(
+    Lanes p, u8* states, double* energies, double* log_weights, const u32* tables, const double* lambda, u64 seed, u64 from,
+    u64 updates, u32 first, u32 count, u32 weigh, u32 walkers) {
+    extern __shared__ u32 space[];
+    u32 start = blockIdx.x * THREADS, walker = start + threadIdx.x;
+    bool mine = walker < walkers;
+#if STAGED
+    u32 held = walkers - start < THREADS ? walkers - start : THREADS;
+    u8* staged = (u8*)space;
+    u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    for (u32 w = warp; w < held; w += THREADS / 32) {
+        const u8* row = states + (size_t)(start + w) * SITES;
+        for (u32 site = lane; site < SITES; site += 32) staged[site * PITCH + w] = row[site];
+    }
+    __syncthreads();
+    State<PITCH> x{staged + threadIdx.x};
+#else
+    State<1> x{states + (size_t)walker * SITES};
+#endif
+    if (mine) {
+        double own[TERMS], log_weight = log_weights[walker];
+#pragma unroll
+        for (u32 term = 0; term < TERMS; term++) own[term] = energies[(size_t)walker * TERMS + term];
+        for (u32 step = 0; step < count; step++) {
+            const double* after = lambda + (size_t)(first + step) * TERMS;
+            if (weigh) {
+#pragma unroll
+                for (u32 term = 0; term < TERMS; term++)
+                    log_weight = plus_product(
+                        log_weight, __dadd_rn(__ldg(after - TERMS + term), -__ldg(after + term)), own[term]);
+            }
+            bool afresh = updates >= SITES || from / PERIOD != (from + updates) / PERIOD;
+            const u32* table = tables + (size_t)step * THRESHOLDS;
+            advance(p, table, x, seed, walker, from, updates, !afresh, own);
+            if (afresh) measure(p, x, own);
+            from += updates;
+        }
+        log_weights[walker] = log_weight;
+#pragma unroll
+        for (u32 term = 0; term < TERMS; term++) energies[(size_t)walker * TERMS + term] = own[term];
+    }
+#if STAGED
+    __syncthreads();
+    for (u32 w = warp; w < held; w += THREADS / 32) {
+        u8* row = states + (size_t)(start + w) * SITES;
+        for (u32 site = lane; site < SITES; site += 32) row[site] = staged[site * PITCH + w];
+    }
+#endif
+}

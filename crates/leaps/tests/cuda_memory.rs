@@ -1,0 +1,106 @@
+//! What happens when a card's memory does not suffice. Alone in its process: it takes all of that memory. Says so and skips where there
+//! is no card.
+#![cfg(feature = "cuda")]
+
+use leaps::Result;
+use leaps::device::{Engine, Precision, Unwatched};
+use leaps::mcmc::KernelName;
+use leaps::net::{FreeEnergy, FreeEnergySpec, HollowSpec, LecSpec, MlpSpec, Net, NetSpec};
+use leaps::path::{Path, Schedule};
+use leaps::rates::Parametrisation;
+use leaps::sampler::{Flow, Moves, Population, Settings, Stepper, flow_grid, followers};
+use leaps::target::{Boundary, Lattice, Pairwise, Target};
+use leaps::train::{Progress, Reference, TrainSpec, Trainer};
+
+fn ising(side: usize) -> Pairwise {
+    let lattice = Lattice::new(&[side, side], Boundary::Periodic).unwrap();
+    Pairwise::ising(lattice, 1.0, 0.1).unwrap()
+}
+
+fn path() -> Path {
+    Path::new(&[0.4, 0.4], Schedule::Linear).unwrap()
+}
+
+/// The number that an error says would fit.
+fn fits(error: &leaps::Error, start: &str) -> usize {
+    let text = error.to_string();
+    println!("{text}");
+    assert!(
+        text.starts_with(start) && text.contains("must be small enough for the card"),
+        "{text}"
+    );
+    let before = text.split(" would fit").next().unwrap_or_default();
+    before.rsplit(' ').next().unwrap_or_default().parse().unwrap()
+}
+
+/// Put training with a batch on the card, and go some steps.
+fn train(engine: &Engine, spec: &NetSpec, batch: usize, steps: usize) -> Result<Vec<Progress>> {
+    let (target, path) = (ising(16), path());
+    let net = Net::new(spec, &target)?;
+    let free = FreeEnergy::new(&FreeEnergySpec::Rate, target.sites())?;
+    let reference = Reference::Buffer;
+    let spec = TrainSpec { batch, reference, rollout_steps: 3, ..TrainSpec::default() };
+    let trainer = Trainer::new(&target, &path, &net, &free, Parametrisation::Barker, &spec, 5)?;
+    let mut trainer = trainer.on_engine(engine)?;
+    (0..steps).map(|_| trainer.step()).collect()
+}
+
+/// Walkers of a network, and where they end.
+fn follow(engine: &Engine, walkers: usize) -> Result<Vec<u8>> {
+    let (target, path) = (ising(16), path());
+    let net = Net::new(&NetSpec::Mlp(MlpSpec { hidden: 64 }), &target)?;
+    let parameters = net.initial(3);
+    let flow = Flow::new(&net, &parameters, Parametrisation::Barker);
+    let (grid, durations) = flow_grid(&path, Stepper::Euler, &[0.0, 0.5, 1.0])?;
+    let stepper = Stepper::Euler;
+    let mut population =
+        followers(engine, &target, &path, &flow, stepper, durations, 0, walkers, 7)?;
+    population.advance(&grid, 1..3, &mut vec![0.0; walkers], &Unwatched)?;
+    population.states()
+}
+
+fn sweepers<'a>(
+    engine: &Engine,
+    target: &'a Pairwise,
+    n: usize,
+) -> Result<Box<dyn Population + 'a>> {
+    let moves = Moves { kernel: KernelName::HeatBath, ..Settings::default().moves };
+    moves.population(engine, target, &path(), n, 1)
+}
+
+#[test]
+fn what_does_not_fit_is_refused_with_what_does_and_walkers_take_turns() {
+    let found = Engine::cuda(Precision::Bf16).inspect_err(|error| println!("skipped: {error}"));
+    let Ok(engine) = found else { return };
+
+    // Training: the number named is no lie, and what does not fit takes nothing.
+    for (name, spec) in [
+        ("mlp", NetSpec::Mlp(MlpSpec { hidden: 64 })),
+        ("lec", NetSpec::Lec(LecSpec::default())),
+        ("hollow", NetSpec::Hollow(HollowSpec::default())),
+    ] {
+        let error = train(&engine, &spec, 20_000_000, 0).unwrap_err();
+        let most = fits(&error, "train.batch = 20000000:");
+        train(&engine, &spec, most, 0).unwrap();
+        let steps = train(&engine, &spec, most.min(20_000) / 10, 2).unwrap();
+        println!("{name}: a batch of {most} has room; {steps:?}");
+    }
+
+    let large = ising(64);
+    let error = sweepers(&engine, &large, 2_000_000_000).err().unwrap();
+    let most = fits(&error, "sample.walkers = 2000000000:");
+    assert_eq!(sweepers(&engine, &large, most).unwrap().walkers(), most);
+
+    // With little memory left, walkers of a network go fewer at a time, and nowhere else.
+    let walkers = 16_384;
+    let wanted = follow(&engine, walkers).unwrap();
+    let mut hogs = Vec::new();
+    let n = (most / 300).clamp(1, 100_000);
+    while let Ok(hog) = sweepers(&engine, &large, n) {
+        hogs.push(hog);
+    }
+    println!("{} hogs of {n} walkers", hogs.len());
+    assert!(follow(&engine, walkers).unwrap() == wanted, "fewer lanes change results");
+    drop(hogs);
+    assert_eq!(large.sites(), 4096);
+}
