@@ -284,3 +284,46 @@ fn cards_refuse_what_they_do_not_have() {
     let path = Path::new(&[0.4, 0.4], Schedule::Linear).unwrap();
     assert!(sample_on(&engine, &ising(4), &path, &settings, &Unwatched).is_err());
 }
+
+/// Seconds of AIS and SMC on 15x15 Ising, resampled here and there; run it in release mode.
+#[test]
+#[ignore = "a measurement"]
+fn speed_of_annealing() {
+    let Some(engine) = card(Precision::Float32) else { return };
+    let target = ising(15);
+    let path = Path::new(&[0.4407; 2], Schedule::Linear).unwrap();
+    for walkers in [1000, 20_000, 1_000_000] {
+        for (kind, threshold, scheme) in [
+            ("ais", 0.0, Scheme::Systematic),
+            ("smc, systematic", 0.9, Scheme::Systematic),
+            ("smc, multinomial", 0.9, Scheme::Multinomial),
+        ] {
+            for engine in [&Engine::Cpu, &engine] {
+                if walkers > 100_000 && engine.name() == "cpu" {
+                    continue;
+                }
+                let resampling = Resampling { threshold, scheme };
+                let settings = Settings {
+                    times: Times::Uniform(200),
+                    points: 1,
+                    resampling,
+                    ..annealing(walkers, KernelName::HeatBath)
+                };
+                // The first run compiles kernels.
+                let mut seconds = [0.0; 2];
+                for seconds in &mut seconds {
+                    let start = std::time::Instant::now();
+                    sample_on(engine, &target, &path, &settings, &Unwatched).unwrap();
+                    *seconds = start.elapsed().as_secs_f64();
+                }
+                let updates = 200.0 * (walkers * target.sites()) as f64;
+                println!(
+                    "{} {kind}, {walkers} walkers: {:.3} s, {:.2} G updates/s",
+                    engine.name(),
+                    seconds[1],
+                    1e-9 * updates / seconds[1]
+                );
+            }
+        }
+    }
+}
