@@ -40,9 +40,10 @@ fn train(engine: &Engine, spec: &NetSpec, batch: usize, steps: usize) -> Result<
     let free = FreeEnergy::new(&FreeEnergySpec::Rate, target.sites())?;
     let reference = Reference::Buffer;
     let spec = TrainSpec { batch, reference, rollout_steps: 3, ..TrainSpec::default() };
-    let trainer = Trainer::new(&target, &path, &net, &free, Parametrisation::Barker, &spec, 5)?;
+    let barker = Parametrisation::Barker;
+    let trainer = Trainer::new(&target, &path, &net, &free, barker, &spec, 5, &Unwatched)?;
     let mut trainer = trainer.on_engine(engine)?;
-    (0..steps).map(|_| trainer.step()).collect()
+    (0..steps).map(|_| trainer.step(&Unwatched)).collect()
 }
 
 /// Walkers of a network, and where they end.
