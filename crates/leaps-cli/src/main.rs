@@ -3,6 +3,7 @@
 mod app;
 mod cli;
 mod config;
+mod draw;
 mod error;
 mod models;
 mod output;
