@@ -9,6 +9,7 @@ mod models;
 mod output;
 mod progress;
 mod report;
+mod reproduce;
 mod results;
 mod samplers;
 mod signals;

@@ -52,6 +52,8 @@ pub struct Chart {
     pub series: Vec<Series>,
     /// A horizontal line and what it stands for.
     rule: Option<(f64, String)>,
+    joined: bool,
+    dodged: bool,
 }
 
 /// The size of a chart among others on a page.
@@ -69,12 +71,17 @@ const RULE: Pen = Pen { ink: INK, width: 1.3, dashed: true };
 /// Colours that people with any colour vision tell apart (Okabe and Ito).
 const COLOURS: [u32; 7] = [0x0072b2, 0xd55e00, 0x009e73, 0xcc79a7, 0xe69f00, 0x56b4e9, 0x444444];
 
+/// The number of the grey among them: what others are compared with.
+pub const GREY: usize = 6;
+
 const LETTERS: f64 = 11.0;
 const LEGEND_LINE: f64 = 16.0;
 /// The length of a line in the legend, and the room around it.
 const SAMPLE: f64 = 22.0;
 const ROOM: f64 = 14.0;
 const DOT: f64 = 3.0;
+/// The distance of dodged points.
+const ASIDE: f64 = 4.0;
 
 fn letters(size: f64, anchor: Anchor, ink: Ink) -> Type {
     Type { size, anchor, ink, bold: false, turned: false }
@@ -92,6 +99,8 @@ impl Chart {
             rows: Vec::new(),
             series: Vec::new(),
             rule: None,
+            joined: true,
+            dodged: false,
         }
     }
 
@@ -101,7 +110,7 @@ impl Chart {
         self.coloured(name, mark, points, colour)
     }
 
-    /// Add points in the colour of series `like`.
+    /// Add points in colour `colour`.
     pub fn coloured(
         mut self,
         name: &str,
@@ -149,6 +158,18 @@ impl Chart {
     pub fn rows(mut self, names: Vec<String>) -> Self {
         self.y.fixed = Some((0.5 - names.len() as f64, 0.5));
         self.rows = names;
+        self
+    }
+
+    /// Set the points of different series a little apart, so that those of the same x do not hide each other.
+    pub fn dodged(mut self) -> Self {
+        self.dodged = true;
+        self
+    }
+
+    /// Leave lines between points out, also broken ones.
+    pub fn unjoined(mut self) -> Self {
+        self.joined = false;
         self
     }
 
@@ -219,7 +240,15 @@ impl Chart {
         let (width, height) = self.size;
         let left = widest + if self.y.label.is_empty() { 16.0 } else { 30.0 };
         let mut layout = Layout {
-            frame: Frame { x, y, left, right: width - 14.0, top: 28.0, bottom: height - 42.0 },
+            frame: Frame {
+                x,
+                y,
+                aside: 0.0,
+                left,
+                right: width - 14.0,
+                top: 28.0,
+                bottom: height - 42.0,
+            },
             y_ticks,
             legend: Vec::new(),
             height,
@@ -281,14 +310,25 @@ impl Chart {
         {
             surface.line(&[(frame.left, at), (frame.right, at)], RULE);
         }
+        let dots = |series: &&Series| !matches!(series.mark, Mark::Steps | Mark::Dashes);
+        let aside = self.series.iter().filter(dots).count() as f64 - 1.0;
+        let mut number = 0.0;
         for series in &self.series {
-            series.draw(frame, surface);
+            let mut frame = frame.clone();
+            if self.dodged && dots(&series) {
+                frame.aside = ASIDE * (number - 0.5 * aside);
+                number += 1.0;
+            }
+            match self.joined {
+                true => series.draw(&frame, surface),
+                false => series.dots(&frame, surface),
+            }
         }
         let corner = [(frame.left, frame.top), (frame.left, frame.bottom)];
         surface.line(&corner, AXIS);
         surface.line(&[corner[1], (frame.right, frame.bottom)], AXIS);
         for (at, entry) in &layout.legend {
-            entry.draw(*at, surface);
+            entry.draw(*at, self.joined, surface);
         }
     }
 
@@ -334,13 +374,13 @@ struct Entry<'c> {
 }
 
 impl Entry<'_> {
-    fn draw(&self, at: Point, surface: &mut dyn Surface) {
+    fn draw(&self, at: Point, joined: bool, surface: &mut dyn Surface) {
         let middle = at.1 - 3.5;
         let line = [(at.0, middle), (at.0 + SAMPLE - 5.0, middle)];
         match self.series {
             None => surface.line(&line, RULE),
             Some(series) => {
-                if series.mark != Mark::Dots {
+                if joined && series.mark != Mark::Dots {
                     surface.line(&line, series.pen());
                 }
                 series.dot((at.0 + 0.5 * (SAMPLE - 5.0), middle), surface);
@@ -374,9 +414,12 @@ fn label(surface: &mut dyn Surface, at: Point, text: &str, anchor: Anchor) {
 }
 
 /// Where data go on the page.
+#[derive(Clone)]
 struct Frame {
     x: Scale,
     y: Scale,
+    /// Added to every place along x.
+    aside: f64,
     left: f64,
     right: f64,
     top: f64,
@@ -385,7 +428,7 @@ struct Frame {
 
 impl Frame {
     fn across(&self, value: f64) -> Option<f64> {
-        self.x.place(value).map(|part| self.left + part * (self.right - self.left))
+        self.x.place(value).map(|part| self.left + self.aside + part * (self.right - self.left))
     }
 
     fn up(&self, value: f64) -> Option<f64> {
@@ -394,7 +437,7 @@ impl Frame {
 
     /// Beyond the frame counts as on its edge.
     fn near(&self, x: f64, y: f64) -> Option<Point> {
-        let across = self.left + self.x.clamp(x)? * (self.right - self.left);
+        let across = self.left + self.aside + self.x.clamp(x)? * (self.right - self.left);
         Some((across, self.bottom - self.y.clamp(y)? * (self.bottom - self.top)))
     }
 }

@@ -7,6 +7,6 @@ mod scale;
 mod surface;
 mod svg;
 
-pub use chart::{Chart, Mark, Series};
+pub use chart::{Chart, GREY, Mark};
 pub use surface::{Ink, Surface};
 pub use svg::{Svg, escape};

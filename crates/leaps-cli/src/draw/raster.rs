@@ -47,6 +47,8 @@ impl Raster {
         encoder.set_color(png::ColorType::Rgb);
         encoder.set_depth(png::BitDepth::Eight);
         encoder.set_compression(png::Compression::High);
+        // Large areas of one colour: nothing is gained by differences of neighbours.
+        encoder.set_filter(png::Filter::NoFilter);
         let written = encoder.write_header().and_then(|mut file| file.write_image_data(&bytes));
         written.unwrap_or_else(|error| unreachable!("memory takes any picture: {error}"));
         file
@@ -231,7 +233,7 @@ impl Surface for Raster {
         let origin = (at.0 * self.scale, at.1 * self.scale);
         let contours = font::contours(words, size);
         // A second print a little aside makes letters bold.
-        for aside in [0.0, 0.045 * size].into_iter().take(1 + usize::from(style.bold)) {
+        for aside in [0.0, 0.035 * size].into_iter().take(1 + usize::from(style.bold)) {
             let place = |&(x, y): &Point| match style.turned {
                 false => (origin.0 + x - back + aside, origin.1 + y),
                 true => (origin.0 + y, origin.1 - (x - back + aside)),

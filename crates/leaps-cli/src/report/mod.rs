@@ -1,7 +1,7 @@
 //! Tell everything about a run or a result on one page that needs nothing but itself.
 
 mod charts;
-mod html;
+pub mod html;
 mod page;
 mod pictures;
 mod reference;
