@@ -38,11 +38,10 @@ sampler = "sample"
 network = "perceptron"
 keep = true
 over.intervals = [5, 20]
-paper.ess = [[20, 0.5]]
+paper.ess = [[20, 0.75]]
 [[runs]]
 name = "AIS"
 sampler = "ais"
-paper = { ess_per_step = 0.25 }
 [[figures]]
 name = "training"
 title = "Training"
@@ -77,6 +76,12 @@ x = "ess_per_step"
 [quick]
 target = { size = 3, field = 0.1 }
 sample.walkers = 1000
+[[quick.runs]]
+name = "events"
+paper.ess = [[20, 0.5]]
+[[quick.runs]]
+name = "AIS"
+paper = { ess_per_step = 0.25 }
 "#;
 
 /// Every element is closed in its turn, and nothing in it is not a number.

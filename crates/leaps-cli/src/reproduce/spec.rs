@@ -178,7 +178,10 @@ impl Experiment {
         let overlay = table.remove("quick");
         if quick {
             match overlay {
-                Some(Value::Table(overlay)) => merge(&mut table, overlay),
+                Some(Value::Table(overlay)) => {
+                    forget_paper(&mut table);
+                    merge(&mut table, overlay);
+                }
                 _ => {
                     let shown = path.display();
                     return Err(usage(format!("{shown}: --quick needs a section [quick]")));
@@ -261,6 +264,14 @@ impl Experiment {
     }
 }
 
+/// The paper's numbers are not those of smaller settings.
+fn forget_paper(table: &mut Table) {
+    let runs = table.get_mut("runs").and_then(Value::as_array_mut);
+    for run in runs.into_iter().flatten().filter_map(Value::as_table_mut) {
+        run.remove("paper");
+    }
+}
+
 /// Lay a table over another. Entries of lists find theirs by `name`; `drop = true` removes one.
 fn merge(base: &mut Table, over: Table) {
     for (key, value) in over {
@@ -325,6 +336,15 @@ mod tests {
                 assert!(!experiment.figures.is_empty());
             }
         }
+    }
+
+    #[test]
+    fn quick_settings_have_no_numbers_of_the_paper() {
+        let has = |quick| {
+            let experiment = Experiment::find("ais-ising", quick).unwrap();
+            experiment.runs.iter().any(|run| !run.paper.is_empty())
+        };
+        assert!(has(false) && !has(true));
     }
 
     #[test]
