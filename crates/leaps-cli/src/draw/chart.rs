@@ -492,9 +492,11 @@ impl Series {
     fn dots(&self, frame: &Frame, surface: &mut dyn Surface) {
         for &(x, y, error) in &self.points {
             self.error_bar(frame, (x, y), error, 2.0, surface);
-            if let (Some(at), Some(up)) = (frame.across(x), frame.up(y)) {
+            // Above or below the frame counts as on its edge.
+            let place = frame.across(x).and(frame.near(x, y));
+            if let Some(at) = place.filter(|_| y.is_finite()) {
                 surface.open(&format!("{x}: {y}"));
-                self.dot((at, up), surface);
+                self.dot(at, surface);
                 surface.close();
             }
         }

@@ -163,19 +163,27 @@ fn sweep(figure: &FigureEntry, runs: &[&(RunEntry, Vec<Part>)]) -> Chart {
     if off {
         chart = chart.dodged();
     }
+    let mut bounds = (f64::INFINITY, 0.0_f64);
     for (colour, (run, parts)) in runs.iter().enumerate() {
         let point = |part: &Part| {
             let (x, y) = (measure(&part.kept, &figure.x)?, measure(&part.kept, &figure.y)?);
             Some((x.mean, if off { y.mean.abs() } else { y.mean }, y.error))
         };
-        let points = parts.iter().filter_map(point).collect();
+        let points: Points = parts.iter().filter_map(point).collect();
+        for &(_, y, error) in points.iter().filter(|p| p.2 > 0.0 && p.2.is_finite()) {
+            bounds = (bounds.0.min(error), bounds.1.max(y + error));
+        }
         chart = chart.coloured(&run.name, Mark::Joined, points, colour);
         if figure.x == "steps" {
             let name = format!("{}, the paper", run.name);
             chart = chart.coloured(&name, Mark::Open, published(run, &figure.y), colour);
         }
     }
-    chart
+    // How far below its error a deviation happens to be says nothing: the axis ends there.
+    match off && figure.log_y && bounds.0 < bounds.1 {
+        true => chart.y_between(0.5 * bounds.0, 1.5 * bounds.1),
+        false => chart,
+    }
 }
 
 /// What the paper has over the values of the key that is varied.
