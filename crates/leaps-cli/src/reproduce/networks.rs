@@ -10,7 +10,7 @@ use super::spec::{Experiment, NetworkEntry};
 use crate::app::Context;
 use crate::config::Config;
 use crate::models;
-use crate::training::{Training, described};
+use crate::training::{Start, Training, described};
 
 /// A network that can be sampled.
 pub struct Ready {
@@ -30,7 +30,8 @@ pub fn ready(
     root: &Path,
     context: &Context,
 ) -> Result<Ready> {
-    let layers = experiment.training(entry)?;
+    let mut layers = experiment.training(entry)?;
+    let start = Start::prepare(&mut layers, None)?;
     let config = Config::resolve(&layers)?;
     let problem = config.problem(&layers)?;
     if let Some(directory) = shipped(entry, quick) {
@@ -64,6 +65,7 @@ pub fn ready(
             config: &config,
             problem: &problem,
             directory: directory.clone(),
+            start,
             fallback: true,
             until: None,
         };
@@ -71,7 +73,7 @@ pub fn ready(
     }
     let model = Model::load(&directory)?;
     let facts = facts(entry, &model, &config, context, None)?;
-    let metrics = Metrics::read(&directory)?;
+    let (metrics, _) = Metrics::read(&directory)?;
     let validations =
         metrics.iter().filter_map(|line| Some((line.progress.step as f64, line.ess?))).collect();
     Ok(Ready { name: entry.name.clone(), directory, facts, validations })
@@ -92,7 +94,8 @@ fn facts(
     let net = model.net(&config.target.build()?)?;
     let directory = model.file();
     let run = directory.parent().and_then(Path::parent).and_then(Path::parent);
-    let last = run.and_then(|run| Metrics::read(run).ok()).and_then(|lines| lines.last().copied());
+    let last =
+        run.and_then(|run| Metrics::read(run).ok()).and_then(|(lines, _)| lines.last().copied());
     Ok(json!({
         "name": entry.name,
         "shipped": shipped,
