@@ -56,16 +56,17 @@ impl Page<'_> {
         [training, sampling.sum()]
     }
 
-    /// Where networks were computed.
-    fn engines(&self) -> Vec<&str> {
-        let of_parts = self
-            .parts()
-            .filter(|(run, _)| run.network.is_some())
-            .filter_map(|(_, part)| part.kept["engine"].as_str());
-        let of_networks = self.networks.iter().filter_map(|n| n.facts["engine"].as_str());
-        let mut all: Vec<&str> = of_parts.chain(of_networks).collect();
-        all.sort_unstable();
-        all.dedup();
+    /// What computed, and what it computed.
+    fn engines(&self) -> Vec<(&str, Vec<&str>)> {
+        let mut all: Vec<(&str, Vec<&str>)> = Vec::new();
+        for (run, part) in self.parts() {
+            let engine = part.kept["engine"].as_str().unwrap_or_default();
+            match all.iter_mut().find(|(name, _)| *name == engine) {
+                Some((_, runs)) => runs.push(&run.name),
+                None => all.push((engine, vec![&run.name])),
+            }
+        }
+        all.iter_mut().for_each(|(_, runs)| runs.dedup());
         all
     }
 
@@ -99,7 +100,7 @@ impl Page<'_> {
             "quick": self.quick,
             "command": self.command(),
             "processor": machine::processor(),
-            "engines": self.engines(),
+            "engines": self.engines().iter().map(|(engine, _)| *engine).collect::<Vec<_>>(),
             "date": machine::today(),
             "training_seconds": training,
             "sampling_seconds": sampling,
@@ -203,9 +204,10 @@ impl Page<'_> {
                 machine::processor()
             ),
         ];
-        if engines.iter().any(|engine| *engine != "the processor") {
-            let engines = engines.join("; ");
-            lines.push(format!("networks on {engines}; everything else on the processor"));
+        if engines.iter().any(|(engine, _)| *engine != "the processor") {
+            let words =
+                |(engine, runs): &(&str, Vec<&str>)| format!("{engine}: {}", runs.join("; "));
+            lines.extend(engines.iter().map(words));
         }
         lines.push(format!("training {}, sampling {}", span(training), span(sampling)));
         let png: Vec<String> = self

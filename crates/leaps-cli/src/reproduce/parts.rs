@@ -109,16 +109,30 @@ impl Bench<'_> {
             .network
             .as_ref()
             .and_then(|name| self.networks.iter().find(|network| &network.name == name));
+        let asked = json!(entry);
+        entry.insert("sampler".to_owned(), run.sampler.clone().into());
+        entry.insert("name".to_owned(), label.into());
+        if let Some(network) = network {
+            entry.insert("model".to_owned(), network.directory.display().to_string().into());
+        }
+        let layers = self.experiment.layers()?;
+        let number = self.experiment.runs.iter().position(|r| r.name == run.name).unwrap_or(0) + 1;
+        let job = Job::new(&layers, number, entry.clone())?;
+        let engine = job.engine(self.context).map_err(|error| job.layers.explain(error))?;
+        let called = match network {
+            Some(_) => engine.description(),
+            None => engine.machine().to_owned(),
+        };
         let described = json!({
             "version": env!("CARGO_PKG_VERSION"),
             "seed": self.experiment.seed,
             "target": self.experiment.target,
             "path": self.experiment.path,
             "sample": self.experiment.sample,
-            "run": entry,
+            "run": asked,
             "sampler": run.sampler,
             "network": network.map(|network| &network.facts["checksum"]),
-            "engine": network.map(|_| self.engine()).transpose()?,
+            "engine": called,
             "reference": reference.map(|part| &part["settings"]["run"]),
         });
         let file = self.folder.join(format!("{}.json", slug(label)));
@@ -129,21 +143,14 @@ impl Bench<'_> {
             return Ok(old);
         }
         self.context.say(place);
-        entry.insert("sampler".to_owned(), run.sampler.clone().into());
-        entry.insert("name".to_owned(), label.into());
-        if let Some(network) = network {
-            entry.insert("model".to_owned(), network.directory.display().to_string().into());
-        }
-        let layers = self.experiment.layers()?;
-        let number = self.experiment.runs.iter().position(|r| r.name == run.name).unwrap_or(0) + 1;
-        if network.is_some() && self.context.engine()?.name() != "cpu" {
+        if engine.name() != "cpu" {
             // Kernels are compiled for a card when they are first used, which is no part of the time of this run.
-            let mut few = entry.clone();
-            few.extend([("walkers", 256), ("intervals", 4)].map(|(k, n)| (k.to_owned(), n.into())));
-            let job = Job::new(&layers, number, few)?;
-            job.run(false, self.context, &self.context.watch("kernels"))?;
+            entry.extend(
+                [("walkers", 256), ("intervals", 4)].map(|(k, n)| (k.to_owned(), n.into())),
+            );
+            let few = Job::new(&layers, number, entry)?;
+            few.run(false, self.context, &self.context.watch("kernels"))?;
         }
-        let job = Job::new(&layers, number, entry)?;
         let watch = self.context.watch(label);
         let laws_wanted = self.experiment.runs.iter().any(|run| run.reference);
         let done = job.run(laws_wanted || run.keep, self.context, &watch);
@@ -161,12 +168,8 @@ impl Bench<'_> {
             true => laws(&job, &outcome, &samples, reference)?,
             false => Value::Null,
         };
-        let engine = match network {
-            Some(_) => self.engine()?,
-            None => "the processor".to_owned(),
-        };
         let kept = json!({
-            "name": label, "settings": described, "engine": engine, "result": result, "histograms": histograms,
+            "name": label, "settings": described, "engine": called, "result": result, "histograms": histograms,
         });
         if run.keep {
             let name = format!("{}-{}.npz", self.experiment.name, slug(label));
@@ -175,10 +178,6 @@ impl Bench<'_> {
         }
         write_file(&file, (serde_json::to_string_pretty(&kept)? + "\n").as_bytes())?;
         Ok(kept)
-    }
-
-    fn engine(&self) -> leaps::Result<String> {
-        Ok(self.context.engine()?.description())
     }
 }
 

@@ -17,6 +17,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 use leaps::Error;
+use leaps::device::Engine;
 use leaps::observe::Estimate;
 use leaps::target::Target;
 use serde::Serialize;
@@ -105,17 +106,25 @@ impl Job {
     ) -> leaps::Result<(Outcome, Samples)> {
         let Job { config, problem, .. } = self;
         let walkers = |(result, samples)| (Outcome::Walkers(Box::new(result)), samples);
+        let engine = self.engine(context)?;
         match (self.sampler.as_str(), &self.model) {
             ("mcmc", _) => run_chains(config, problem, keep, watch)
                 .map(|(result, samples)| (Outcome::Chains(Box::new(result)), samples)),
             (_, Some(found)) => {
-                let engine = context.engine()?;
                 run_flow(config, problem, &found.model, &found.name, &engine, watch).map(walkers)
             }
             (other, None) => {
-                let engine = context.engine_if(card_has(config, problem))?;
                 run_walkers(config, problem, other == "smc", &engine, watch).map(walkers)
             }
+        }
+    }
+
+    /// Where it runs.
+    pub fn engine(&self, context: &Context) -> leaps::Result<Engine> {
+        match (self.sampler.as_str(), &self.model) {
+            ("mcmc", _) => Ok(Engine::Cpu),
+            (_, Some(_)) => context.engine(),
+            (_, None) => context.engine_if(card_has(&self.config, &self.problem)),
         }
     }
 }
