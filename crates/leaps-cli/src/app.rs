@@ -171,11 +171,13 @@ fn execute(cli: Cli, matches: &ArgMatches, words: &[OsString]) -> Result<()> {
         stops: OnceLock::new(),
         engine: OnceLock::new(),
     };
-    use Verb::{Ais, Compare, Demo, Sample, Smc, Train};
-    let on_cards =
-        matches!(&cli.verb, Demo(_) | Train(_) | Sample(_) | Ais(_) | Smc(_) | Compare(_));
+    use Verb::{Ais, Compare, Demo, Reproduce, Sample, Smc, Train};
+    let on_cards = matches!(
+        &cli.verb,
+        Demo(_) | Train(_) | Sample(_) | Ais(_) | Smc(_) | Compare(_) | Reproduce(_)
+    );
     if context.globals.engine == Engine::Cuda && !on_cards {
-        let verbs = "demo, train, sample, ais, smc and compare";
+        let verbs = "demo, train, sample, ais, smc, compare and reproduce";
         return Err(usage(format!(
             "--engine = cuda: only {verbs} compute on a card; leave it out"
         )));
@@ -192,6 +194,7 @@ fn execute(cli: Cli, matches: &ArgMatches, words: &[OsString]) -> Result<()> {
         Verb::Smc(args) => verbs::smc::run(args, &context),
         Verb::Mcmc(args) => verbs::mcmc::run(args, &context),
         Verb::Compare(args) => verbs::compare::run(args, &context),
+        Verb::Reproduce(args) => verbs::reproduce::run(args, &context),
         Verb::Import(args) => verbs::import::run(args, &context),
         Verb::Init(args) => verbs::init::run(args, &context),
         Verb::Check(args) => verbs::check::run(args, &context),

@@ -53,6 +53,8 @@ pub enum Verb {
     Mcmc(verbs::mcmc::McmcArgs),
     /// Several samplers on one target, in one table
     Compare(verbs::compare::CompareArgs),
+    /// The paper's experiments: a page each, with figures, tables and exact values
+    Reproduce(verbs::reproduce::ReproduceArgs),
     /// Make a model of a checkpoint of the authors' code
     Import(verbs::import::ImportArgs),
     /// Print a commented configuration with every default visible

@@ -3,11 +3,13 @@
 mod app;
 mod cli;
 mod config;
+mod draw;
 mod error;
 mod models;
 mod output;
 mod progress;
 mod report;
+mod reproduce;
 mod results;
 mod samplers;
 mod signals;

@@ -24,13 +24,18 @@ const SHIPPED: &str = "models";
 /// The model in a model directory or a run directory, or a shipped one by its name; `key` is what asked for it.
 pub fn find(key: &str, name: &Path) -> Result<Found> {
     let shown = name.display().to_string();
-    let directory = places(name).into_iter().find(|place| place.is_dir()).ok_or_else(|| {
+    let directory = locate(name).ok_or_else(|| {
         usage(format!(
             "{key} = {shown}: must be a model directory, a run directory or the name of a model; \
              no such directory, and none in {SHIPPED}/ or LEAPS_MODELS"
         ))
     })?;
     Ok(Found { model: Model::load(&directory)?, name: shown, directory })
+}
+
+/// The directory of a model, if there is one of this name.
+pub fn locate(name: &Path) -> Option<PathBuf> {
+    places(name).into_iter().find(|place| place.is_dir())
 }
 
 /// Where a model may be: the path itself, and for a bare name where models are shipped.

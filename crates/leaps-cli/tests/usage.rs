@@ -119,6 +119,7 @@ fn help_is_as_reviewed() {
         "smc",
         "mcmc",
         "compare",
+        "reproduce",
         "import",
         "init",
         "check",

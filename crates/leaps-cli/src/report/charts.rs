@@ -4,9 +4,9 @@ use leaps::observe::{Bins, Histogram, Layout};
 use leaps::run::Metrics;
 use serde_json::Value;
 
-use super::chart::{Chart, Mark};
 use super::html::number;
 use super::reference::Reference;
+use crate::draw::{Chart, Mark};
 use crate::samplers::energies;
 
 /// Most points of a line: more cannot be seen.
@@ -73,8 +73,7 @@ pub fn path(results: &Value) -> Vec<Chart> {
     }
     vec![
         Chart::new("Effective sample size along the path", "annealing time t", "ESS")
-            .series("", Mark::Line, ess.clone())
-            .series("", Mark::Dots, ess)
+            .series("", Mark::Joined, ess)
             .x_between(0.0, 1.0)
             .y_between(0.0, 1.0),
         Chart::new("Energy along the path", "annealing time t", "energy per site")

@@ -2,22 +2,7 @@
 
 use serde_json::Value;
 
-/// Words that are safe inside an element or a quoted attribute.
-pub fn escape(words: &str) -> String {
-    let mut out = String::with_capacity(words.len());
-    for letter in words.chars() {
-        match letter {
-            '&' => out += "&amp;",
-            '<' => out += "&lt;",
-            '>' => out += "&gt;",
-            '"' => out += "&quot;",
-            '\'' => out += "&#39;",
-            letter if letter.is_control() && letter != '\n' => out.push(' '),
-            letter => out.push(letter),
-        }
-    }
-    out
-}
+pub use crate::draw::escape;
 
 /// A value of `results.json` by its path, such as `log_z.mean`.
 pub fn lookup<'a>(results: &'a Value, path: &str) -> Option<&'a Value> {
@@ -75,8 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_cannot_leave_their_element() {
-        assert_eq!(escape("<b a=\"1\">&'\u{7}"), "&lt;b a=&quot;1&quot;&gt;&amp;&#39; ");
+    fn words_of_a_command_are_quoted() {
         assert_eq!(quoted("runs/a"), "runs/a");
         assert_eq!(quoted("it's"), "'it'\\''s'");
     }

@@ -1,12 +1,10 @@
 //! Tell everything about a run or a result on one page that needs nothing but itself.
 
-mod chart;
 mod charts;
-mod html;
+pub mod html;
 mod page;
 mod pictures;
 mod reference;
-mod scale;
 mod source;
 
 use std::path::Path;

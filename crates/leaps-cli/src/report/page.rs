@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-use super::chart::Chart;
 use super::charts;
 use super::html::{escape, lookup, number, quoted, shown, table};
 use super::pictures::pictures;
 use super::reference::Reference;
 use super::source::{Source, words};
 use crate::config::{Config, Problem};
+use crate::draw::Chart;
 use crate::output::{fixed, sigmas, with_error};
 use crate::results::named;
 use crate::tables::{Short, span};

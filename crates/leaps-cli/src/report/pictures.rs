@@ -2,14 +2,16 @@
 
 use serde_json::Value;
 
+use crate::draw::{Ink, Surface, Svg};
+
 /// Side of a picture on the page.
 const SIDE: f64 = 132.0;
 
 /// The colours of tokens: light and dark for two, a qualitative scale for more.
-const TWO: [&str; 2] = ["#eef2f7", "#1f4e79"];
-const MANY: [&str; 10] = [
-    "#1f4e79", "#e08a3c", "#5a9e6f", "#c9524b", "#8a6db1", "#8c6d5a", "#d98fb9", "#8f8f8f",
-    "#b8b84a", "#5ab4c5",
+const TWO: [u32; 2] = [0xeef2f7, 0x1f4e79];
+const MANY: [u32; 10] = [
+    0x1f4e79, 0xe08a3c, 0x5a9e6f, 0xc9524b, 0x8a6db1, 0x8c6d5a, 0xd98fb9, 0x8f8f8f, 0xb8b84a,
+    0x5ab4c5,
 ];
 
 /// The snapshots of a result, each with its time; nothing if the result has none.
@@ -32,26 +34,31 @@ pub fn pictures(snapshots: &Value) -> String {
 
 /// One picture: a rectangle for every run of equal tokens in a row.
 fn svg(x: &str, rows: usize, columns: usize, tokens: usize) -> String {
-    let colours: &[&str] = if tokens == 2 { &TWO } else { &MANY };
-    let colour = |token: u8| colours[usize::from(token.saturating_sub(b'0')) % colours.len()];
+    let colours: &[u32] = if tokens == 2 { &TWO } else { &MANY };
+    let ink =
+        |token: u8| Ink::solid(colours[usize::from(token.saturating_sub(b'0')) % colours.len()]);
     let height = SIDE * rows as f64 / columns as f64;
-    let mut out = format!(
-        "<svg class=\"lattice\" width=\"{SIDE}\" height=\"{height:.0}\" viewBox=\"0 0 {columns} {rows}\" \
-         shape-rendering=\"crispEdges\">"
+    let attributes = format!(
+        " class=\"lattice\" width=\"{SIDE}\" height=\"{height:.0}\" shape-rendering=\"crispEdges\""
     );
-    out += &format!("<rect width=\"{columns}\" height=\"{rows}\" fill=\"{}\"/>", colour(b'0'));
+    let mut out = Svg::new(columns as f64, rows as f64, "", &attributes);
+    let mut rectangle = |[left, right]: [usize; 2], [top, bottom]: [usize; 2], token: u8| {
+        let [left, right, top, bottom] = [left, right, top, bottom].map(|side| side as f64);
+        let corners = [(left, top), (right, top), (right, bottom), (left, bottom)];
+        out.polygon(&corners, ink(token));
+    };
+    rectangle([0, columns], [0, rows], b'0');
     for (row, line) in x.as_bytes().chunks(columns).enumerate() {
         let mut from = 0;
         while from < line.len() {
             let run = line[from..].iter().take_while(|token| **token == line[from]).count();
             if line[from] != b'0' {
-                let fill = colour(line[from]);
-                out += &format!("<path fill=\"{fill}\" d=\"M{from} {row}h{run}v1h-{run}z\"/>");
+                rectangle([from, from + run], [row, row + 1], line[from]);
             }
             from += run;
         }
     }
-    out + "</svg>"
+    out.finish()
 }
 
 #[cfg(test)]
@@ -62,9 +69,9 @@ mod tests {
     #[test]
     fn every_site_has_its_colour() {
         let picture = svg("0110", 2, 2, 2);
-        assert!(picture.contains("M1 0h1") && picture.contains("M0 1h1"), "{picture}");
-        assert_eq!(picture.matches("<path").count(), 2);
-        assert_eq!(svg("0120", 2, 2, 3).matches("<path").count(), 2);
+        assert!(picture.contains("1,0 2,0 2,1 1,1") && picture.contains("0,1 1,1 1,2 0,2"));
+        assert_eq!(picture.matches("<polygon").count(), 3, "{picture}");
+        assert_eq!(svg("0120", 2, 2, 3).matches("<polygon").count(), 3);
     }
 
     #[test]

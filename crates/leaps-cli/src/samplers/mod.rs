@@ -8,7 +8,7 @@ mod walkers;
 
 pub use chains::run_chains;
 pub use flow::run_flow;
-pub use measured::energies;
+pub use measured::{bins, energies};
 pub use walkers::{card_has, run_walkers};
 
 use std::path::Path;

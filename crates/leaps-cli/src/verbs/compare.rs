@@ -17,6 +17,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 use leaps::Error;
+use leaps::device::Engine;
 use leaps::observe::Estimate;
 use leaps::target::Target;
 use serde::Serialize;
@@ -29,7 +30,7 @@ use crate::models::{self, Found};
 use crate::output::{self, Table, sigmas, with_error};
 use crate::progress::Progress;
 use crate::results::{ChainResult, Origin, Printed, WalkerResult};
-use crate::samplers::{card_has, run_chains, run_flow, run_walkers};
+use crate::samplers::{Samples, card_has, run_chains, run_flow, run_walkers};
 use crate::tables::{Report, Short};
 
 /// Flags of `compare`.
@@ -86,30 +87,61 @@ pub fn run(args: &CompareArgs, context: &Context) -> Result<()> {
 }
 
 /// A sampler that is ready to run.
-struct Job {
-    name: String,
-    sampler: String,
-    model: Option<Found>,
-    layers: Layers,
-    config: Config,
-    problem: Problem,
+pub struct Job {
+    pub name: String,
+    pub sampler: String,
+    pub model: Option<Found>,
+    pub layers: Layers,
+    pub config: Config,
+    pub problem: Problem,
 }
 
 impl Job {
-    fn run(&self, context: &Context, watch: &Progress) -> leaps::Result<Outcome> {
+    /// Run the sampler; `keep` the states of chains, those of walkers are always there.
+    pub fn run(
+        &self,
+        keep: bool,
+        context: &Context,
+        watch: &Progress,
+    ) -> leaps::Result<(Outcome, Samples)> {
         let Job { config, problem, .. } = self;
-        let walkers = |(result, _)| Outcome::Walkers(Box::new(result));
+        let walkers = |(result, samples)| (Outcome::Walkers(Box::new(result)), samples);
+        let engine = self.engine(context)?;
         match (self.sampler.as_str(), &self.model) {
-            ("mcmc", _) => run_chains(config, problem, false, watch)
-                .map(|(result, _)| Outcome::Chains(Box::new(result))),
+            ("mcmc", _) => run_chains(config, problem, keep, watch)
+                .map(|(result, samples)| (Outcome::Chains(Box::new(result)), samples)),
             (_, Some(found)) => {
-                let engine = context.engine()?;
                 run_flow(config, problem, &found.model, &found.name, &engine, watch).map(walkers)
             }
             (other, None) => {
-                let engine = context.engine_if(card_has(config, problem))?;
                 run_walkers(config, problem, other == "smc", &engine, watch).map(walkers)
             }
+        }
+    }
+
+    /// Where it runs.
+    pub fn engine(&self, context: &Context) -> leaps::Result<Engine> {
+        match (self.sampler.as_str(), &self.model) {
+            ("mcmc", _) => Ok(Engine::Cpu),
+            (_, Some(_)) => context.engine(),
+            (_, None) => context.engine_if(card_has(&self.config, &self.problem)),
+        }
+    }
+}
+
+impl Outcome {
+    /// Reasons to doubt the numbers.
+    pub fn doubts(&self) -> Vec<String> {
+        match self {
+            Outcome::Walkers(result) => result.doubts(),
+            Outcome::Chains(result) => result.doubts(),
+        }
+    }
+
+    fn summary(&self) -> String {
+        match self {
+            Outcome::Walkers(result) => result.summary(),
+            Outcome::Chains(result) => result.summary(),
         }
     }
 }
@@ -129,19 +161,15 @@ pub fn compare(mut layers: Layers, context: &Context) -> Result<(Config, Problem
     for job in &jobs {
         let Job { name, layers, .. } = job;
         let watch = context.watch(name);
-        let done = job.run(context, &watch);
+        let done = job.run(false, context, &watch);
         drop(watch);
         if usual && let Err(error @ Error::NotApplicable { .. }) = &done {
             context.say(format!("{name} is left out: {error}"));
             continue;
         }
-        let result = done.map_err(|error| layers.explain(error))?;
-        let (summary, doubts) = match &result {
-            Outcome::Walkers(result) => (result.summary(), result.doubts()),
-            Outcome::Chains(result) => (result.summary(), result.doubts()),
-        };
-        context.detail(format!("{name}: {summary}"));
-        for doubt in doubts {
+        let (result, _) = done.map_err(|error| layers.explain(error))?;
+        context.detail(format!("{name}: {}", result.summary()));
+        for doubt in result.doubts() {
             context.say(format!("warning: {name}: {doubt}"));
         }
         samplers.push(Compared { name: name.clone(), result });
@@ -156,45 +184,45 @@ pub fn names(layers: &Layers) -> Result<Vec<String>> {
 }
 
 fn jobs(layers: &Layers) -> Result<Vec<Job>> {
-    let mut jobs = Vec::new();
-    for (n, entry) in layers.compare.iter().enumerate() {
-        let mut entry = entry.clone();
+    let entries = layers.compare.iter().enumerate();
+    entries.map(|(n, entry)| Job::new(layers, n + 1, entry.clone())).collect()
+}
+
+impl Job {
+    /// Check entry `n`, from 1, of `[[compare]]`.
+    pub fn new(layers: &Layers, n: usize, mut entry: Entry) -> Result<Self> {
         let usual = if entry.contains_key("model") { "sample" } else { "" };
-        let sampler = word(&mut entry, "sampler", n + 1)?.unwrap_or_else(|| usual.to_owned());
+        let sampler = word(&mut entry, "sampler", n)?.unwrap_or_else(|| usual.to_owned());
         if !["sample", "ais", "smc", "mcmc"].contains(&sampler.as_str()) {
-            let n = n + 1;
             let all = "sample, ais, smc or mcmc";
             let text = format!("compare entry {n}: sampler = '{sampler}': must be {all}");
             return Err(usage(text));
         }
-        let name = word(&mut entry, "name", n + 1)?;
-        let model = match (sampler.as_str(), word(&mut entry, "model", n + 1)?) {
+        let name = word(&mut entry, "name", n)?;
+        let model = match (sampler.as_str(), word(&mut entry, "model", n)?) {
             ("sample", Some(model)) => {
-                let key = format!("compare entry {}: model", n + 1);
+                let key = format!("compare entry {n}: model");
                 Some(models::find(&key, model.as_ref())?)
             }
             ("sample", None) => {
-                let n = n + 1;
                 return Err(usage(format!(
                     "compare entry {n}: model: must name a model directory"
                 )));
             }
             (_, None) => None,
             (_, Some(_)) => {
-                let n = n + 1;
                 return Err(usage(format!(
                     "compare entry {n}: model: belongs to sampler = 'sample'"
                 )));
             }
         };
-        let own = layers.with_comparison(n + 1, &entry)?;
+        let own = layers.with_comparison(n, &entry)?;
         let config = Config::resolve(&own)?;
         let problem = config.problem(&own)?;
         config.check_memory(&problem).map_err(|error| own.explain(error))?;
         let name = name.unwrap_or_else(|| usual_name(&sampler, &config));
-        jobs.push(Job { name, sampler, model, layers: own, config, problem });
+        Ok(Job { name, sampler, model, layers: own, config, problem })
     }
-    Ok(jobs)
 }
 
 fn word(entry: &mut Entry, key: &str, n: usize) -> Result<Option<String>> {

@@ -12,6 +12,7 @@ pub mod man;
 pub mod mcmc;
 pub mod rates;
 pub mod report;
+pub mod reproduce;
 pub mod sample;
 mod sampling;
 pub mod smc;

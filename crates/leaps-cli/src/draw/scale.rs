@@ -14,6 +14,9 @@ const TICKS: f64 = 6.0;
 /// Most ticks of a logarithmic axis.
 const MOST_TICKS: usize = 8;
 
+/// Most powers of ten of an axis with small ticks.
+const MOST_DECADES: i32 = 9;
+
 impl Scale {
     /// An axis that holds all finite `values`, with a little room at both ends.
     pub fn around(values: impl IntoIterator<Item = f64>, log: bool) -> Self {
@@ -33,8 +36,27 @@ impl Scale {
     }
 
     /// An axis between two numbers.
-    pub fn between(low: f64, high: f64) -> Self {
-        if low < high { Scale { low, high, log: false } } else { Scale::around([low, high], false) }
+    pub fn between(low: f64, high: f64, log: bool) -> Self {
+        match log {
+            true if low > 0.0 && low < high => Scale { low: low.log10(), high: high.log10(), log },
+            false if low < high => Scale { low, high, log },
+            _ => Scale::around([low, high], log),
+        }
+    }
+
+    /// Whether it goes in powers of ten.
+    pub fn is_log(&self) -> bool {
+        self.log
+    }
+
+    /// Small ticks without labels: the whole multiples of powers of ten, unless there are too many.
+    pub fn minor(&self) -> Vec<f64> {
+        let (first, last) = (self.low.floor() as i32, self.high.ceil() as i32);
+        if !self.log || last - first > MOST_DECADES {
+            return Vec::new();
+        }
+        let all = (first..=last).flat_map(|p| (1..10).map(move |m| f64::from(m) * 10f64.powi(p)));
+        all.filter(|value| self.place(*value).is_some()).collect()
     }
 
     /// The same axis with `value` as its lower end.
@@ -83,9 +105,17 @@ impl Scale {
     }
 }
 
-/// A round number without needless digits.
+/// A round number without needless digits; what follows `^` is a power.
 fn short(value: f64) -> String {
-    if (1e-3..1e4).contains(&value) { format!("{value}") } else { format!("{value:e}") }
+    let power = value.log10().floor() as i32;
+    let mantissa = (value / 10f64.powi(power)).round();
+    match mantissa as i32 {
+        _ if (1e-3..1e4).contains(&(value * (1.0 + 1e-12))) => {
+            crate::output::fixed(value, (-power).max(0) as usize)
+        }
+        1 => format!("10^{power}").replace('-', "−"),
+        mantissa => format!("{mantissa}·10^{power}").replace('-', "−"),
+    }
 }
 
 /// Multiples of 1, 2 or 5 times a power of ten.
@@ -119,18 +149,32 @@ mod tests {
 
     #[test]
     fn ticks_are_round() {
-        assert_eq!(labels(Scale::between(0.0, 1.0)), ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
-        assert_eq!(labels(Scale::between(-1.3, 2.2)), ["-1", "0", "1", "2"]);
-        assert_eq!(labels(Scale::between(0.0, 4321.0)), ["0", "1000", "2000", "3000", "4000"]);
+        assert_eq!(
+            labels(Scale::between(0.0, 1.0, false)),
+            ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]
+        );
+        assert_eq!(labels(Scale::between(-1.3, 2.2, false)), ["-1", "0", "1", "2"]);
+        assert_eq!(
+            labels(Scale::between(0.0, 4321.0, false)),
+            ["0", "1000", "2000", "3000", "4000"]
+        );
         assert_eq!(labels(Scale::around([1e-3, 10.0], true)), ["0.001", "0.01", "0.1", "1", "10"]);
         assert_eq!(labels(Scale::around([1.7, 15.0], true)), ["2", "5", "10"]);
         assert!(labels(Scale::around([2.0, 3.0], true)).len() >= 3);
+        let decades = Scale::between(1e2, 1e6, true);
+        assert_eq!(labels(decades), ["100", "1000", "10^4", "10^5", "10^6"]);
+        assert_eq!(
+            labels(Scale::between(1e-5, 1e-4, true)),
+            ["10^−5", "2·10^−5", "5·10^−5", "10^−4"]
+        );
+        assert_eq!(decades.minor().len(), 37);
+        assert!(Scale::between(1.0, 10.0, false).minor().is_empty());
     }
 
     #[test]
     fn ticks_lie_on_the_axis() {
         for (low, high) in [(0.1, 0.10001), (-5e7, 3e8), (1e-9, 2e-9), (-0.3, 0.3)] {
-            let scale = Scale::between(low, high);
+            let scale = Scale::between(low, high, false);
             let ticks = scale.ticks();
             assert!((3..=11).contains(&ticks.len()), "{low} to {high}: {ticks:?}");
             assert!(ticks.iter().all(|(value, _)| scale.place(*value).is_some()), "{ticks:?}");
@@ -147,7 +191,7 @@ mod tests {
                 assert_eq!(scale.place(f64::NAN), None);
             }
         }
-        assert_eq!(Scale::between(0.0, 1.0).place(1.5), None);
-        assert_eq!(Scale::between(0.0, 1.0).clamp(1.5), Some(1.0));
+        assert_eq!(Scale::between(0.0, 1.0, false).place(1.5), None);
+        assert_eq!(Scale::between(0.0, 1.0, false).clamp(1.5), Some(1.0));
     }
 }

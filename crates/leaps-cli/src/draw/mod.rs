@@ -1,0 +1,12 @@
+//! Draw every figure of the program: one chart, as SVG text or as pixels.
+
+mod chart;
+mod font;
+mod raster;
+mod scale;
+mod surface;
+mod svg;
+
+pub use chart::{Chart, GREY, Mark};
+pub use surface::{Ink, Surface};
+pub use svg::{Svg, escape};

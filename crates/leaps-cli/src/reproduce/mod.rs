@@ -1,0 +1,100 @@
+//! Repeat an experiment: networks, samplers, figures, table, page.
+
+mod figures;
+mod machine;
+mod measures;
+mod networks;
+mod page;
+mod parts;
+mod spec;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use leaps::Error;
+use leaps::run::write_file;
+use serde_json::Value;
+
+use crate::app::Context;
+use crate::config::Config;
+use page::Page;
+use parts::Bench;
+
+pub use spec::{Experiment, SHIPPED};
+
+/// Where and how an experiment is run.
+pub struct Order<'a> {
+    pub quick: bool,
+    /// The folder of the page.
+    pub out: PathBuf,
+    /// The folder of the networks that are trained; experiments may share it.
+    pub networks: PathBuf,
+    /// Do again what was done before, but for the training of networks.
+    pub fresh: bool,
+    pub context: &'a Context,
+}
+
+/// What is there once an experiment was run.
+pub struct Finished {
+    /// Where the page is.
+    pub page: PathBuf,
+    /// The raw numbers.
+    pub numbers: Value,
+    /// The table of the page, for a terminal.
+    pub table: String,
+}
+
+impl Order<'_> {
+    /// Do what is not done yet, and write the page with everything that belongs to it.
+    pub fn run(&self, experiment: &Experiment) -> Result<Finished> {
+        let (name, context) = (&experiment.name, self.context);
+        let folder = self.out.join("parts").join(if self.quick {
+            format!("{name}-quick")
+        } else {
+            name.clone()
+        });
+        create(&folder)?;
+        context.say(format!("{name}: {}", experiment.title));
+        let mut bench =
+            Bench { experiment, networks: &[], out: &self.out, folder, context, fresh: self.fresh };
+        let all = experiment.networks.len() + bench.count();
+        let mut ready = Vec::new();
+        for (number, entry) in experiment.networks.iter().enumerate() {
+            context.say(format!("[{}/{all}] network {}", number + 1, entry.name));
+            let network = networks::ready(experiment, entry, self.quick, &self.networks, context)?;
+            ready.push(network);
+        }
+        bench.networks = &ready;
+        let runs = bench.run(ready.len(), all)?;
+        if context.is_stopped() {
+            return Err(Error::Interrupted.into());
+        }
+        let figures = figures::figures(experiment, &ready, &runs);
+        for (figure, chart) in &figures {
+            let file = |end: &str| self.out.join(format!("{name}-{}.{end}", figure.name));
+            write_file(file("svg"), chart.svg_file().as_bytes())?;
+            write_file(file("png"), &chart.png())?;
+        }
+        let layers = experiment.layers()?;
+        let page = Page {
+            experiment,
+            quick: self.quick,
+            networks: &ready,
+            runs: &runs,
+            figures: &figures,
+            context,
+            target: Config::resolve(&layers)?.problem(&layers)?.description,
+        };
+        let numbers = page.numbers()?;
+        let text = serde_json::to_string_pretty(&numbers)? + "\n";
+        write_file(self.out.join(format!("{name}.json")), text.as_bytes())?;
+        let file = self.out.join(format!("{name}.md"));
+        write_file(&file, page.markdown().as_bytes())?;
+        Ok(Finished { page: file, numbers, table: page.text() })
+    }
+}
+
+fn create(folder: &Path) -> Result<()> {
+    let fail = |source| Error::Io { path: folder.into(), source };
+    Ok(std::fs::create_dir_all(folder).map_err(fail)?)
+}

@@ -1,0 +1,142 @@
+//! Have the networks of an experiment ready: shipped ones, or trained on the spot as `leaps train` does.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use leaps::run::{Metrics, Model, file_checksum};
+use serde_json::{Value, json};
+
+use super::spec::{Experiment, NetworkEntry};
+use crate::app::Context;
+use crate::config::Config;
+use crate::models;
+use crate::training::{Start, Training, described};
+
+/// A network that can be sampled.
+pub struct Ready {
+    pub name: String,
+    pub directory: PathBuf,
+    /// What page and files say about it; no places.
+    pub facts: Value,
+    /// Validations in training: step, effective sample size.
+    pub validations: Vec<(f64, f64)>,
+}
+
+/// The network of `entry`: the shipped model, unless `quick` or for another target, or else one trained below `root`.
+pub fn ready(
+    experiment: &Experiment,
+    entry: &NetworkEntry,
+    quick: bool,
+    root: &Path,
+    context: &Context,
+) -> Result<Ready> {
+    let mut layers = experiment.training(entry)?;
+    let start = Start::prepare(&mut layers, None)?;
+    let config = Config::resolve(&layers)?;
+    let problem = config.problem(&layers)?;
+    if let Some(directory) = shipped(entry, quick) {
+        let model = Model::load(&directory)?;
+        if model.target == described(&config.target) {
+            let facts = facts(entry, &model, &config, context, Some(&entry.model))?;
+            return Ok(Ready {
+                name: entry.name.clone(),
+                directory,
+                facts,
+                validations: Vec::new(),
+            });
+        }
+        let name = &entry.model;
+        context.say(format!("the model {name} is of another target: a network is trained"));
+    }
+    config.check_memory(&problem).map_err(|error| layers.explain(error))?;
+    let settings = json!({
+        "seed": config.seed, "target": described(&config.target), "path": described(&config.path),
+        "network": described(&config.network), "train": described(&config.train),
+    });
+    let directory =
+        root.join(format!("{}-{:08x}", slug(&entry.name), mixed(&settings.to_string())));
+    let is_finished = || {
+        let model = Model::load(&directory).ok();
+        model.is_some_and(|model| model.training.steps >= config.train.steps as u64)
+    };
+    if !is_finished() {
+        let training = Training {
+            layers: &layers,
+            config: &config,
+            problem: &problem,
+            directory: directory.clone(),
+            start,
+            fallback: true,
+            until: None,
+        };
+        training.train(context)?;
+    }
+    let model = Model::load(&directory)?;
+    let facts = facts(entry, &model, &config, context, None)?;
+    let (metrics, _) = Metrics::read(&directory)?;
+    let validations =
+        metrics.iter().filter_map(|line| Some((line.progress.step as f64, line.ess?))).collect();
+    Ok(Ready { name: entry.name.clone(), directory, facts, validations })
+}
+
+/// The directory of a shipped model; quick experiments are of smaller targets, and train.
+fn shipped(entry: &NetworkEntry, quick: bool) -> Option<PathBuf> {
+    if quick || entry.model.is_empty() { None } else { models::locate(entry.model.as_ref()) }
+}
+
+fn facts(
+    entry: &NetworkEntry,
+    model: &Model,
+    config: &Config,
+    context: &Context,
+    shipped: Option<&str>,
+) -> Result<Value> {
+    let net = model.net(&config.target.build()?)?;
+    let directory = model.file();
+    let run = directory.parent().and_then(Path::parent).and_then(Path::parent);
+    let last =
+        run.and_then(|run| Metrics::read(run).ok()).and_then(|(lines, _)| lines.last().copied());
+    Ok(json!({
+        "name": entry.name,
+        "shipped": shipped,
+        "network": model.network,
+        "parametrisation": model.parametrisation,
+        "parameters": net.parameters(),
+        "steps": model.training.steps,
+        "batch": model.training.settings["batch"],
+        "seconds": last.map(|line| line.seconds),
+        "engine": shipped.is_none().then(|| context.engine().map(|engine| engine.description()).ok()),
+        "checksum": file_checksum(directory)?,
+    }))
+}
+
+/// A name for files: small letters, digits and dashes.
+pub fn slug(name: &str) -> String {
+    let mut out = String::new();
+    for letter in name.chars().map(|c| c.to_ascii_lowercase()) {
+        match letter {
+            'a'..='z' | '0'..='9' => out.push(letter),
+            _ if out.ends_with('-') || out.is_empty() => {}
+            _ => out.push('-'),
+        }
+    }
+    out.trim_end_matches('-').to_owned()
+}
+
+/// A number that differs for different texts (FNV-1a, 32 bits).
+fn mixed(text: &str) -> u32 {
+    text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_have_plain_names() {
+        assert_eq!(slug("LEC, 3 layers"), "lec-3-layers");
+        assert_eq!(slug("AIS, intervals 1000"), "ais-intervals-1000");
+        assert_eq!(slug("../x y/"), "x-y");
+        assert_ne!(mixed("a"), mixed("b"));
+    }
+}

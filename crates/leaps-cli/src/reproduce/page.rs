@@ -1,0 +1,312 @@
+//! Write the page of an experiment: figures, table, networks, and how it was made.
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use super::figures::paper;
+use super::machine;
+use super::measures::{Measure, heading, measure};
+use super::networks::Ready;
+use super::parts::Part;
+use super::spec::{Experiment, FigureEntry, RunEntry};
+use crate::app::Context;
+use crate::cli::Engine;
+use crate::draw::Chart;
+use crate::output::{Table, fixed, sigmas, with_error};
+use crate::results::SCHEMA;
+use crate::tables::{Short, span};
+
+/// What a page is made of.
+pub struct Page<'a> {
+    pub experiment: &'a Experiment,
+    pub quick: bool,
+    pub networks: &'a [Ready],
+    pub runs: &'a [(RunEntry, Vec<Part>)],
+    pub figures: &'a [(&'a FigureEntry, Chart)],
+    pub context: &'a Context,
+    /// The target in a few words.
+    pub target: String,
+}
+
+impl Page<'_> {
+    fn parts(&self) -> impl Iterator<Item = (&RunEntry, &Part)> {
+        self.runs.iter().flat_map(|(run, parts)| parts.iter().map(move |part| (run, part)))
+    }
+
+    /// The words that repeat the experiment.
+    fn command(&self) -> String {
+        let globals = &self.context.globals;
+        let mut words = format!("leaps reproduce {}", self.experiment.name);
+        if self.quick {
+            words += " --quick";
+        }
+        words += match globals.engine {
+            Engine::Auto => "",
+            Engine::Cpu => " --engine cpu",
+            Engine::Cuda => " --engine cuda",
+        };
+        words
+    }
+
+    /// Seconds of training and of sampling.
+    fn seconds(&self) -> [f64; 2] {
+        let training = self.networks.iter().filter(|network| network.facts["shipped"].is_null());
+        let training = training.filter_map(|network| network.facts["seconds"].as_f64()).sum();
+        let sampling = self.parts().filter_map(|(_, part)| part.kept["result"]["seconds"].as_f64());
+        [training, sampling.sum()]
+    }
+
+    /// What computed, and what it computed.
+    fn engines(&self) -> Vec<(&str, Vec<&str>)> {
+        let mut all: Vec<(&str, Vec<&str>)> = Vec::new();
+        for (run, part) in self.parts() {
+            let engine = part.kept["engine"].as_str().unwrap_or_default();
+            match all.iter_mut().find(|(name, _)| *name == engine) {
+                Some((_, runs)) => runs.push(&run.name),
+                None => all.push((engine, vec![&run.name])),
+            }
+        }
+        all.iter_mut().for_each(|(_, runs)| runs.dedup());
+        all
+    }
+
+    /// Everything in numbers.
+    pub fn numbers(&self) -> Result<Value> {
+        let [training, sampling] = self.seconds();
+        let figures = self.figures.iter().map(|(figure, chart)| {
+            let [x, y] = chart.labels();
+            let series = chart.series.iter().map(|series| {
+                json!({"name": series.name, "points": series.points})
+            });
+            json!({"name": figure.name, "title": chart.title, "x": x, "y": y, "series": series.collect::<Vec<_>>()})
+        });
+        let runs = self.parts().map(|(run, part)| {
+            let mut kept = part.kept.clone();
+            if let Some(kept) = kept.as_object_mut() {
+                kept.insert("run".to_owned(), run.name.clone().into());
+                kept.insert(
+                    "paper".to_owned(),
+                    serde_json::to_value(&run.paper).unwrap_or_default(),
+                );
+            }
+            kept
+        });
+        Ok(json!({
+            "schema": SCHEMA,
+            "version": env!("CARGO_PKG_VERSION"),
+            "experiment": self.experiment.name,
+            "title": self.experiment.title,
+            "target": self.target,
+            "quick": self.quick,
+            "command": self.command(),
+            "processor": machine::processor(),
+            "engines": self.engines().iter().map(|(engine, _)| *engine).collect::<Vec<_>>(),
+            "date": machine::today(),
+            "training_seconds": training,
+            "sampling_seconds": sampling,
+            "networks": self.networks.iter().map(|network| &network.facts).collect::<Vec<_>>(),
+            "runs": runs.collect::<Vec<_>>(),
+            "figures": figures.collect::<Vec<_>>(),
+        }))
+    }
+
+    /// The table of the page: a row for every part, its head first.
+    fn rows(&self) -> Vec<Vec<String>> {
+        let columns = &self.experiment.columns;
+        let cells = |run: &RunEntry, part: &Part| -> Vec<[Option<String>; 4]> {
+            let cell = |name: &String| {
+                let found = measure(&part.kept, name);
+                let exact = found.and_then(|found| found.exact);
+                [
+                    found.map(|found| shown(name, found)),
+                    exact.map(|exact| fixed(exact, 6)),
+                    found.zip(exact).map(|(found, exact)| sigmas(found.mean, found.error, exact)),
+                    paper(run, part, name).map(plain),
+                ]
+            };
+            columns.iter().map(cell).collect()
+        };
+        let body: Vec<(String, Vec<[Option<String>; 4]>)> =
+            self.parts().map(|(run, part)| (part.label.clone(), cells(run, part))).collect();
+        // Columns that are empty in every row are left out.
+        let used =
+            |column: usize, kind: usize| body.iter().any(|(_, row)| row[column][kind].is_some());
+        let wanted: Vec<(usize, usize)> = (0..columns.len())
+            .flat_map(|column| (0..4).map(move |kind| (column, kind)))
+            .filter(|&(column, kind)| used(column, kind))
+            .collect();
+        let name = |&(column, kind): &(usize, usize)| {
+            let name = heading(&columns[column]);
+            match kind {
+                0 => name.to_owned(),
+                1 => "exact".to_owned(),
+                2 => "sigmas".to_owned(),
+                _ => format!("{name}, the paper"),
+            }
+        };
+        let mut rows =
+            vec![std::iter::once(String::new()).chain(wanted.iter().map(name)).collect()];
+        for (label, row) in body {
+            let mut line = vec![label];
+            line.extend(
+                wanted.iter().map(|&(column, kind)| row[column][kind].clone().unwrap_or_default()),
+            );
+            rows.push(line);
+        }
+        rows
+    }
+
+    /// The table for a terminal.
+    pub fn text(&self) -> String {
+        let mut table = Table::default();
+        for row in self.rows() {
+            table.row(
+                row.into_iter().map(|cell| if cell.is_empty() { "-".to_owned() } else { cell }),
+            );
+        }
+        table.text()
+    }
+
+    /// The page.
+    pub fn markdown(&self) -> String {
+        let Experiment { name, title, paper, about, .. } = self.experiment;
+        let mut out = format!("# {title}\n\n");
+        if self.quick {
+            out += "**Quick settings**: smaller lattices and networks, fewer steps. A check that everything works, not \
+                    the numbers of the experiment.\n\n";
+        }
+        let target = &self.target;
+        out += &format!("{}\n\nTarget: {target}. In the paper: {paper}\n\n", about.trim());
+        for (figure, chart) in self.figures {
+            out += &format!("![{}]({name}-{}.svg)\n\n", chart.title, figure.name);
+        }
+        out += "## Numbers\n\n";
+        out += &markdown_table(&self.rows());
+        out += "\nErrors are standard errors, in the last digits. Exact values and numbers of the paper stand beside ours where there are \
+                some.\n";
+        if !self.networks.is_empty() {
+            out += "\n## Networks\n\n";
+            out += &markdown_table(&self.network_rows());
+        }
+        out += "\n## How it was made\n\n";
+        let [training, sampling] = self.seconds();
+        let engines = self.engines();
+        let settings = match self.experiment.shipped {
+            true => format!("[`experiments/{name}.toml`](../../experiments/{name}.toml)"),
+            false => format!("`{name}.toml`"),
+        };
+        let mut lines = vec![
+            format!("`{}`, settings in {settings}, seed {}", self.command(), self.experiment.seed),
+            format!(
+                "leaps {}, {}, {}",
+                env!("CARGO_PKG_VERSION"),
+                machine::today(),
+                machine::processor()
+            ),
+        ];
+        if engines.iter().any(|(engine, _)| *engine != "the processor") {
+            let words =
+                |(engine, runs): &(&str, Vec<&str>)| format!("{engine}: {}", runs.join("; "));
+            lines.extend(engines.iter().map(words));
+        }
+        lines.push(format!("training {}, sampling {}", span(training), span(sampling)));
+        let png: Vec<String> = self
+            .figures
+            .iter()
+            .map(|(figure, _)| format!("[{0}]({name}-{0}.png)", figure.name))
+            .collect();
+        lines.push(format!(
+            "raw numbers: [{name}.json]({name}.json); figures as PNG: {}",
+            png.join(", ")
+        ));
+        out + &lines.iter().map(|line| format!("- {line}\n")).collect::<String>()
+    }
+
+    fn network_rows(&self) -> Vec<Vec<String>> {
+        let head = ["", "network", "parameters", "gradient steps", "batch", "training time"];
+        let mut rows = vec![head.map(str::to_owned).to_vec()];
+        for network in self.networks {
+            let facts = &network.facts;
+            let number = |key: &str| facts[key].as_u64().map(|n| n.to_string()).unwrap_or_default();
+            let time = match facts["shipped"].as_str() {
+                Some(model) => format!("shipped as {model}"),
+                None => facts["seconds"].as_f64().map(span).unwrap_or_default(),
+            };
+            rows.push(vec![
+                network.name.clone(),
+                architecture(facts),
+                number("parameters"),
+                number("steps"),
+                number("batch"),
+                time,
+            ]);
+        }
+        rows
+    }
+}
+
+/// A network in words: its kind and sizes.
+fn architecture(facts: &Value) -> String {
+    let spec = &facts["network"];
+    let kind = spec["kind"].as_str().unwrap_or("network").to_owned();
+    let sizes = spec.as_object().into_iter().flatten();
+    let sizes =
+        sizes.filter(|(key, value)| *key != "kind" && (value.is_number() || value.is_array()));
+    let words = sizes.map(|(key, value)| {
+        format!("{} {}", key.replace('_', " "), value.to_string().replace('"', ""))
+    });
+    let rates = facts["parametrisation"].as_str().map(|rates| format!("{rates} rates"));
+    std::iter::once(kind).chain(words).chain(rates).collect::<Vec<_>>().join(", ")
+}
+
+/// A measure as tables show it.
+fn shown(name: &str, found: Measure) -> String {
+    match name {
+        "steps" => format!("{}", found.mean),
+        _ if name.starts_with("distance") => {
+            format!("{:.4} (noise {:.4})", found.mean, found.error)
+        }
+        _ if found.error > 0.0 => with_error(found.mean, found.error),
+        _ => plain(found.mean),
+    }
+}
+
+/// A number without an error: three figures.
+fn plain(value: f64) -> String {
+    match value.abs() {
+        size if size > 0.0 && size < 0.01 => format!("{value:.2e}"),
+        _ => Short(value).to_string(),
+    }
+}
+
+fn markdown_table(rows: &[Vec<String>]) -> String {
+    let mut out = String::new();
+    for (number, row) in rows.iter().enumerate() {
+        let cells: Vec<String> = row.iter().map(|cell| cell.replace('|', "\\|")).collect();
+        out += &format!("| {} |\n", cells.join(" | "));
+        if number == 0 {
+            out += &format!("|---{}|\n", "|---:".repeat(row.len() - 1));
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_shown_with_their_errors() {
+        let measure = |mean, error| Measure { mean, error, exact: None };
+        assert_eq!(shown("ess", measure(0.9678, 0.0012)), "0.9678(12)");
+        assert_eq!(shown("steps", measure(1e6, 0.0)), "1000000");
+        assert_eq!(shown("ess_per_step", measure(1.6e-4, 0.0)), "1.60e-4");
+        assert_eq!(shown("distance_energy", measure(0.02, 0.01)), "0.0200 (noise 0.0100)");
+    }
+
+    #[test]
+    fn tables_are_markdown() {
+        let rows = [vec!["".to_owned(), "<|m|>".to_owned()], vec!["a".to_owned(), "1".to_owned()]];
+        assert_eq!(markdown_table(&rows), "|  | <\\|m\\|> |\n|---|---:|\n| a | 1 |\n");
+    }
+}

@@ -1,0 +1,257 @@
+//! Run the samplers of an experiment one by one, and keep what each found so that nothing is done twice.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use leaps::observe::{Bins, Distance, Estimate, Families, Histogram, Layout, WeightedSamples};
+use leaps::run::{NpzWriter, write_file};
+use leaps::sampler::LogWeights;
+use serde_json::{Map, Value, json};
+use toml::Table;
+
+use super::networks::{Ready, slug};
+use super::spec::{Experiment, RunEntry};
+use crate::app::Context;
+use crate::results::HistogramResult;
+use crate::samplers::{self, Samples, bins, energies};
+use crate::verbs::compare::{Job, Outcome};
+
+/// The observables whose laws are compared.
+const OBSERVABLES: [&str; 2] = ["energy_per_site", "magnetization"];
+
+/// What one sampler found at one setting.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// The value of the key that is varied.
+    pub at: Option<f64>,
+    pub label: String,
+    /// What is kept on the disk: `settings`, `result`, `histograms`, `engine`.
+    pub kept: Value,
+}
+
+impl RunEntry {
+    /// The settings of its parts, with the value of the key that is varied.
+    pub fn entries(&self) -> Vec<(Option<(&str, toml::Value)>, Table)> {
+        let Some((key, values)) = self.over.iter().next() else {
+            return vec![(None, self.settings.clone())];
+        };
+        let with = |value: &toml::Value| {
+            let mut settings = self.settings.clone();
+            settings.insert(key.clone(), value.clone());
+            (Some((key.as_str(), value.clone())), settings)
+        };
+        values.iter().map(with).collect()
+    }
+}
+
+/// Where parts are kept and what they share.
+pub struct Bench<'a> {
+    pub experiment: &'a Experiment,
+    pub networks: &'a [Ready],
+    /// The folder of the page, and that of the parts.
+    pub out: &'a Path,
+    pub folder: PathBuf,
+    pub context: &'a Context,
+    /// Do again what was done.
+    pub fresh: bool,
+}
+
+impl Bench<'_> {
+    /// How many parts the runs have.
+    pub fn count(&self) -> usize {
+        self.experiment.runs.iter().map(|run| run.entries().len()).sum()
+    }
+
+    /// Run what was not run before; the reference, if there is one, first. `done` parts come before, out of `all`.
+    pub fn run(&self, done: usize, all: usize) -> Result<Vec<(RunEntry, Vec<Part>)>> {
+        let mut order: Vec<&RunEntry> = self.experiment.runs.iter().collect();
+        order.sort_by_key(|run| !run.reference);
+        let mut finished: Vec<(RunEntry, Vec<Part>)> = Vec::new();
+        let (mut reference, mut number) = (None, done);
+        for run in order {
+            let mut parts = Vec::new();
+            for (varied, settings) in run.entries() {
+                number += 1;
+                let at = varied.as_ref().and_then(|(_, value)| as_number(value));
+                let label = match &varied {
+                    Some((key, value)) => format!("{}, {key} {value}", run.name),
+                    None => run.name.clone(),
+                };
+                let place = format!("[{number}/{all}] {label}");
+                let kept = self.part(run, &label, settings, reference.as_ref(), &place)?;
+                parts.push(Part { at, label, kept });
+            }
+            if run.reference && reference.is_none() {
+                reference = parts.first().map(|part| part.kept.clone());
+            }
+            finished.push((run.clone(), parts));
+        }
+        let place = |run: &RunEntry| self.experiment.runs.iter().position(|r| r.name == run.name);
+        finished.sort_by_key(|(run, _)| place(run));
+        for (_, parts) in &mut finished {
+            for part in parts {
+                compare_laws(&mut part.kept, reference.as_ref());
+            }
+        }
+        Ok(finished)
+    }
+
+    /// One part: what was kept if the settings are the same, else a new run.
+    fn part(
+        &self,
+        run: &RunEntry,
+        label: &str,
+        mut entry: Table,
+        reference: Option<&Value>,
+        place: &str,
+    ) -> Result<Value> {
+        let network = run
+            .network
+            .as_ref()
+            .and_then(|name| self.networks.iter().find(|network| &network.name == name));
+        let asked = json!(entry);
+        entry.insert("sampler".to_owned(), run.sampler.clone().into());
+        entry.insert("name".to_owned(), label.into());
+        if let Some(network) = network {
+            entry.insert("model".to_owned(), network.directory.display().to_string().into());
+        }
+        let layers = self.experiment.layers()?;
+        let number = self.experiment.runs.iter().position(|r| r.name == run.name).unwrap_or(0) + 1;
+        let job = Job::new(&layers, number, entry.clone())?;
+        let engine = job.engine(self.context).map_err(|error| job.layers.explain(error))?;
+        let called = match network {
+            Some(_) => engine.description(),
+            None => engine.machine().to_owned(),
+        };
+        let described = json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "seed": self.experiment.seed,
+            "target": self.experiment.target,
+            "path": self.experiment.path,
+            "sample": self.experiment.sample,
+            "run": asked,
+            "sampler": run.sampler,
+            "network": network.map(|network| &network.facts["checksum"]),
+            "engine": called,
+            "reference": reference.map(|part| &part["settings"]["run"]),
+        });
+        let file = self.folder.join(format!("{}.json", slug(label)));
+        let text = std::fs::read_to_string(&file).ok().filter(|_| !self.fresh);
+        let old: Option<Value> = text.and_then(|text| serde_json::from_str(&text).ok());
+        if let Some(old) = old.filter(|old| same(&old["settings"], &described)) {
+            self.context.say(format!("{place}: done before"));
+            return Ok(old);
+        }
+        self.context.say(place);
+        if engine.name() != "cpu" {
+            // Kernels are compiled for a card when they are first used, which is no part of the time of this run.
+            entry.extend(
+                [("walkers", 256), ("intervals", 4)].map(|(k, n)| (k.to_owned(), n.into())),
+            );
+            let few = Job::new(&layers, number, entry)?;
+            few.run(false, self.context, &self.context.watch("kernels"))?;
+        }
+        let watch = self.context.watch(label);
+        let laws_wanted = self.experiment.runs.iter().any(|run| run.reference);
+        let done = job.run(laws_wanted || run.keep, self.context, &watch);
+        drop(watch);
+        let (outcome, samples) = done.map_err(|error| job.layers.explain(error))?;
+        for doubt in outcome.doubts() {
+            self.context.detail(format!("warning: {label}: {doubt}"));
+        }
+        let mut result = serde_json::to_value(&outcome)?;
+        if let Some(result) = result.as_object_mut() {
+            result.remove("snapshots");
+            result.remove("model");
+        }
+        let histograms = match laws_wanted {
+            true => laws(&job, &outcome, &samples, reference)?,
+            false => Value::Null,
+        };
+        let kept = json!({
+            "name": label, "settings": described, "engine": called, "result": result, "histograms": histograms,
+        });
+        if run.keep {
+            let name = format!("{}-{}.npz", self.experiment.name, slug(label));
+            let file = NpzWriter::create(self.out.join(name))?;
+            samplers::save(file, &job.problem.target, &samples, &kept)?;
+        }
+        write_file(&file, (serde_json::to_string_pretty(&kept)? + "\n").as_bytes())?;
+        Ok(kept)
+    }
+}
+
+/// Whether two descriptions say the same once they are text, as on the disk.
+fn same(old: &Value, new: &Value) -> bool {
+    serde_json::from_str::<Value>(&new.to_string()).is_ok_and(|new| *old == new)
+}
+
+fn as_number(value: &toml::Value) -> Option<f64> {
+    value.as_float().or_else(|| value.as_integer().map(|n| n as f64))
+}
+
+/// The laws of the observables, in the bins of the reference.
+fn laws(
+    job: &Job,
+    outcome: &Outcome,
+    samples: &Samples,
+    reference: Option<&Value>,
+) -> Result<Value> {
+    let (target, lambda) = (&job.problem.target, job.problem.path.ends());
+    let states = samples.log_weights.len();
+    let families = match outcome {
+        Outcome::Walkers(_) => Families::separate(states),
+        // States of one chain are not independent.
+        Outcome::Chains(result) => {
+            let kept = states / result.chains.max(1);
+            let chain: Vec<u32> = (0..states).map(|state| (state / kept.max(1)) as u32).collect();
+            Families::new(&chain)
+        }
+    };
+    let weights = LogWeights::new(samples.log_weights.clone())?;
+    let measured = WeightedSamples::new(target, lambda, &samples.states, &weights, &families)?;
+    let mut all = Map::new();
+    for (name, values) in
+        OBSERVABLES.into_iter().zip([energies(&measured), measured.column(Layout::M)])
+    {
+        let bins = match reference.and_then(|part| histogram(&part["histograms"][name])) {
+            Some(shared) => shared.bins,
+            None => bins(&values)?,
+        };
+        let law = Histogram::new(bins, &values, weights.relative(), &families);
+        all.insert(name.to_owned(), serde_json::to_value(HistogramResult::new(&law))?);
+    }
+    Ok(Value::Object(all))
+}
+
+/// A histogram as it is kept.
+pub fn histogram(kept: &Value) -> Option<Histogram> {
+    let numbers = |key: &str| -> Option<Vec<f64>> {
+        kept[key].as_array()?.iter().map(Value::as_f64).collect()
+    };
+    let (mass, error) = (numbers("mass")?, numbers("error")?);
+    let bins = Bins::new(kept["low"].as_f64()?, kept["high"].as_f64()?, mass.len()).ok()?;
+    let mass =
+        mass.into_iter().zip(error).map(|(mean, error)| Estimate::new(mean, error)).collect();
+    Some(Histogram { bins, mass })
+}
+
+/// Put the distances from the laws of the reference beside those of a part.
+fn compare_laws(part: &mut Value, reference: Option<&Value>) {
+    let mut distances = Map::new();
+    for name in OBSERVABLES {
+        let own = histogram(&part["histograms"][name]);
+        let other = reference.and_then(|part| histogram(&part["histograms"][name]));
+        let found: Option<Distance> =
+            own.zip(other).and_then(|(own, other)| own.distance(&other).ok());
+        distances.extend(
+            found.and_then(|found| Some((name.to_owned(), serde_json::to_value(found).ok()?))),
+        );
+    }
+    if let Some(part) = part.as_object_mut()
+        && !distances.is_empty()
+        && reference.is_some_and(|reference| reference["name"] != part["name"])
+    {
+        part.insert("distances".to_owned(), Value::Object(distances));
+    }
+}

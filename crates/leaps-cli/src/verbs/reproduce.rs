@@ -1,0 +1,100 @@
+//! Repeat the paper's experiments: a page each, with figures, numbers and what they were made on.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use clap::Args;
+use serde_json::json;
+
+use crate::app::Context;
+use crate::error::{self, usage};
+use crate::output;
+use crate::reproduce::{Experiment, Order, SHIPPED};
+
+/// Flags of `reproduce`.
+#[derive(Args, Debug)]
+pub struct ReproduceArgs {
+    /// Experiment, file of one that ends in .toml, or all [default with --quick: all]
+    #[arg(value_name = "NAME|FILE")]
+    name: Option<String>,
+    /// Print the experiments and what they repeat; nothing is run
+    #[arg(long, conflicts_with = "name")]
+    list: bool,
+    /// Smaller lattices and networks: minutes on two cores, to see that everything works
+    #[arg(long)]
+    quick: bool,
+    /// Folder of the page; with all, of a folder for each [default: results/NAME]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Run samplers again whose results are there; trained networks are kept
+    #[arg(long)]
+    fresh: bool,
+}
+
+/// Where results go.
+const RESULTS: &str = "results";
+
+/// Run one experiment or all of them.
+pub fn run(args: &ReproduceArgs, context: &Context) -> Result<()> {
+    if args.list {
+        return list(context);
+    }
+    let name = match (&args.name, args.quick) {
+        (Some(name), _) => name.as_str(),
+        (None, true) => "all",
+        (None, false) => {
+            return Err(usage(
+                "no NAME: 'leaps reproduce --list' prints them; all runs all of them",
+            ));
+        }
+    };
+    if context.matches.value_source("seed") == Some(clap::parser::ValueSource::CommandLine) {
+        return Err(usage("--seed: must be left out; the experiment's file says its seed"));
+    }
+    let all = name == "all";
+    let names: Vec<&str> = if all { SHIPPED.map(|(name, _)| name).to_vec() } else { vec![name] };
+    // Everything is read before anything runs.
+    let experiments: Vec<Experiment> =
+        names.iter().map(|name| Experiment::find(name, args.quick)).collect::<Result<_>>()?;
+    context.interrupted();
+    let mut finished = Vec::new();
+    for experiment in &experiments {
+        let root = args.out.as_deref().unwrap_or(Path::new(RESULTS));
+        let own = args.out.is_some() && !all;
+        let order = Order {
+            quick: args.quick,
+            out: if own { root.to_owned() } else { root.join(&experiment.name) },
+            networks: root.join("networks"),
+            fresh: args.fresh,
+            context,
+        };
+        let done = order.run(experiment).inspect_err(|failure| {
+            if [75, 130].contains(&error::exit_code(failure)) {
+                context.say("finished parts are kept: the same command goes on with the others");
+            }
+        })?;
+        if !context.globals.json {
+            output::data(&done.table)?;
+        }
+        context.say(format!("wrote {}", done.page.display()));
+        finished.push(done.numbers);
+    }
+    match (context.globals.json, &finished[..]) {
+        (true, [one]) => output::json(one),
+        (true, many) => output::json(&json!({ "experiments": many })),
+        (false, _) => Ok(()),
+    }
+}
+
+fn list(context: &Context) -> Result<()> {
+    let all: Vec<Experiment> =
+        SHIPPED.iter().map(|(name, _)| Experiment::find(name, false)).collect::<Result<_>>()?;
+    if context.globals.json {
+        let entry = |e: &Experiment| json!({"name": e.name, "title": e.title, "paper": e.paper});
+        return output::json(&json!({ "experiments": all.iter().map(entry).collect::<Vec<_>>() }));
+    }
+    let width = all.iter().map(|e| e.title.chars().count()).max().unwrap_or(0);
+    let lines: Vec<String> =
+        all.iter().map(|e| format!("{:<15}  {:<width$}  {}", e.name, e.title, e.paper)).collect();
+    output::data(&(lines.join("\n") + "\n"))
+}

@@ -1,0 +1,258 @@
+//! Repeat a small experiment from its file to its page, stop one and go on with it.
+
+mod common;
+
+use std::path::Path;
+
+use common::{fails, files, json, leaps, near_exact, number, run, run_line, stdout};
+use serde_json::Value;
+
+/// Every kind of figure, on nine spins in a field.
+const SMALL: &str = r#"
+title = "Nine spins"
+paper = "nothing of the kind."
+about = "A test."
+columns = ["steps", "ess", "log_z", "log_z_off", "energy_per_site", "distance_magnetization", "ess_per_step", "seconds"]
+[target]
+kind = "ising"
+size = 30
+[sample]
+walkers = 1000000
+intervals = 30
+[[networks]]
+name = "perceptron"
+model = "no-such-model"
+network = { kind = "mlp", hidden = 6 }
+train = { steps = 40, batch = 64, pool = 512, warmup = 10, lr = 0.01, validate_every = 20, validate_walkers = 64, validate_intervals = 10 }
+[[runs]]
+name = "Gibbs"
+sampler = "mcmc"
+kernel = "heat-bath"
+reference = true
+chains = 16
+steps = 2000
+every = 2
+[[runs]]
+name = "events"
+sampler = "sample"
+network = "perceptron"
+keep = true
+over.intervals = [5, 20]
+paper.ess = [[20, 0.75]]
+[[runs]]
+name = "AIS"
+sampler = "ais"
+[[figures]]
+name = "training"
+title = "Training"
+kind = "training"
+[[figures]]
+name = "law"
+title = "Law"
+kind = "histogram"
+y = "magnetization"
+[[figures]]
+name = "difference"
+title = "Difference"
+kind = "difference"
+y = "energy_per_site"
+[[figures]]
+name = "correlation"
+title = "Correlation"
+kind = "correlation"
+[[figures]]
+name = "sweep"
+title = "Sweep"
+kind = "sweep"
+x = "steps"
+y = "ess"
+log_x = true
+runs = ["events", "AIS"]
+[[figures]]
+name = "rows"
+title = "Rows"
+kind = "rows"
+x = "ess_per_step"
+[quick]
+target = { size = 3, field = 0.1 }
+sample.walkers = 1000
+[[quick.runs]]
+name = "events"
+paper.ess = [[20, 0.5]]
+[[quick.runs]]
+name = "AIS"
+paper = { ess_per_step = 0.25 }
+"#;
+
+/// Every element is closed in its turn, and nothing in it is not a number.
+fn is_xml(text: &str) {
+    let mut open = Vec::new();
+    for tag in text.split('<').skip(1) {
+        let (tag, _) = tag.split_once('>').expect("a tag ends");
+        let name =
+            tag.trim_start_matches('/').split_whitespace().next().expect("a name").to_owned();
+        assert_eq!(tag.matches('"').count() % 2, 0, "{tag}");
+        if tag.starts_with('/') {
+            assert_eq!(open.pop(), Some(name), "{tag}");
+        } else if !tag.ends_with('/') {
+            open.push(name);
+        }
+    }
+    assert!(open.is_empty(), "{open:?}");
+    assert!(text.starts_with("<svg xmlns=") && !text.contains("NaN"));
+}
+
+/// The picture decodes, and something is drawn on it.
+fn is_picture(bytes: &[u8]) {
+    let mut reader =
+        png::Decoder::new(std::io::Cursor::new(bytes)).read_info().expect("a PNG file");
+    let mut pixels = vec![0; reader.output_buffer_size().expect("a size")];
+    let frame = reader.next_frame(&mut pixels).expect("a picture");
+    assert_eq!(frame.width, 1080);
+    let dark = pixels.chunks(3).filter(|pixel| pixel.iter().all(|part| *part < 128)).count();
+    assert!(dark > 100, "{dark} dark pixels");
+}
+
+#[test]
+fn a_small_experiment_from_its_file_to_its_page() {
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("nine.toml");
+    std::fs::write(&file, SMALL).unwrap();
+    let out = scratch.path().join("page");
+    let arguments =
+        ["reproduce", file.to_str().unwrap(), "--quick", "--out", out.to_str().unwrap()];
+    let numbers = json(&run(&[&arguments[..], &["--json", "--engine", "cpu"]].concat()));
+    assert_eq!(numbers["quick"], true);
+    let all = numbers["runs"].as_array().unwrap();
+    assert_eq!(all.len(), 4);
+    for part in all {
+        let result = &part["result"];
+        near_exact("energy", &result["observables"]["energy_per_site"]);
+        if part["run"] != "Gibbs" {
+            near_exact("log Z", &result["log_z"]);
+            let distance = &part["distances"]["magnetization"];
+            // Noise alone gives about 1; the false alarm rate of 4 is far below 1e-6.
+            let ratio = number(&distance["total_variation"]) / number(&distance["noise"]);
+            assert!(ratio < 4.0, "{distance}");
+        }
+    }
+    let page = std::fs::read_to_string(out.join("nine.md")).unwrap();
+    let exact = format!("{:.6}", number(&all[1]["result"]["log_z"]["exact"]));
+    for word in [
+        "# Nine spins",
+        "**Quick settings**",
+        "Target: Ising 3x3 periodic",
+        "| events, intervals 20 |",
+        "ESS, the paper | ",
+        " 0.500 |",
+        &exact,
+        "`leaps reproduce nine --quick --engine cpu`",
+        "core",
+        "mlp, hidden 6",
+        "nine.json",
+    ] {
+        assert!(page.contains(word), "no '{word}' in\n{page}");
+    }
+    assert!(!page.contains(scratch.path().to_str().unwrap()), "no places in\n{page}");
+    let raw = std::fs::read_to_string(out.join("nine.json")).unwrap();
+    assert!(!raw.contains(scratch.path().to_str().unwrap()), "no places in the numbers");
+    assert_eq!(serde_json::from_str::<Value>(&raw).unwrap(), numbers);
+    for name in ["training", "law", "difference", "correlation", "sweep", "rows"] {
+        assert!(page.contains(&format!("(nine-{name}.svg)")), "{name}");
+        is_xml(&std::fs::read_to_string(out.join(format!("nine-{name}.svg"))).unwrap());
+        is_picture(&std::fs::read(out.join(format!("nine-{name}.png"))).unwrap());
+    }
+    assert!(out.join("nine-events-intervals-20.npz").is_file());
+
+    // What was done is not done again; what is missing is.
+    let lost = out.join("parts/nine-quick/ais.json");
+    let before = files(&out.join("parts"));
+    std::fs::remove_file(&lost).unwrap();
+    let again = run(&arguments);
+    let talk = String::from_utf8_lossy(&again.stderr).into_owned();
+    assert!(stdout(&again).contains("events, intervals 20"));
+    assert_eq!(talk.matches("done before").count(), 3, "{talk}");
+    assert!(!talk.contains("parameters"), "the network is there: {talk}");
+    for (path, bytes) in files(&out.join("parts")) {
+        assert!(path == lost || before[&path] == bytes, "{}", path.display());
+    }
+    let fresh = run(&[&arguments[..], &["--fresh"]].concat());
+    assert!(!String::from_utf8_lossy(&fresh.stderr).contains("done before"));
+}
+
+#[cfg(unix)]
+#[test]
+fn finished_parts_survive_an_interrupt() {
+    let scratch = tempfile::tempdir().unwrap();
+    let text = r#"
+        title = "t"
+        paper = "p"
+        about = "a"
+        columns = ["ess"]
+        target = { kind = "ising", size = 4 }
+        runs = [{ name = "first", sampler = "ais" },
+                { name = "long", sampler = "mcmc", kernel = "wolff", chains = 2, steps = 1000000000, every = 1000000 }]
+        figures = [{ name = "f", title = "f", kind = "rows", x = "ess" }]
+    "#;
+    std::fs::write(scratch.path().join("slow.toml"), text).unwrap();
+    let mut child = leaps(&["reproduce", "slow.toml"])
+        .current_dir(scratch.path())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let first = scratch.path().join("results/slow/parts/slow/first.json");
+    for _ in 0..600 {
+        if first.exists() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let id = child.id().to_string();
+    std::process::Command::new("kill").args(["-INT", &id]).status().unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let mut talk = String::new();
+    std::io::Read::read_to_string(&mut child.stderr.take().unwrap(), &mut talk).unwrap();
+    assert!(talk.contains("finished parts are kept"), "{talk}");
+    assert!(first.is_file() && !scratch.path().join("results/slow/slow.md").exists());
+}
+
+#[test]
+fn experiments_are_listed_and_mistakes_are_named() {
+    let list = stdout(&run_line("reproduce --list"));
+    for name in [
+        "ablation",
+        "ising-critical",
+        "ais-ising",
+        "ais-potts",
+        "discs-ising",
+        "discs-potts",
+        "bias",
+    ] {
+        assert!(list.lines().any(|line| line.starts_with(name)), "{name} in\n{list}");
+    }
+    let all = json(&run_line("reproduce --list --json"));
+    assert_eq!(all["experiments"].as_array().unwrap().len(), 7);
+    fails(&["reproduce"], 2, &["no NAME", "--list"]);
+    fails(&["reproduce", "biass"], 2, &["NAME = biass", "bias", ".toml"]);
+    fails(&["reproduce", "bias", "--seed", "3"], 2, &["--seed", "left out"]);
+    fails(&["reproduce", "/nowhere/x.toml"], 4, &["/nowhere/x.toml"]);
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("x.toml");
+    let name = file.to_str().unwrap();
+    let change = |from: &str, to: &str| SMALL.replacen(from, to, 1);
+    let wrong: [(String, &[&str]); 7] = [
+        (change("title =", "titel ="), &["x.toml", "titel"]),
+        (change("network = \"perceptron\"", ""), &["events", "[[networks]]"]),
+        (change("\"ess\", ", "\"es\", "), &["columns", "'es'", "measures are"]),
+        (change("x = \"steps\"", "x = \"step\""), &["sweep", "'step'"]),
+        (change("runs = [\"events\"", "runs = [\"event\""), &["sweep", "'event'"]),
+        (change("[quick]", "[quicker]"), &["x.toml"]),
+        (change("about = \"A test.\"", "about = "), &["x.toml:4:"]),
+    ];
+    for (text, words) in wrong {
+        std::fs::write(&file, text).unwrap();
+        fails(&["reproduce", name, "--quick"], 2, words);
+    }
+    assert!(!Path::new("results").exists(), "nothing is left behind");
+}
