@@ -143,7 +143,8 @@ fn a_time_limit_does_not_wait_for_reference_walkers() {
     assert_eq!(exit, Some(75), "{errors}");
     assert!(errors.contains("nothing to keep") && errors.contains("time limit"), "{errors}");
     // Minutes of sweeps in one step: the step is given up.
-    let (exit, errors) = code(&train(&sweeps, "--reference-sweeps 1e5 --batch 4096 --pool 4096 --time-limit 1s"));
+    let (exit, errors) =
+        code(&train(&sweeps, "--reference-sweeps 1e5 --batch 4096 --pool 4096 --time-limit 1s"));
     assert_eq!(exit, Some(75), "{errors}");
     assert!(errors.contains("after step 0"), "{errors}");
     assert_eq!(status(&sweeps)["state"], "stopped (time limit)");

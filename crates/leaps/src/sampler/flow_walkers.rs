@@ -9,6 +9,8 @@
 //! Sixteen walkers share a network pass; a walker that is done with its intervals gives its lane to the next
 //! one, so nobody waits for the slowest. No result depends on who shares a pass.
 
+use std::sync::Mutex;
+
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -104,10 +106,16 @@ pub struct FlowWalkers<'a> {
     seed: u64,
 }
 
+/// A walker that has been called up.
+struct Guest<'w> {
+    number: usize,
+    walker: &'w mut Walker,
+    log_weight: &'w mut f64,
+}
+
 /// A walker on its way through intervals.
-struct Lane {
-    /// Its place among those of the task.
-    walker: usize,
+struct Lane<'w> {
+    guest: Guest<'w>,
     k: usize,
     left: f64,
     stream: Stream,
@@ -166,18 +174,19 @@ impl<'a> FlowWalkers<'a> {
         log_weights: &mut [f64],
         watch: &dyn Watch,
     ) -> Result<()> {
-        let threads = rayon::current_num_threads();
-        let chunk = (self.walkers.len().div_ceil(4 * threads)).next_multiple_of(WIDTH);
+        let tasks = rayon::current_num_threads().min(self.walkers.len().div_ceil(WIDTH));
         let mut walkers = std::mem::take(&mut self.walkers);
-        let this = &*self;
-        let done = walkers
-            .par_chunks_mut(chunk)
-            .zip(log_weights.par_chunks_mut(chunk))
-            .enumerate()
-            .try_for_each(|(task, (walkers, log_weights))| {
-                let task = Task { this, grid, end: intervals.end, weigh, first: task * chunk };
-                task.run(intervals.start, walkers, log_weights, watch)
-            });
+        let task = Task { this: &*self, grid, intervals, weigh };
+        // One queue for all tasks, so that lanes run empty only when all walkers are on their way.
+        let guests = walkers.iter_mut().zip(log_weights).enumerate();
+        let queue = Mutex::new(guests.map(|(number, (walker, log_weight))| Guest {
+            number,
+            walker,
+            log_weight,
+        }));
+        let next = || queue.lock().ok().and_then(|mut queue| queue.next());
+        let done = (0..tasks).into_par_iter().try_for_each(|_| task.run(&next, watch));
+        drop(queue);
         self.walkers = walkers;
         done
     }
@@ -186,20 +195,13 @@ impl<'a> FlowWalkers<'a> {
 struct Task<'t, 'a> {
     this: &'t FlowWalkers<'a>,
     grid: &'t Grid,
-    end: usize,
+    intervals: std::ops::Range<usize>,
     weigh: bool,
-    /// Number of the first walker.
-    first: usize,
 }
 
 impl Task<'_, '_> {
-    fn run(
-        &self,
-        start: usize,
-        walkers: &mut [Walker],
-        log_weights: &mut [f64],
-        watch: &dyn Watch,
-    ) -> Result<()> {
+    /// Lead walkers through the intervals until `next` has no more.
+    fn run<'w>(&self, next: &dyn Fn() -> Option<Guest<'w>>, watch: &dyn Watch) -> Result<()> {
         let (this, q) = (self.this, self.this.target.tokens());
         let mut desk = Desk {
             worker: this.flow.net.forward_worker(),
@@ -207,17 +209,15 @@ impl Task<'_, '_> {
             changes: vec![0.0; this.target.sites() * q],
             kernel: this.kernel.clone(),
         };
+        let before = self.intervals.start - 1;
         let mut lanes: [Option<Lane>; WIDTH] = std::array::from_fn(|_| None);
-        let mut next = 0;
         loop {
             watch.check()?;
-            for place in 0..WIDTH {
+            for (place, lane) in lanes.iter_mut().enumerate() {
                 // Walkers without anything left to do in their intervals leave at once.
-                while lanes[place].is_none() && next < walkers.len() {
-                    let fresh = (next, start - 1);
-                    next += 1;
-                    lanes[place] =
-                        self.enter(place, fresh, walkers, log_weights, &mut desk, watch)?;
+                while lane.is_none() {
+                    let Some(guest) = next() else { break };
+                    *lane = self.enter(place, guest, before, &mut desk, watch)?;
                 }
             }
             if lanes.iter().all(Option::is_none) {
@@ -225,16 +225,14 @@ impl Task<'_, '_> {
             }
             this.flow.net.forward(&this.flow.packed, &mut desk.worker);
             for (place, slot) in lanes.iter_mut().enumerate() {
-                let Some(lane) = slot else { continue };
-                let walker = &mut walkers[lane.walker];
-                walker.passes += 1;
-                let over =
-                    self.act(place, lane, walker, &mut log_weights[lane.walker], &mut desk)?;
-                if over {
+                let Some(mut lane) = slot.take() else { continue };
+                lane.guest.walker.passes += 1;
+                *slot = if self.act(place, &mut lane, &mut desk)? {
                     watch.advance(1);
-                    let at = (lane.walker, lane.k);
-                    *slot = self.enter(place, at, walkers, log_weights, &mut desk, watch)?;
-                }
+                    self.enter(place, lane.guest, lane.k, &mut desk, watch)?
+                } else {
+                    Some(lane)
+                };
             }
         }
     }
@@ -244,27 +242,25 @@ impl Task<'_, '_> {
         if self.this.stepper == Stepper::Events { k } else { k - 1 }
     }
 
-    /// Let walker `number`, done with interval `k`, into the next one that needs the network; `None` if
-    /// it has arrived.
-    fn enter(
+    /// Let a walker, done with interval `k`, into the next one that needs the network; `None` if it has arrived.
+    fn enter<'w>(
         &self,
         place: usize,
-        (number, mut k): (usize, usize),
-        walkers: &mut [Walker],
-        log_weights: &mut [f64],
+        guest: Guest<'w>,
+        mut k: usize,
         desk: &mut Desk,
         watch: &dyn Watch,
-    ) -> Result<Option<Lane>> {
-        let this = self.this;
-        let walker = &mut walkers[number];
+    ) -> Result<Option<Lane<'w>>> {
+        let (this, number) = (self.this, guest.number);
+        let walker = &mut *guest.walker;
         loop {
             k += 1;
             // Trapezoid counts its pass at the end of the stretch as one interval more.
-            if k >= self.end {
+            if k >= self.intervals.end {
                 return Ok(None);
             }
             if self.weigh {
-                log_weights[number] += this.drop(walker, self.grid, k);
+                *guest.log_weight += this.drop(walker, self.grid, k);
             }
             let at = self.time(k);
             if let Some(kernel) = &mut desk.kernel {
@@ -272,37 +268,29 @@ impl Task<'_, '_> {
                 for sweep in 0..this.sweeps {
                     watch.check()?;
                     let step = k as u64 * this.sweeps + sweep;
-                    let number = (self.first + number) as u32;
-                    let mut stream = Stream::new(this.seed, Purpose::Move, number, step);
+                    let mut stream = Stream::new(this.seed, Purpose::Move, number as u32, step);
                     kernel.step(&model, &mut walker.x, &mut stream);
                 }
-                this.measure(walker, self.first + number, k)?;
+                this.measure(walker, number, k)?;
             }
             if this.durations[k] > 0.0 {
                 desk.worker.set(place, &walker.x, self.grid.time(at));
-                let address = (self.first + number) as u32;
-                let stream = Stream::new(this.seed, Purpose::Jump, address, k as u64);
-                return Ok(Some(Lane { walker: number, k, left: this.durations[k], stream }));
+                let stream = Stream::new(this.seed, Purpose::Jump, number as u32, k as u64);
+                return Ok(Some(Lane { guest, k, left: this.durations[k], stream }));
             }
             watch.advance(1);
         }
     }
 
     /// Use the network's outputs for the walker in lane `place`; whether its interval is over.
-    fn act(
-        &self,
-        place: usize,
-        lane: &mut Lane,
-        walker: &mut Walker,
-        log_weight: &mut f64,
-        desk: &mut Desk,
-    ) -> Result<bool> {
+    fn act(&self, place: usize, lane: &mut Lane<'_>, desk: &mut Desk) -> Result<bool> {
         let (this, q) = (self.this, self.this.target.tokens());
+        let Guest { number, walker, log_weight } = &mut lane.guest;
+        let number = *number;
         let at = self.time(lane.k);
         let Desk { worker, rates, changes, .. } = desk;
         this.target.changes(self.grid.lambda(at), &mut walker.x, changes);
         rates.set(this.flow.parametrisation, q, &walker.x, changes, |i| worker.output(place, i));
-        let number = self.first + lane.walker;
         if !rates.balance().is_finite() {
             return Err(Error::NonFinite {
                 what: "sum of the rates".into(),
@@ -316,7 +304,7 @@ impl Task<'_, '_> {
         if this.stepper == Stepper::Events {
             let wait = -(1.0 - lane.stream.uniform()).ln() / rates.total_out;
             let stay = wait.min(lane.left);
-            *log_weight += stay * rates.balance();
+            **log_weight += stay * rates.balance();
             lane.left -= stay;
             if wait > stay || lane.left <= 0.0 {
                 this.measure(walker, number, lane.k)?;
@@ -333,12 +321,12 @@ impl Task<'_, '_> {
         let h = lane.left;
         if walker.pending < 0.0 {
             // The pass at the end of the last step.
-            *log_weight -= walker.pending * k_value;
+            **log_weight -= walker.pending * k_value;
             walker.pending = 0.0;
             return Ok(true);
         }
         let share = if this.stepper == Stepper::Trapezoid { 0.5 * h } else { h };
-        *log_weight += (share + walker.pending) * k_value;
+        **log_weight += (share + walker.pending) * k_value;
         walker.pending = h - share;
         for site in 0..walker.x.len() {
             let row = &rates.out[site * q..(site + 1) * q];
@@ -351,7 +339,7 @@ impl Task<'_, '_> {
             }
         }
         this.measure(walker, number, lane.k)?;
-        if this.stepper == Stepper::Trapezoid && lane.k + 1 == self.end {
+        if this.stepper == Stepper::Trapezoid && lane.k + 1 == self.intervals.end {
             worker.set(place, &walker.x, self.grid.time(lane.k));
             walker.pending = -walker.pending;
             lane.k += 1;

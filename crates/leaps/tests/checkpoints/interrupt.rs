@@ -7,17 +7,17 @@ use leaps::train::Trainer;
 use super::*;
 
 /// A step whose reference states would take years to move.
-fn endless(bench: &Bench<Pairwise>, reference: Reference) -> Setup<'_> {
+fn long(bench: &Bench<Pairwise>, reference: Reference) -> Setup<'_> {
     let mut setup = bench.setup(reference);
-    setup.train.sweeps = 1 << 50;
+    setup.train.sweeps = 100_000;
     setup
 }
 
 #[test]
-fn a_step_that_would_never_end_can_be_given_up() {
+fn a_step_that_would_take_long_can_be_given_up() {
     let bench = bench();
     for reference in REFERENCES {
-        let setup = endless(&bench, reference);
+        let setup = long(&bench, reference);
         let mut trainer: Trainer<'_> = setup.start(&Unwatched).unwrap();
         let (pool, optimiser) = (trainer.pool.clone(), trainer.optimiser.clone());
         let error = trainer.step(&StopAtQuestion::new(50)).unwrap_err();

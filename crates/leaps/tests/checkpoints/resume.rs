@@ -226,11 +226,10 @@ fn a_run_from_a_model_says_so_and_resumes_with_the_same_bytes() {
     setup.parameters = Some(warm.parameters.clone());
     let whole = scratch.path().join("whole");
     // It starts where the model ended, not somewhere else.
-    let run = TrainingRun::new(&whole, setup.clone());
-    let outcome = run.run(&StopAfter::steps(0)).unwrap();
-    let begun = Model::load(&outcome.checkpoint).unwrap();
-    assert_eq!(begun.parameters(&bench.net).unwrap(), model.parameters(&bench.net).unwrap());
-    assert_eq!(begun.raw(&bench.net, &bench.free).unwrap(), Some(warm.parameters));
+    let begun = setup.start(&Unwatched).unwrap().optimiser;
+    let own = bench.net.parameters();
+    assert_eq!(begun.average[..own], model.parameters(&bench.net).unwrap());
+    assert!(begun.parameters == warm.parameters && begun.average == warm.parameters);
     let expected = train(&setup, &whole);
     let manifest = Manifest::load(&expected.checkpoint).unwrap();
     assert_eq!(manifest.run.from, Some(origin.clone()));
