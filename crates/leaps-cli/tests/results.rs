@@ -97,3 +97,16 @@ fn a_closed_pipe_is_no_error() {
         assert!(!errors.contains("error"), "leaps {line}: {errors}");
     }
 }
+
+#[test]
+fn an_input_is_not_written_over() {
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("bonds.npz");
+    let name = file.to_str().unwrap();
+    std::fs::write(&file, "0 1 1\n1 2 -1\n").unwrap();
+    let words = ["ais", "file", name, "--walkers", "10", "--intervals", "2", "--out", name];
+    let output = run(&words);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("must be a new name"));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "0 1 1\n1 2 -1\n");
+}

@@ -63,7 +63,7 @@ pub fn measured(
         network_passes_per_walker: journey.passes,
         energy_calls_per_walker: ensemble.energy_calls,
         seconds: journey.seconds,
-        effective_samples_per_second: ess.mean * walkers as f64 / journey.seconds,
+        effective_samples_per_second: ensemble.effective_families() / journey.seconds,
         path: ensemble.trace,
     };
     let samples = Samples {

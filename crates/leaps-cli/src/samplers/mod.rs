@@ -11,6 +11,7 @@ pub use flow::run_flow;
 pub use measured::{bins, energies};
 pub use walkers::{card_has, run_walkers};
 
+use std::io::Read;
 use std::path::Path;
 
 use anyhow::Result;
@@ -39,6 +40,14 @@ pub fn open(path: Option<&Path>) -> Result<Option<NpzWriter>> {
     }
     if path.extension().is_none_or(|extension| extension != "npz") {
         return Err(usage(format!("--out = {shown}: must end in .npz; write --out samples.npz")));
+    }
+    // Something else under that name may be the input.
+    let mut start = [0; 2];
+    let old = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut start));
+    if old.is_ok() && start != *b"PK" {
+        return Err(usage(format!(
+            "--out = {shown}: must be a new name or an .npz file; remove what is there first"
+        )));
     }
     Ok(Some(NpzWriter::create(path)?))
 }

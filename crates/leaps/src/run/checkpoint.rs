@@ -222,6 +222,14 @@ impl Checkpoints {
         Err(damaged.swap_remove(0))
     }
 
+    /// Let `latest` name the checkpoint in `directory`.
+    pub(crate) fn choose(&self, directory: &Path) -> Result<()> {
+        let checksum = sealed::checksum(&sealed::read(&directory.join(MANIFEST))?);
+        let name = directory.file_name().unwrap_or_default().to_string_lossy();
+        let line = format!("{FOLDER}/{name} {checksum}\n");
+        atomic::write(self.run.join(LATEST), line.as_bytes())
+    }
+
     /// Write a checkpoint, let `latest` name it, and remove old ones.
     pub fn write(
         &self,
@@ -259,9 +267,7 @@ impl Checkpoints {
         let directory = AtomicDirectory::create(folder.join(&name))?;
         files.iter().try_for_each(|(name, bytes)| directory.write(name, bytes))?;
         directory.finish()?;
-        let checksum = files.last().map(|(_, bytes)| sealed::checksum(bytes)).unwrap_or_default();
-        let line = format!("{FOLDER}/{name} {checksum}\n");
-        atomic::write(self.run.join(LATEST), line.as_bytes())?;
+        self.choose(&folder.join(&name))?;
         self.prune(step, setup.train.checkpoint_every)?;
         Ok(folder.join(name))
     }

@@ -93,8 +93,17 @@ impl RunDirectory {
         atomic::remove_leftovers(&self.path)?;
         checkpoints.tidy()?;
         let loaded = checkpoints.load(fallback)?;
-        if let Some((checkpoint, _)) = &loaded {
+        if let Some((checkpoint, damaged)) = &loaded {
             setup.identity().check(&checkpoint.manifest.run, &self.path)?;
+            let (steps, made) = (setup.train.steps, checkpoint.manifest.step);
+            if steps < made {
+                let condition = format!("at least {made}, the steps that this run has made");
+                let advice = "train into another directory for a shorter run";
+                return Err(Error::invalid("train.steps", steps, condition, advice));
+            }
+            if !damaged.is_empty() {
+                checkpoints.choose(&checkpoint.directory)?;
+            }
         }
         Ok(loaded)
     }

@@ -186,7 +186,6 @@ impl<'a> FlowWalkers<'a> {
         }));
         let next = || queue.lock().ok().and_then(|mut queue| queue.next());
         let done = (0..tasks).into_par_iter().try_for_each(|_| task.run(&next, watch));
-        drop(queue);
         self.walkers = walkers;
         done
     }

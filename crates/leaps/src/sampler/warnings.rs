@@ -8,6 +8,8 @@ use super::Ensemble;
 const FEW_WALKERS: f64 = 50.0;
 /// A smaller part of the walkers than this comes from weights whose tail nobody has seen.
 const SMALL_PART: f64 = 0.01;
+/// Weights with a heavier tail than this have no reliable mean.
+const HEAVY_TAIL: f64 = 0.7;
 /// Fewer effective families than this make no error bar.
 const FEW_FAMILIES: f64 = 30.0;
 /// A step of the path that keeps less than this is too large for the walkers to follow.
@@ -25,13 +27,15 @@ pub enum WalkerWarning {
         /// ESS times walkers.
         effective: f64,
     },
-    /// Few of many walkers hold all the weight: more of them would find heavier ones.
+    /// More walkers would find heavier ones.
     #[error(
-        "only {ess:.2e} of the walkers are effective: the weights have a heavy tail, estimates may be biased and errors too small however many walkers there are; train longer or another network, or use more intervals, more sweeps or resampling"
+        "the weights have a heavy tail (index {tail_index:.2}, effective part {ess:.2e}): estimates may be biased and errors too small however many walkers there are; train longer or another network, or use more intervals, more sweeps or resampling"
     )]
     HeavyTail {
         /// Effective sample size as a part of the walkers.
         ess: f64,
+        /// [`LogWeights::tail_index`](super::LogWeights::tail_index).
+        tail_index: f64,
     },
     /// Nearly all walkers descend from a few.
     #[error(
@@ -79,8 +83,10 @@ impl Ensemble {
         let effective = self.weights.ess() * self.weights.len() as f64;
         if effective < FEW_WALKERS {
             found.push(WalkerWarning::FewWalkers { effective });
-        } else if self.weights.ess() < SMALL_PART {
-            found.push(WalkerWarning::HeavyTail { ess: self.weights.ess() });
+        }
+        let (ess, tail_index) = (self.weights.ess(), self.weights.tail_index().unwrap_or(0.0));
+        if effective >= FEW_WALKERS && (ess < SMALL_PART || tail_index > HEAVY_TAIL) {
+            found.push(WalkerWarning::HeavyTail { ess, tail_index });
         }
         let resamplings = self.segments.resamplings();
         let effective = self.effective_families();

@@ -75,6 +75,45 @@ impl LogWeights {
         (self.sum * self.sum / (self.len() as f64 * squares)).min(1.0)
     }
 
+    /// How heavy the tail of the weights is: the shape `k` of a generalised Pareto distribution fitted to the largest of them
+    /// (Zhang and Stephens 2009; Vehtari et al. 2024). Means converge as usual below 1/2, slowly up to 0.7; above that the
+    /// largest weights have not been seen yet. `None` for fewer than 100 walkers, or if the largest are all alike.
+    pub fn tail_index(&self) -> Option<f64> {
+        let n = self.len() as f64;
+        let count = (0.2 * n).min(3.0 * n.sqrt()) as usize;
+        if count < 20 {
+            return None;
+        }
+        let mut sorted = self.relative.clone();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let (rest, top) = sorted.split_at(sorted.len() - count);
+        let threshold = rest[rest.len() - 1];
+        let excess: Vec<f64> = top.iter().map(|w| w - threshold).filter(|x| *x > 0.0).collect();
+        if excess.len() < 20 {
+            return None;
+        }
+        let m = excess.len() as f64;
+        let shape = |b: f64| excess.iter().map(|x| (-b * x).ln_1p()).sum::<f64>() / m;
+        // The posterior mean of b = -k / scale over a grid, flat in the quantiles of its prior.
+        let (points, largest) = (30 + m.sqrt() as usize, excess[excess.len() - 1]);
+        let quartile = excess[((m / 4.0 + 0.5) as usize).max(1) - 1];
+        let grid: Vec<(f64, f64)> = (1..=points)
+            .map(|j| {
+                let spread = 1.0 - (points as f64 / (j as f64 - 0.5)).sqrt();
+                let b = 1.0 / largest + spread / (3.0 * quartile);
+                let k = shape(b);
+                (b, m * ((-b / k).ln() - k - 1.0))
+            })
+            .filter(|(_, log)| log.is_finite())
+            .collect();
+        let top = grid.iter().map(|(_, log)| *log).fold(f64::NEG_INFINITY, f64::max);
+        let sum: f64 = grid.iter().map(|(_, log)| (log - top).exp()).sum();
+        let b = grid.iter().map(|(b, log)| b * (log - top).exp()).sum::<f64>() / sum;
+        // Ten observations' worth of 1/2, for few weights say little.
+        let k = (m * shape(b) + 5.0) / (m + 10.0);
+        k.is_finite().then_some(k)
+    }
+
     /// Conditional effective sample size of a step that would multiply the weights by
     /// `exp(increment)`: `(sum W v)^2 / sum W v^2` with normalised `W`, in (0, 1].
     ///
@@ -117,6 +156,24 @@ mod tests {
         let small = LogWeights::new(vec![0.0, 1.0, -5.0]).unwrap();
         assert!((w.ess() - small.ess()).abs() < 1e-12);
         assert!((w.log_mean() - 1e4 - small.log_mean()).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_tail_index_is_that_of_pareto_weights() {
+        for n in [1000, 20_000] {
+            for k in [0.1, 0.4, 0.9, 1.5] {
+                // Quantiles of a Pareto distribution, in a scrambled order.
+                let at = |i: usize| ((i * 7919 % n) as f64 + 0.5) / n as f64;
+                let found = LogWeights::new((0..n).map(|i| -k * at(i).ln()).collect())
+                    .unwrap()
+                    .tail_index();
+                assert!((found.unwrap() - k).abs() < 0.15, "{k}: {found:?}");
+            }
+        }
+        // Weights with an end have none to speak of; equal ones say nothing.
+        let even = LogWeights::new((1..=1000).map(|i| f64::from(i).ln()).collect()).unwrap();
+        assert!(even.tail_index().unwrap() < 0.0);
+        assert_eq!(LogWeights::new(vec![1.0; 1000]).unwrap().tail_index(), None);
     }
 
     proptest! {

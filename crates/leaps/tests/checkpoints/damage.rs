@@ -89,11 +89,28 @@ fn falling_back_is_asked_for_and_gives_the_same_result() {
     assert_same(&hurt, &outcome, (&whole, &expected), "after a fall-back");
     let events = fs::read_to_string(hurt.join("events.jsonl")).unwrap();
     assert!(events.contains("state.safetensors: checksum"), "{events}");
+    // A run that has nothing left to do is mended as well.
+    fs::write(hurt.join("latest"), "checkpoints/step-0").unwrap();
+    run.run(&Unwatched).unwrap();
+    assert!(fs::read(hurt.join("latest")).unwrap() == fs::read(whole.join("latest")).unwrap());
     // With nothing whole left there is nothing to fall back to.
     for (_, directory) in Checkpoints::of(&hurt).list().unwrap() {
         fs::remove_file(directory.join("manifest.json")).unwrap();
     }
     assert_eq!(named(&run.run(&Unwatched).unwrap_err()).file_name().unwrap(), "manifest.json");
+}
+
+#[test]
+fn fewer_steps_than_were_made_are_refused() {
+    let (bench, scratch) = (bench(), tempfile::tempdir().unwrap());
+    let mut setup = bench.setup(Reference::Pool);
+    setup.train.decay = leaps::train::Decay::None;
+    train(&setup, scratch.path());
+    let before = files(scratch.path());
+    setup.train.steps = 19;
+    let error = TrainingRun::new(scratch.path(), setup).run(&Unwatched).unwrap_err();
+    assert!(error.to_string().contains("at least 20"), "{error}");
+    assert_eq!(files(scratch.path()), before);
 }
 
 #[test]
