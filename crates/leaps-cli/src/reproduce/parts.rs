@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use leaps::observe::{Bins, Distance, Estimate, Families, Histogram, Layout, WeightedSamples};
-use leaps::run::{NpzWriter, write_file};
+use leaps::run::{NpzWriter, file_checksum, write_file};
 use leaps::sampler::LogWeights;
 use serde_json::{Map, Value, json};
 use toml::Table;
@@ -136,8 +136,7 @@ impl Bench<'_> {
             "reference": reference.map(|part| &part["settings"]["run"]),
         });
         let file = self.folder.join(format!("{}.json", slug(label)));
-        let text = std::fs::read_to_string(&file).ok().filter(|_| !self.fresh);
-        let old: Option<Value> = text.and_then(|text| serde_json::from_str(&text).ok());
+        let old = if self.fresh { None } else { self.kept(&file) };
         if let Some(old) = old.filter(|old| same(&old["settings"], &described)) {
             self.context.say(format!("{place}: done before"));
             return Ok(old);
@@ -177,8 +176,44 @@ impl Bench<'_> {
             samplers::save(file, &job.problem.target, &samples, &kept)?;
         }
         write_file(&file, (serde_json::to_string_pretty(&kept)? + "\n").as_bytes())?;
+        write_file(sum_file(&file), sum(&file)?.as_bytes())?;
         Ok(kept)
     }
+
+    /// What is kept in a file; a damaged one is as good as none, and is warned about.
+    fn kept(&self, file: &Path) -> Option<Value> {
+        if !file.exists() {
+            return None;
+        }
+        let found = read(file);
+        if let Err(reason) = &found {
+            let shown = file.display();
+            self.context.say(format!("warning: {shown}: {reason}; this part is run again"));
+        }
+        found.ok()
+    }
+}
+
+/// The file beside that of a part with its checksum, as `b3sum --check` reads it.
+fn sum_file(file: &Path) -> PathBuf {
+    file.with_extension("json.b3")
+}
+
+fn sum(file: &Path) -> leaps::Result<String> {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    Ok(format!("{}  {name}\n", file_checksum(file)?))
+}
+
+/// The contents of a part's file if they are what was written.
+fn read(file: &Path) -> std::result::Result<Value, String> {
+    let own = sum(file).map_err(|error| error.to_string())?;
+    match std::fs::read_to_string(sum_file(file)) {
+        Ok(written) if written == own => {}
+        Ok(_) => return Err("the checksum does not fit".to_owned()),
+        Err(_) => return Err("there is no checksum beside it".to_owned()),
+    }
+    let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
+    serde_json::from_str(&text).map_err(|error| error.to_string())
 }
 
 /// Whether two descriptions say the same once they are text, as on the disk.
