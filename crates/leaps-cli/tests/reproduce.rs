@@ -237,6 +237,48 @@ fn damaged_parts_are_run_again() {
     }
 }
 
+#[test]
+fn wrong_settings_are_refused_before_anything_is_trained() {
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("x.toml");
+    let out = scratch.path().join("page");
+    let change = |from: &str, to: &str| {
+        assert!(SMALL.contains(from), "{from}");
+        SMALL.replacen(from, to, 1)
+    };
+    let over = |list: &str| change("over.intervals = [5, 20]", &format!("over.{list}"));
+    let figure = |name: &str| change("name = \"law\"", &format!("name = '{name}'"));
+    let wrong: [(String, &[&str]); 17] = [
+        (over("intervals = [5, 0]"), &["x.toml: run 'events': sample.intervals = 0"]),
+        (over("intervals = [5, -1]"), &["x.toml: run 'events': sample.intervals = -1"]),
+        (over("interval = [5]"), &["run 'events': sample.interval", "did you mean"]),
+        (over("sampler = ['ais']"), &["run 'events'", "unknown key"]),
+        (over("intervals = []"), &["run 'events': over.intervals"]),
+        (over("intervals = [5, 5]"), &["run 'events, intervals 5'", "another file"]),
+        (change("\"ais\"", "\"ais\"\nwalkers = 0"), &["run 'AIS': sample.walkers = 0"]),
+        (change("\"ais\"", "\"aiss\""), &["run 'AIS': sampler = 'aiss'"]),
+        (change("name = \"AIS\"", "name = \"Gibbs\""), &["run 'Gibbs': name"]),
+        (change("name = \"AIS\"", "name = \"gibbs!\""), &["run 'gibbs!'", "run 'Gibbs'"]),
+        (change("name = \"Gibbs\"", "name = \"../\""), &["run '../': name"]),
+        (change("lr = 0.01", "lr = -1.0"), &["train.lr"]),
+        (figure(""), &["figure ''"]),
+        (figure("a/b"), &["figure 'a/b'"]),
+        (figure("a\\b"), &["figure 'a\\b'"]),
+        (figure(".."), &["figure '..'"]),
+        (figure("sweep"), &["figure 'sweep'", "differ"]),
+    ];
+    for (text, words) in wrong {
+        // Runs are renamed in [quick] too, which would add others.
+        let text = text.split("[[quick.runs]]").next().unwrap();
+        // In the figure with a list of runs, one that was renamed is not found: its list is emptied.
+        let text = text.replace("runs = [\"events\", \"AIS\"]", "");
+        std::fs::write(&file, text).unwrap();
+        let (file, out) = (file.to_str().unwrap(), out.to_str().unwrap());
+        fails(&["reproduce", file, "--quick", "--out", out], 2, words);
+        assert!(!Path::new(out).exists(), "nothing is begun: {words:?}");
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn finished_parts_survive_an_interrupt() {
