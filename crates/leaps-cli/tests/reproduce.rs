@@ -173,11 +173,110 @@ fn a_small_experiment_from_its_file_to_its_page() {
     assert!(stdout(&again).contains("events, intervals 20"));
     assert_eq!(talk.matches("done before").count(), 3, "{talk}");
     assert!(!talk.contains("parameters"), "the network is there: {talk}");
+    let redone = [lost.clone(), lost.with_extension("json.b3")];
     for (path, bytes) in files(&out.join("parts")) {
-        assert!(path == lost || before[&path] == bytes, "{}", path.display());
+        assert!(redone.contains(&path) || before[&path] == bytes, "{}", path.display());
     }
     let fresh = run(&[&arguments[..], &["--fresh"]].concat());
     assert!(!String::from_utf8_lossy(&fresh.stderr).contains("done before"));
+}
+
+/// Two samplers on four spins, in no time.
+const TINY: &str = r#"
+title = "t"
+paper = "p"
+about = "a"
+columns = ["ess", "energy_per_site"]
+target = { kind = "ising", size = 2 }
+sample = { walkers = 50, intervals = 5 }
+runs = [{ name = "one", sampler = "ais" }, { name = "two", sampler = "smc" }]
+figures = [{ name = "f", title = "f", kind = "rows", x = "ess" }]
+"#;
+
+#[test]
+fn damaged_parts_are_run_again() {
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("tiny.toml");
+    std::fs::write(&file, TINY).unwrap();
+    let out = scratch.path().join("page");
+    let talk = || {
+        let out = out.to_str().unwrap();
+        let done = run(&["reproduce", file.to_str().unwrap(), "--out", out, "--engine", "cpu"]);
+        String::from_utf8_lossy(&done.stderr).into_owned()
+    };
+    let first = talk();
+    assert!(!first.contains("warning") && !first.contains("done before"), "{first}");
+    let part = out.join("parts/tiny/one.json");
+    let sum = out.join("parts/tiny/one.json.b3");
+    let sound = std::fs::read_to_string(&part).unwrap();
+    assert!(sound.contains("\"mean\": "), "{sound}");
+    let damage: [&dyn Fn(); 5] = [
+        &|| std::fs::write(&part, sound.replace("\"energy_per_site\"", "\"energy\"")).unwrap(),
+        &|| std::fs::write(&part, sound.replacen("\"mean\": ", "\"mean\": 1e308", 1)).unwrap(),
+        &|| std::fs::write(&part, &sound[..sound.len() / 2]).unwrap(),
+        &|| std::fs::write(&part, b"\xff\xfe").unwrap(),
+        &|| std::fs::remove_file(&sum).unwrap(),
+    ];
+    for (number, harm) in damage.iter().enumerate() {
+        harm();
+        let again = talk();
+        assert_eq!(again.matches("warning").count(), 1, "{number}: {again}");
+        let line = again.lines().find(|line| line.contains("warning")).unwrap();
+        assert!(line.contains("one.json") && line.contains("run again"), "{number}: {line}");
+        assert_eq!(again.matches("done before").count(), 1, "the other: {again}");
+        let mended = std::fs::read_to_string(&part).unwrap();
+        let energy = |text: &str| {
+            let part: Value = serde_json::from_str(text).unwrap();
+            part["result"]["observables"]["energy_per_site"].clone()
+        };
+        assert!(energy(&sound).is_object());
+        assert_eq!(energy(&mended), energy(&sound), "{number}");
+        let after = talk();
+        assert!(!after.contains("warning"), "{number}: {after}");
+        assert_eq!(after.matches("done before").count(), 2, "{number}: {after}");
+    }
+}
+
+#[test]
+fn wrong_settings_are_refused_before_anything_is_trained() {
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("x.toml");
+    let out = scratch.path().join("page");
+    let change = |from: &str, to: &str| {
+        assert!(SMALL.contains(from), "{from}");
+        SMALL.replacen(from, to, 1)
+    };
+    let over = |list: &str| change("over.intervals = [5, 20]", &format!("over.{list}"));
+    let figure = |name: &str| change("name = \"law\"", &format!("name = '{name}'"));
+    let wrong: [(String, &[&str]); 17] = [
+        (over("intervals = [5, 0]"), &["x.toml: run 'events': sample.intervals = 0"]),
+        (over("intervals = [5, -1]"), &["x.toml: run 'events': sample.intervals = -1"]),
+        (over("interval = [5]"), &["run 'events': sample.interval", "did you mean"]),
+        (over("sampler = ['ais']"), &["run 'events'", "unknown key"]),
+        (over("intervals = []"), &["run 'events': over.intervals"]),
+        (over("intervals = [5, 5]"), &["run 'events, intervals 5'", "another file"]),
+        (change("\"ais\"", "\"ais\"\nwalkers = 0"), &["run 'AIS': sample.walkers = 0"]),
+        (change("\"ais\"", "\"aiss\""), &["run 'AIS': sampler = 'aiss'"]),
+        (change("name = \"AIS\"", "name = \"Gibbs\""), &["run 'Gibbs': name"]),
+        (change("name = \"AIS\"", "name = \"gibbs!\""), &["run 'gibbs!'", "run 'Gibbs'"]),
+        (change("name = \"Gibbs\"", "name = \"../\""), &["run '../': name"]),
+        (change("lr = 0.01", "lr = -1.0"), &["train.lr"]),
+        (figure(""), &["figure ''"]),
+        (figure("a/b"), &["figure 'a/b'"]),
+        (figure("a\\b"), &["figure 'a\\b'"]),
+        (figure(".."), &["figure '..'"]),
+        (figure("sweep"), &["figure 'sweep'", "differ"]),
+    ];
+    for (text, words) in wrong {
+        // Runs are renamed in [quick] too, which would add others.
+        let text = text.split("[[quick.runs]]").next().unwrap();
+        // In the figure with a list of runs, one that was renamed is not found: its list is emptied.
+        let text = text.replace("runs = [\"events\", \"AIS\"]", "");
+        std::fs::write(&file, text).unwrap();
+        let (file, out) = (file.to_str().unwrap(), out.to_str().unwrap());
+        fails(&["reproduce", file, "--quick", "--out", out], 2, words);
+        assert!(!Path::new(out).exists(), "nothing is begun: {words:?}");
+    }
 }
 
 #[cfg(unix)]

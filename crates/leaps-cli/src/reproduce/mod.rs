@@ -48,6 +48,7 @@ impl Order<'_> {
     /// Do what is not done yet, and write the page with everything that belongs to it.
     pub fn run(&self, experiment: &Experiment) -> Result<Finished> {
         let (name, context) = (&experiment.name, self.context);
+        experiment.check_settings()?;
         let folder = self.out.join("parts").join(if self.quick {
             format!("{name}-quick")
         } else {

@@ -1,10 +1,12 @@
 //! Run the samplers of an experiment one by one, and keep what each found so that nothing is done twice.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use leaps::Error;
 use leaps::observe::{Bins, Distance, Estimate, Families, Histogram, Layout, WeightedSamples};
-use leaps::run::{NpzWriter, write_file};
+use leaps::run::{NpzWriter, file_checksum, write_file};
 use leaps::sampler::LogWeights;
 use serde_json::{Map, Value, json};
 use toml::Table;
@@ -12,6 +14,8 @@ use toml::Table;
 use super::networks::{Ready, slug};
 use super::spec::{Experiment, RunEntry};
 use crate::app::Context;
+use crate::config::{Config, Layers};
+use crate::error::{Failure, usage};
 use crate::results::HistogramResult;
 use crate::samplers::{self, Samples, bins, energies};
 use crate::verbs::compare::{Job, Outcome};
@@ -44,6 +48,75 @@ impl RunEntry {
     }
 }
 
+impl Experiment {
+    /// Refuse settings of networks and runs that would fail later, when much is done already.
+    pub fn check_settings(&self) -> Result<()> {
+        // A network may start from one that is trained first; that is only known then.
+        for entry in self.networks.iter().filter(|entry| !entry.train.contains_key("from")) {
+            let layers = self.training(entry)?;
+            Config::resolve(&layers)?.problem(&layers)?;
+        }
+        let layers = self.layers()?;
+        let mut files = BTreeMap::new();
+        for (number, run) in (1..).zip(&self.runs) {
+            for (varied, entry) in run.entries() {
+                check_entry(&layers, number, run, entry)
+                    .map_err(|error| self.name_run(error, number, &run.name))?;
+                let label = label(run, varied.as_ref());
+                let name = slug(&label);
+                let wrong = |text| usage(format!("{}.toml: run '{label}': {text}", self.name));
+                if name.is_empty() {
+                    return Err(wrong("name: must have a letter or a digit".to_owned()));
+                }
+                if let Some(other) = files.insert(name, label.clone()) {
+                    let text = format!("must have another file than run '{other}'; rename one");
+                    return Err(wrong(text));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Name a run of the experiment's file in an error, which knows entries of `[[compare]]` only.
+    fn name_run(&self, error: anyhow::Error, number: usize, run: &str) -> anyhow::Error {
+        let entry = format!("compare entry {number}:");
+        let rename =
+            |text: &str| text.replace(&entry, &format!("{}.toml: run '{run}':", self.name));
+        if let Some(Failure::Usage(text)) = error.downcast_ref() {
+            return usage(rename(text));
+        }
+        match error.downcast() {
+            Ok(Error::Invalid { key, value, condition, advice }) => {
+                Error::Invalid { key: rename(&key), value, condition, advice }.into()
+            }
+            Ok(other) => other.into(),
+            Err(error) => error,
+        }
+    }
+}
+
+/// Check the settings of a part as the part itself does; the model of `sample` may not be there yet.
+fn check_entry(layers: &Layers, number: usize, run: &RunEntry, mut entry: Table) -> Result<()> {
+    let own = layers.with_comparison(number, &entry)?;
+    if run.sampler == "sample" {
+        let config = Config::resolve(&own)?;
+        let problem = config.problem(&own)?;
+        config.check_memory(&problem).map_err(|error| own.explain(error))?;
+    } else {
+        entry.insert("sampler".to_owned(), run.sampler.clone().into());
+        Job::new(layers, number, entry)?;
+    }
+    Ok(())
+}
+
+/// What a part is called.
+fn label(run: &RunEntry, varied: Option<&(&str, toml::Value)>) -> String {
+    match varied {
+        Some((key, value)) => format!("{}, {key} {value}", run.name),
+        None => run.name.clone(),
+    }
+}
+
 /// Where parts are kept and what they share.
 pub struct Bench<'a> {
     pub experiment: &'a Experiment,
@@ -73,10 +146,7 @@ impl Bench<'_> {
             for (varied, settings) in run.entries() {
                 number += 1;
                 let at = varied.as_ref().and_then(|(_, value)| as_number(value));
-                let label = match &varied {
-                    Some((key, value)) => format!("{}, {key} {value}", run.name),
-                    None => run.name.clone(),
-                };
+                let label = label(run, varied.as_ref());
                 let place = format!("[{number}/{all}] {label}");
                 let kept = self.part(run, &label, settings, reference.as_ref(), &place)?;
                 parts.push(Part { at, label, kept });
@@ -117,8 +187,10 @@ impl Bench<'_> {
         }
         let layers = self.experiment.layers()?;
         let number = self.experiment.runs.iter().position(|r| r.name == run.name).unwrap_or(0) + 1;
-        let job = Job::new(&layers, number, entry.clone())?;
-        let engine = job.engine(self.context).map_err(|error| job.layers.explain(error))?;
+        let named = |error| self.experiment.name_run(error, number, &run.name);
+        let job = Job::new(&layers, number, entry.clone()).map_err(named)?;
+        let explained = |error| named(job.layers.explain(error).into());
+        let engine = job.engine(self.context).map_err(explained)?;
         let called = match network {
             Some(_) => engine.description(),
             None => engine.machine().to_owned(),
@@ -136,8 +208,7 @@ impl Bench<'_> {
             "reference": reference.map(|part| &part["settings"]["run"]),
         });
         let file = self.folder.join(format!("{}.json", slug(label)));
-        let text = std::fs::read_to_string(&file).ok().filter(|_| !self.fresh);
-        let old: Option<Value> = text.and_then(|text| serde_json::from_str(&text).ok());
+        let old = if self.fresh { None } else { self.kept(&file) };
         if let Some(old) = old.filter(|old| same(&old["settings"], &described)) {
             self.context.say(format!("{place}: done before"));
             return Ok(old);
@@ -155,7 +226,7 @@ impl Bench<'_> {
         let laws_wanted = self.experiment.runs.iter().any(|run| run.reference);
         let done = job.run(laws_wanted || run.keep, self.context, &watch);
         drop(watch);
-        let (outcome, samples) = done.map_err(|error| job.layers.explain(error))?;
+        let (outcome, samples) = done.map_err(explained)?;
         for doubt in outcome.doubts() {
             self.context.detail(format!("warning: {label}: {doubt}"));
         }
@@ -177,8 +248,44 @@ impl Bench<'_> {
             samplers::save(file, &job.problem.target, &samples, &kept)?;
         }
         write_file(&file, (serde_json::to_string_pretty(&kept)? + "\n").as_bytes())?;
+        write_file(sum_file(&file), sum(&file)?.as_bytes())?;
         Ok(kept)
     }
+
+    /// What is kept in a file; a damaged one is as good as none, and is warned about.
+    fn kept(&self, file: &Path) -> Option<Value> {
+        if !file.exists() {
+            return None;
+        }
+        let found = read(file);
+        if let Err(reason) = &found {
+            let shown = file.display();
+            self.context.say(format!("warning: {shown}: {reason}; this part is run again"));
+        }
+        found.ok()
+    }
+}
+
+/// The file beside that of a part with its checksum, as `b3sum --check` reads it.
+fn sum_file(file: &Path) -> PathBuf {
+    file.with_extension("json.b3")
+}
+
+fn sum(file: &Path) -> leaps::Result<String> {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    Ok(format!("{}  {name}\n", file_checksum(file)?))
+}
+
+/// The contents of a part's file if they are what was written.
+fn read(file: &Path) -> std::result::Result<Value, String> {
+    let own = sum(file).map_err(|error| error.to_string())?;
+    match std::fs::read_to_string(sum_file(file)) {
+        Ok(written) if written == own => {}
+        Ok(_) => return Err("the checksum does not fit".to_owned()),
+        Err(_) => return Err("there is no checksum beside it".to_owned()),
+    }
+    let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
+    serde_json::from_str(&text).map_err(|error| error.to_string())
 }
 
 /// Whether two descriptions say the same once they are text, as on the disk.

@@ -217,11 +217,25 @@ impl Experiment {
             if run.over.len() > 1 {
                 return Err(format!("run '{name}': over: must have one key"));
             }
+            if let Some((key, _)) = run.over.iter().find(|(_, values)| values.is_empty()) {
+                return Err(format!("run '{name}': over.{key} = []: must have a value"));
+            }
+            if self.runs.iter().filter(|other| other.name == *name).count() > 1 {
+                return Err(format!("run '{name}': name: must differ from those of other runs"));
+            }
         }
         if let Some(unknown) = self.columns.iter().find(|name| !measures::is_known(name)) {
             return Err(format!("columns: '{unknown}' is not known; {}", measures::names()));
         }
         for figure in &self.figures {
+            let name = &figure.name;
+            let odd = |c: char| matches!(c, '/' | '\\') || c.is_control();
+            if name.is_empty() || name.contains("..") || name.contains(odd) {
+                return Err(format!("figure '{name}': name: must be part of a file's name"));
+            }
+            if self.figures.iter().filter(|other| other.name == *name).count() > 1 {
+                return Err(format!("figure '{name}': name: must differ from those of others"));
+            }
             let axes = match figure.kind {
                 FigureKind::Sweep => vec![&figure.x, &figure.y],
                 FigureKind::Rows => vec![&figure.x],
@@ -319,6 +333,7 @@ mod tests {
         for (name, _) in SHIPPED {
             for quick in [false, true] {
                 let experiment = Experiment::find(name, quick).unwrap();
+                experiment.check_settings().unwrap();
                 for entry in &experiment.networks {
                     let layers = experiment.training(entry).unwrap();
                     let config = Config::resolve(&layers).unwrap();
