@@ -171,13 +171,21 @@ fn execute(cli: Cli, matches: &ArgMatches, words: &[OsString]) -> Result<()> {
         stops: OnceLock::new(),
         engine: OnceLock::new(),
     };
-    use Verb::{Ais, Compare, Demo, Reproduce, Sample, Smc, Train};
+    use Verb::{Ais, Compare, Demo, Models, Report, Reproduce, Sample, Smc, Train};
     let on_cards = matches!(
         &cli.verb,
-        Demo(_) | Train(_) | Sample(_) | Ais(_) | Smc(_) | Compare(_) | Reproduce(_)
+        Demo(_)
+            | Train(_)
+            | Sample(_)
+            | Models(_)
+            | Report(_)
+            | Ais(_)
+            | Smc(_)
+            | Compare(_)
+            | Reproduce(_)
     );
     if context.globals.engine == Engine::Cuda && !on_cards {
-        let verbs = "demo, train, sample, ais, smc, compare and reproduce";
+        let verbs = "demo, train, sample, models, report, ais, smc, compare and reproduce";
         return Err(usage(format!(
             "--engine = cuda: only {verbs} compute on a card; leave it out"
         )));
@@ -186,6 +194,7 @@ fn execute(cli: Cli, matches: &ArgMatches, words: &[OsString]) -> Result<()> {
         Verb::Demo(args) => verbs::demo::run(args, &context),
         Verb::Train(args) => verbs::train::run(args, &context),
         Verb::Sample(args) => verbs::sample::run(args, &context),
+        Verb::Models(args) => verbs::models::run(args, &context),
         Verb::Status(args) => verbs::status::run(args, &context),
         Verb::Report(args) => verbs::report::run(args, &context),
         Verb::Rates(args) => verbs::rates::run(args, &context),

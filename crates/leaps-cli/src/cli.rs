@@ -37,6 +37,8 @@ pub enum Verb {
     Train(verbs::train::TrainArgs),
     /// Sample with a trained network: log Z and weighted samples
     Sample(verbs::sample::SampleArgs),
+    /// The models that have a name, such as those shipped with the program
+    Models(verbs::models::ModelsArgs),
     /// Where training runs stand, one line each
     Status(verbs::status::StatusArgs),
     /// One page with everything about a run or a result

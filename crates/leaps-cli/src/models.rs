@@ -1,5 +1,8 @@
 //! Find models by directory or name, and take their target and path from them.
 
+pub mod card;
+pub mod shipped;
+
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
@@ -9,46 +12,71 @@ use serde_json::Value;
 
 use crate::config::{Config, Layers};
 use crate::error::usage;
+use shipped::{SHIPPED, Shipped};
 
 /// A model and where it was found.
 pub struct Found {
     pub model: Model,
-    /// The directory as the user named it.
+    /// The name or directory as the user gave it.
     pub name: String,
-    pub directory: PathBuf,
+    /// Where its files are; the program's own models have none.
+    pub directory: Option<PathBuf>,
 }
 
-/// The directory that holds the models that we ship, by name.
-const SHIPPED: &str = "models";
+/// A folder with models of the user's, by name.
+const OWN: &str = "LEAPS_MODELS";
 
-/// The model in a model directory or a run directory, or a shipped one by its name; `key` is what asked for it.
+/// The model in a model directory or a run directory, or one by its name; `key` is what asked for it.
 pub fn find(key: &str, name: &Path) -> Result<Found> {
-    let shown = name.display().to_string();
-    let directory = locate(name).ok_or_else(|| {
+    lookup(name)?.ok_or_else(|| {
+        let known = match names() {
+            names if names.is_empty() => "there are none".to_owned(),
+            names => names.join(", "),
+        };
         usage(format!(
-            "{key} = {shown}: must be a model directory, a run directory or the name of a model; \
-             no such directory, and none in {SHIPPED}/ or LEAPS_MODELS"
+            "{key} = {}: must be a model directory, a run directory, or the name of a model, shipped or in {OWN}: {known}",
+            name.display()
         ))
-    })?;
-    Ok(Found { model: Model::load(&directory)?, name: shown, directory })
+    })
 }
 
-/// The directory of a model, if there is one of this name.
-pub fn locate(name: &Path) -> Option<PathBuf> {
-    places(name).into_iter().find(|place| place.is_dir())
-}
-
-/// Where a model may be: the path itself, and for a bare name where models are shipped.
-fn places(name: &Path) -> Vec<PathBuf> {
+/// The model of this name, if there is one: in this directory, in the folder `LEAPS_MODELS`, or shipped with the program.
+pub fn lookup(name: &Path) -> Result<Option<Found>> {
+    let shown = name.display().to_string();
+    let bare = name.components().count() == 1;
     let mut places = vec![name.to_owned()];
-    if name.components().count() == 1 {
-        places.extend(std::env::var_os("LEAPS_MODELS").map(|all| Path::new(&all).join(name)));
-        places.push(Path::new(SHIPPED).join(name));
-        let program = std::env::current_exe().ok();
-        let share = program.as_deref().and_then(Path::parent).and_then(Path::parent);
-        places.extend(share.map(|prefix| prefix.join("share/leaps").join(SHIPPED).join(name)));
+    places.extend(own().filter(|_| bare).map(|all| all.join(name)));
+    if let Some(directory) = places.into_iter().find(|place| place.is_dir()) {
+        let model = Model::load(&directory)?;
+        return Ok(Some(Found { model, name: shown, directory: Some(directory) }));
     }
-    places
+    let Some(shipped) = Shipped::find(&shown) else { return Ok(None) };
+    Ok(Some(Found { model: shipped.model()?, name: shown, directory: None }))
+}
+
+fn own() -> Option<PathBuf> {
+    std::env::var_os(OWN).filter(|all| !all.is_empty()).map(PathBuf::from)
+}
+
+/// Names of models in `LEAPS_MODELS`, with their folders.
+pub fn owned() -> Vec<(String, PathBuf)> {
+    let entries = own().and_then(|all| std::fs::read_dir(all).ok());
+    let entries = entries.into_iter().flatten().flatten();
+    let mut found: Vec<_> = entries
+        .map(|entry| (entry.file_name().to_string_lossy().into_owned(), entry.path()))
+        .filter(|(_, path)| path.join("model.json").is_file() || path.join("latest").is_file())
+        .collect();
+    found.sort();
+    found
+}
+
+/// The names of all models that have one.
+fn names() -> Vec<String> {
+    let mut all: Vec<String> = owned().into_iter().map(|(name, _)| name).collect();
+    all.extend(SHIPPED.iter().map(|shipped| shipped.name.to_owned()));
+    all.sort();
+    all.dedup();
+    all
 }
 
 impl Found {
@@ -63,8 +91,8 @@ impl Found {
     /// path of the model itself.
     pub fn layers(&self) -> Result<Layers> {
         let mut layers = Layers::default();
-        let config = self.directory.join("config.toml");
-        if config.is_file() {
+        let config = self.directory.as_ref().map(|directory| directory.join("config.toml"));
+        if let Some(config) = config.filter(|file| file.is_file()) {
             layers.read_file(&config)?;
         }
         let file = self.model.file().with_file_name("model.json");

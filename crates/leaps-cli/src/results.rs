@@ -1,14 +1,14 @@
 //! Define what `--json` prints; field names are promises to scripts.
 
-use leaps::exact::Exact;
+use leaps::exact::{self, Exact};
 use leaps::observe::{ChainWarning, Correlation, Estimate, Histogram, Observables, symmetric};
-use leaps::sampler::{PathPoint, WalkerWarning};
-use leaps::target::Target;
+use leaps::sampler::{PathPoint, PathStop, WalkerWarning};
+use leaps::target::{Pairwise, Target};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::app::Context;
-use crate::config::{Config, Problem};
+use crate::config::Config;
 
 /// The version of the layout; grows when a field changes its meaning.
 pub const SCHEMA: u32 = 1;
@@ -89,6 +89,9 @@ pub struct WalkerResult {
     pub elbo: f64,
     pub observables: Observables,
     pub correlation: Vec<Correlation>,
+    /// Estimates at inverse temperatures on the way, if any were asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub at_beta: Vec<BetaResult>,
     /// Estimates along the path.
     pub path: Vec<PathPoint>,
     pub warnings: Vec<WalkerWarning>,
@@ -99,6 +102,42 @@ pub struct WalkerResult {
     pub energy_calls_per_walker: f64,
     pub seconds: f64,
     pub effective_samples_per_second: f64,
+}
+
+/// What walkers say about an inverse temperature that they pass.
+#[derive(Clone, Debug, Serialize)]
+pub struct BetaResult {
+    pub beta: f64,
+    /// The time of the path at which it is reached.
+    pub t: f64,
+    pub ess: f64,
+    pub ess_error: f64,
+    pub log_z: Estimate,
+    /// `-log Z / (beta N)`.
+    pub free_energy_per_site: Estimate,
+    pub observables: Observables,
+}
+
+impl BetaResult {
+    /// The numbers of a stop, with exact ones beside them where they are quickly known.
+    pub fn new(target: &Pairwise, beta: f64, stop: &PathStop) -> Self {
+        let (mut log_z, mut observables) = (stop.log_z, stop.observables.clone());
+        if let Some(exact) = exact::known(target, &stop.lambda) {
+            log_z = log_z.with_exact(exact.log_z);
+            attach_exact(&mut observables, &exact, target, &stop.lambda);
+        }
+        let scale = beta * target.sites() as f64;
+        let free = Estimate::new(-log_z.mean / scale, log_z.error / scale.abs());
+        BetaResult {
+            beta,
+            t: stop.t,
+            ess: stop.ess.mean,
+            ess_error: stop.ess.error,
+            log_z,
+            free_energy_per_site: log_z.exact.map_or(free, |exact| free.with_exact(-exact / scale)),
+            observables,
+        }
+    }
 }
 
 /// How the walkers are spread at the end of the path.
@@ -209,10 +248,15 @@ pub struct Printed<'a, T> {
     pub result: &'a T,
 }
 
-/// Put exact values beside estimates.
-pub fn attach_exact(observables: &mut Observables, exact: &Exact, problem: &Problem) {
-    let (sites, beta) = (problem.target.sites(), problem.beta);
-    let symmetric = symmetric(&problem.target, problem.path.ends());
+/// Put exact values at the weights `lambda` of the energy terms beside estimates.
+pub fn attach_exact(
+    observables: &mut Observables,
+    exact: &Exact,
+    target: &Pairwise,
+    lambda: &[f64],
+) {
+    let (sites, beta) = (target.sites(), lambda.first().copied().unwrap_or(0.0));
+    let symmetric = symmetric(target, lambda);
     let put = |estimate: &mut Estimate, value: Option<f64>| {
         if let Some(value) = value {
             *estimate = estimate.with_exact(value);

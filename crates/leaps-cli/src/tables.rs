@@ -3,7 +3,7 @@
 use leaps::observe::Estimate;
 
 use crate::output::{Table, fixed, sigmas, with_error};
-use crate::results::{ChainResult, WalkerResult, named};
+use crate::results::{BetaResult, ChainResult, WalkerResult, named};
 
 /// A result that can be shown to a person.
 pub trait Report {
@@ -43,6 +43,37 @@ fn estimates(rows: &[(&str, Estimate)], times: &[(&'static str, Estimate)]) -> T
     table
 }
 
+/// Estimates at inverse temperatures on the way, each with its distance from the exact value where that is known.
+fn at_beta(results: &[BetaResult]) -> String {
+    let columns = |r: &BetaResult| {
+        [
+            ("log_z", r.log_z),
+            ("energy_per_site", r.observables.energy_per_site),
+            ("heat_capacity_per_site", r.observables.heat_capacity_per_site),
+            ("abs_magnetization", r.observables.abs_magnetization),
+        ]
+    };
+    let Some(first) = results.first() else { return String::new() };
+    let mut table = Table::default();
+    let mut head = vec!["beta", "ess"];
+    for (name, estimate) in columns(first) {
+        head.push(name);
+        head.extend(estimate.exact.map_or(&[][..], |_| &["exact", "sigmas"]));
+    }
+    table.row(head);
+    for result in results {
+        let mut cells = vec![result.beta.to_string(), with_error(result.ess, result.ess_error)];
+        for (_, e) in columns(result) {
+            cells.push(with_error(e.mean, e.error));
+            if let Some(exact) = e.exact {
+                cells.extend([fixed(exact, 6), sigmas(e.mean, e.error, exact)]);
+            }
+        }
+        table.row(cells);
+    }
+    format!("\n{}", table.text())
+}
+
 impl Report for WalkerResult {
     fn summary(&self) -> String {
         let how = match (&self.model, self.kernel.as_str()) {
@@ -70,7 +101,7 @@ impl Report for WalkerResult {
             let passes = format!("{:.1}", self.network_passes_per_walker);
             table.row(["network_passes".to_owned(), passes]);
         }
-        table.text()
+        table.text() + &at_beta(&self.at_beta)
     }
 
     fn ess(&self) -> f64 {

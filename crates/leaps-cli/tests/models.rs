@@ -79,6 +79,51 @@ fn another_temperature_is_still_exact() {
 }
 
 #[test]
+fn one_run_gives_every_temperature_on_the_way() {
+    let line = ["sample", "--model", model(), "--walkers", "4000", "--intervals", "7"];
+    let at = ["--at-beta", "0.4407,0.1,0.3"];
+    for more in [
+        &[][..],
+        &["--set", "path.schedule=trigonometric"],
+        &["--sweeps", "1", "--resample", "0.9"],
+        &["--set", "target.beta=0.5"],
+    ] {
+        let result = json(&run(&[&line[..], &at, more, &["--json"]].concat()));
+        let all = result["at_beta"].as_array().unwrap();
+        let betas: Vec<f64> = all.iter().map(|point| number(&point["beta"])).collect();
+        assert_eq!(betas, [0.1, 0.3, 0.4407]);
+        for point in all {
+            let name = format!("{more:?} at {}", point["beta"]);
+            for key in ["log_z", "free_energy_per_site"] {
+                near_exact(&name, &point[key]);
+            }
+            for key in ["energy_per_site", "heat_capacity_per_site", "abs_magnetization"] {
+                near_exact(&format!("{name}: {key}"), &point["observables"][key]);
+            }
+            assert!(number(&point["ess"]) > 0.2 && number(&point["ess_error"]) >= 0.0);
+        }
+        if number(&result["target"]["beta"]) == 0.4407 {
+            assert_eq!(all[2]["log_z"], result["log_z"]);
+            assert_eq!(all[2]["t"], 1.0);
+        }
+        assert!(number(&result["intervals"]) >= 9.0, "{}", result["intervals"]);
+    }
+    let text = stdout(&run(&[&line[..], &at].concat()));
+    let rows: Vec<_> = text.lines().skip_while(|row| !row.starts_with("beta")).collect();
+    assert!(rows.len() == 4 && rows[0].contains("sigmas") && rows[1].starts_with("0.1 "), "{text}");
+    for (beta, words) in [
+        ("0.45", &["--at-beta = 0.45", "between 0 and 0.4407"][..]),
+        ("-0.1", &["--at-beta = -0.1"]),
+        ("0", &["--at-beta = 0"]),
+        ("x", &["--at-beta"]),
+    ] {
+        fails(&["sample", "--model", model(), "--at-beta", beta], 2, words);
+    }
+    let mixed = ["--at-beta", "0.2", "--set", "path.terms.field=trigonometric"];
+    fails(&[&line[..], &mixed].concat(), 2, &["--at-beta", "path.terms"]);
+}
+
+#[test]
 fn samples_and_requirements_are_those_of_all_samplers() {
     let scratch = tempfile::tempdir().unwrap();
     let file = scratch.path().join("x.npz");

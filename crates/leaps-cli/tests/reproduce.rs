@@ -37,6 +37,7 @@ name = "events"
 sampler = "sample"
 network = "perceptron"
 keep = true
+at_beta = [0.1, 0.2, 0.3]
 over.intervals = [5, 20]
 paper.ess = [[20, 0.75]]
 [[runs]]
@@ -73,6 +74,11 @@ name = "rows"
 title = "Rows"
 kind = "rows"
 x = "ess_per_step"
+[[figures]]
+name = "temperatures"
+title = "Temperatures"
+kind = "temperatures"
+y = "free_energy_per_site"
 [quick]
 target = { size = 3, field = 0.1 }
 sample.walkers = 1000
@@ -157,7 +163,7 @@ fn a_small_experiment_from_its_file_to_its_page() {
     let raw = std::fs::read_to_string(out.join("nine.json")).unwrap();
     assert!(!raw.contains(scratch.path().to_str().unwrap()), "no places in the numbers");
     assert_eq!(serde_json::from_str::<Value>(&raw).unwrap(), numbers);
-    for name in ["training", "law", "difference", "correlation", "sweep", "rows"] {
+    for name in ["training", "law", "difference", "correlation", "sweep", "rows", "temperatures"] {
         assert!(page.contains(&format!("(nine-{name}.svg)")), "{name}");
         is_xml(&std::fs::read_to_string(out.join(format!("nine-{name}.svg"))).unwrap());
         is_picture(&std::fs::read(out.join(format!("nine-{name}.png"))).unwrap());
@@ -327,11 +333,12 @@ fn experiments_are_listed_and_mistakes_are_named() {
         "discs-ising",
         "discs-potts",
         "bias",
+        "temperatures",
     ] {
         assert!(list.lines().any(|line| line.starts_with(name)), "{name} in\n{list}");
     }
     let all = json(&run_line("reproduce --list --json"));
-    assert_eq!(all["experiments"].as_array().unwrap().len(), 7);
+    assert_eq!(all["experiments"].as_array().unwrap().len(), 8);
     fails(&["reproduce"], 2, &["no NAME", "--list"]);
     fails(&["reproduce", "biass"], 2, &["NAME = biass", "bias", ".toml"]);
     fails(&["reproduce", "bias", "--seed", "3"], 2, &["--seed", "left out"]);

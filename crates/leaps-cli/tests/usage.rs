@@ -111,6 +111,7 @@ fn help_is_as_reviewed() {
         "demo",
         "train",
         "sample",
+        "models",
         "status",
         "report",
         "rates",

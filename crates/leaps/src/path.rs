@@ -69,6 +69,22 @@ impl Schedule {
         }
     }
 
+    /// The first time with `s(t) = s`; `s` outside [0, 1] counts as the nearer end.
+    pub fn time(&self, s: f64) -> f64 {
+        let s = s.clamp(0.0, 1.0);
+        match self {
+            _ if s == 0.0 || s == 1.0 && !matches!(self, Schedule::Piecewise(_)) => s,
+            Schedule::Linear => s,
+            Schedule::Trigonometric => s.sqrt().asin() * std::f64::consts::FRAC_2_PI,
+            Schedule::Geometric { ratio } => (s * (ratio - 1.0)).ln_1p() / ratio.ln(),
+            Schedule::Piecewise(table) => {
+                let k = table.partition_point(|p| p.1 < s).clamp(1, table.len() - 1);
+                let (from, to) = (table[k - 1], table[k]);
+                from.0 + (to.0 - from.0) * (s - from.1) / (to.1 - from.1)
+            }
+        }
+    }
+
     /// `s'(t)`; at a corner of a table, the slope to its right.
     pub fn slope(&self, t: f64) -> f64 {
         let t = t.clamp(0.0, 1.0);
@@ -138,6 +154,13 @@ impl Path {
         out
     }
 
+    /// The first time at which every weight is `share` of its final value, from 0 to 1: with one temperature for all terms the time at which
+    /// the inverse temperature is `share` times the last. `None` if schedules of the terms differ there.
+    pub fn time(&self, share: f64) -> Option<f64> {
+        let t = self.schedules.first()?.time(share);
+        self.schedules.iter().all(|schedule| (schedule.at(t) - share).abs() < 1e-9).then_some(t)
+    }
+
     /// `d lambda_k / dt` for every term.
     pub fn slope(&self, t: f64) -> Vec<f64> {
         self.ends.iter().zip(&self.schedules).map(|(end, s)| end * s.slope(t)).collect()
@@ -165,6 +188,26 @@ mod tests {
             let values: Vec<f64> = (0..=100).map(|i| schedule.at(i as f64 / 100.0)).collect();
             assert!(values.windows(2).all(|w| w[0] <= w[1]), "{schedule:?}");
         }
+    }
+
+    #[test]
+    fn times_are_inverses() {
+        for schedule in schedules() {
+            for s in [0.0, 1e-9, 0.1, 0.5, 0.9, 1.0 - 1e-9, 1.0] {
+                let t = schedule.time(s);
+                assert!((schedule.at(t) - s).abs() < 1e-14, "{schedule:?} at {s}");
+                assert!(
+                    t == 0.0 || schedule.at(t - 1e-6) < s,
+                    "{schedule:?}: {t} is not the first"
+                );
+            }
+        }
+        let mut both = vec![Schedule::Linear; 2];
+        let path = |schedules: &[Schedule]| Path::with_schedules(&[0.4, 0.4], schedules.to_vec());
+        assert_eq!(path(&both).unwrap().time(0.25), Some(0.25));
+        both[1] = Schedule::Trigonometric;
+        assert_eq!(path(&both).unwrap().time(0.25), None);
+        assert_eq!(path(&both).unwrap().time(1.0), Some(1.0));
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! Walkers that follow a network, trained or not: exact weights from events, a known bias from euler.
 
 use leaps::device::Unwatched;
-use leaps::exact::enumerate;
+use leaps::exact::{self, enumerate};
 use leaps::net::{MlpSpec, Net, NetSpec};
 use leaps::path::{Path, Schedule};
 use leaps::rates::Parametrisation;
 use leaps::sampler::{
     Ensemble, Flow, FlowWalkers, Population, Resampling, Scheme, Stepper, anneal, flow_grid,
+    flow_grid_with_stops,
 };
 use leaps::target::{Boundary, Disorder, Lattice, Pairwise, Target};
 
@@ -171,4 +172,55 @@ fn the_weighted_law_is_the_exact_one_state_by_state() {
     let (score, _) = law_score(Stepper::Euler);
     println!("euler: {score}");
     assert!(score > 10.0, "the test sees the bias of 4 euler steps: {score}");
+}
+
+/// Measure at stops that no interval of the plain grid ends at; every estimate against the exact value at its temperature.
+fn stops_agree(name: &str, target: &Pairwise, beta: f64, sweeps: u64, threshold: f64, at: &[f64]) {
+    let net = Net::new(&NetSpec::Mlp(MlpSpec { hidden: 8 }), target).unwrap();
+    let parameters: Vec<f32> = net.initial(3).iter().map(|p| 2.2 * p).collect();
+    let flow = Flow::new(&net, &parameters, Parametrisation::Relu);
+    let schedule = Schedule::geometric(0.3).unwrap();
+    let path = Path::new(&vec![beta; target.terms()], schedule).unwrap();
+    let stops: Vec<f64> = at.iter().map(|at| path.time(at / beta).unwrap()).collect();
+    let (grid, durations) = flow_grid_with_stops(&path, Stepper::Events, &cuts(7), &stops).unwrap();
+    assert!((durations.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+    let mut walkers =
+        FlowWalkers::new(target, &path, &flow, Stepper::Events, durations, sweeps, 6000, 5)
+            .unwrap();
+    let resampling = Resampling { threshold, scheme: Scheme::Systematic };
+    let ensemble = anneal(target, &mut walkers, &grid, &resampling, 3, 5, &Unwatched).unwrap();
+    assert_eq!(ensemble.stops.len(), at.len());
+    for (&at, stop) in at.iter().zip(&ensemble.stops) {
+        let exact = exact::known(target, &vec![at; target.terms()]).unwrap();
+        let (sites, seen) = (target.sites(), &stop.observables);
+        assert!((stop.lambda[0] - at).abs() < 1e-12);
+        assert!(
+            stop.ess.mean > 0.15,
+            "{name} at {at}: too heavy a tail for errors, {:?}",
+            stop.ess
+        );
+        // An error of the weights at a stop, such as half of the last interval left out, is tens of sigmas here.
+        let mut pairs = vec![
+            (stop.log_z, exact.log_z),
+            (seen.energy_per_site, exact.energy_per_site(sites)),
+            (seen.heat_capacity_per_site, exact.heat_capacity_per_site(sites)),
+        ];
+        pairs.extend(exact.order.map(|order| (seen.abs_magnetization, order.abs)));
+        for (estimate, exact) in pairs {
+            let z = estimate.with_exact(exact).z().unwrap();
+            assert!(z.abs() < 4.0, "{name} at {at}: {estimate:?}, exact {exact}, {z} sigmas");
+        }
+    }
+    let last = &ensemble.stops[at.len() - 1];
+    assert_eq!((last.t, last.log_z), (1.0, ensemble.log_z()));
+}
+
+#[test]
+fn stops_on_the_way_are_exact_at_their_temperatures() {
+    let field = Pairwise::ising(torus(&[4, 4]), 1.0, 0.2).unwrap();
+    stops_agree("untrained", &field, 0.15, 0, 0.0, &[0.05, 0.1, 0.15]);
+    stops_agree("resampled", &field, 0.4, 1, 0.9, &[0.1, 0.25, 0.4]);
+    let plain = Pairwise::ising(torus(&[6, 6]), 1.0, 0.0).unwrap();
+    assert_eq!(exact::known(&plain, &[0.3]).unwrap().method, exact::Method::Kaufman);
+    stops_agree("kaufman", &plain, 0.4407, 1, 0.5, &[0.05, 0.2, 0.4407]);
 }

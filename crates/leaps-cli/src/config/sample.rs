@@ -5,6 +5,7 @@
 
 use clap::{Args, ValueEnum};
 use leaps::mcmc::KernelName;
+use leaps::path::Path;
 use leaps::sampler::{Resampling, Scheme, Stepper};
 use leaps::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -105,6 +106,9 @@ pub struct FlowSpec {
     /// Ends of a network's intervals, rising from 0 to 1, in place of --intervals
     #[arg(long, value_name = "T,...", value_delimiter = ',', value_parser = number)]
     pub times: Vec<f64>,
+    /// Print estimates at these inverse temperatures on the way to the target's as well
+    #[arg(long, value_name = "B,...", value_delimiter = ',', value_parser = number)]
+    pub at_beta: Vec<f64>,
 }
 
 impl FlowSpec {
@@ -116,6 +120,31 @@ impl FlowSpec {
         let mut cuts: Vec<f64> = (0..=intervals).map(|k| k as f64 / intervals as f64).collect();
         cuts[intervals] = 1.0;
         cuts
+    }
+
+    /// The inverse temperatures asked for, as they are met on `path` to `beta`, and when.
+    pub fn stops(&self, path: &Path, beta: f64) -> Result<Vec<(f64, f64)>> {
+        let mut all = self.at_beta.clone();
+        all.sort_by(|a, b| a.abs().total_cmp(&b.abs()));
+        all.dedup();
+        let stop = |at: f64| {
+            let share = at / beta;
+            if !(share > 0.0 && share <= 1.0) {
+                return Err(Error::invalid(
+                    "sample.at_beta",
+                    at,
+                    format!("between 0 and {beta}, where the path of the network ends"),
+                    "leave it out, or train a network for that temperature",
+                ));
+            }
+            let time = if at == beta { Some(1.0) } else { path.time(share) };
+            let time = time.ok_or_else(|| {
+                let reason = "path.terms gives the energy terms schedules of their own, so that no time has one temperature";
+                Error::not_applicable("--at-beta", reason)
+            })?;
+            Ok((at, time))
+        };
+        all.into_iter().map(stop).collect()
     }
 
     /// Refuse times that do not rise from 0 to 1.

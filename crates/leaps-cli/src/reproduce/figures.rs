@@ -1,6 +1,6 @@
 //! Make the figures of an experiment from what its parts found.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::measures::{axis, measure};
 use super::networks::Ready;
@@ -33,6 +33,7 @@ pub fn figures<'e>(
             FigureKind::Correlation => correlation(figure, &own, experiment),
             FigureKind::Sweep => sweep(figure, &own),
             FigureKind::Rows => rows(figure, &own),
+            FigureKind::Temperatures => temperatures(figure, &own),
         };
         (figure, chart)
     };
@@ -184,6 +185,29 @@ fn sweep(figure: &FigureEntry, runs: &[&(RunEntry, Vec<Part>)]) -> Chart {
         true => chart.y_between(0.5 * bounds.0, 1.5 * bounds.1),
         false => chart,
     }
+}
+
+/// A measure at every inverse temperature that walkers passed, and the exact values there, which all runs share.
+fn temperatures(figure: &FigureEntry, runs: &[&(RunEntry, Vec<Part>)]) -> Chart {
+    let mut chart = Chart::new(&figure.title, "inverse temperature beta", axis(&figure.y))
+        .sized(SIZE.0, SIZE.1);
+    if figure.y == "ess" {
+        chart = chart.y_between(0.0, 1.0);
+    }
+    let mut exact: Points = Vec::new();
+    for (colour, _, part) in coloured(runs) {
+        let mut points: Points = Vec::new();
+        for stop in part.kept["result"]["at_beta"].as_array().into_iter().flatten() {
+            let found = measure(&json!({ "result": stop }), &figure.y);
+            let Some((beta, found)) = stop["beta"].as_f64().zip(found) else { continue };
+            points.push((beta, found.mean, found.error));
+            exact.extend(found.exact.map(|value| (beta, value, 0.0)));
+        }
+        chart = chart.coloured(&part.label, Mark::Dots, points, colour);
+    }
+    exact.sort_by(|a, b| a.0.total_cmp(&b.0));
+    exact.dedup_by_key(|point| point.0);
+    chart.coloured("exact", Mark::Line, exact, GREY)
 }
 
 /// What the paper has over the values of the key that is varied.

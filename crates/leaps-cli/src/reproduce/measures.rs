@@ -13,11 +13,12 @@ pub struct Measure {
 }
 
 /// Every measure, what tables call it and what axes call it.
-const KNOWN: [(&str, &str, &str); 20] = [
+const KNOWN: [(&str, &str, &str); 21] = [
     ("steps", "steps", "steps"),
     ("ess", "ESS", "effective sample size per walker"),
     ("log_z", "log Z", "log Z"),
     ("log_z_off", "log Z - exact", "|log Z - exact|"),
+    ("free_energy_per_site", "F/N", "free energy per site"),
     ("energy_per_site", "E/N", "energy per site"),
     ("energy_per_site_off", "E/N - exact", "|E/N - exact|"),
     ("heat_capacity_per_site", "C/N", "heat capacity per site"),
@@ -78,7 +79,7 @@ pub fn measure(part: &Value, name: &str) -> Option<Measure> {
             let error = plain("ess_error").unwrap_or(f64::INFINITY);
             Some(Measure { mean: plain("ess")?, error, exact: None })
         }
-        "log_z" => estimate("log_z"),
+        "log_z" | "free_energy_per_site" => estimate(name),
         "log_z_off" => estimate("log_z").and_then(off),
         "energy_per_site_off" => estimate("observables.energy_per_site").and_then(off),
         "network_passes" => plain("network_passes_per_walker").filter(|n| *n > 0.0).map(sure),

@@ -3,19 +3,20 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use leaps::run::{Metrics, Model, file_checksum};
+use leaps::run::{Metrics, Model};
 use serde_json::{Value, json};
 
 use super::spec::{Experiment, NetworkEntry};
 use crate::app::Context;
 use crate::config::Config;
-use crate::models;
+use crate::models::{self, Found};
 use crate::training::{Start, Training, described};
 
 /// A network that can be sampled.
 pub struct Ready {
     pub name: String,
-    pub directory: PathBuf,
+    /// Its directory, or its name among the models.
+    pub model: PathBuf,
     /// What page and files say about it; no places.
     pub facts: Value,
     /// Validations in training: step, effective sample size.
@@ -34,13 +35,12 @@ pub fn ready(
     let start = Start::prepare(&mut layers, None)?;
     let config = Config::resolve(&layers)?;
     let problem = config.problem(&layers)?;
-    if let Some(directory) = shipped(entry, quick) {
-        let model = Model::load(&directory)?;
+    if let Some(Found { model, .. }) = shipped(entry, quick)? {
         if model.target == described(&config.target) {
             let facts = facts(entry, &model, &config, context, Some(&entry.model))?;
             return Ok(Ready {
                 name: entry.name.clone(),
-                directory,
+                model: entry.model.clone().into(),
                 facts,
                 validations: Vec::new(),
             });
@@ -76,12 +76,12 @@ pub fn ready(
     let (metrics, _) = Metrics::read(&directory)?;
     let validations =
         metrics.iter().filter_map(|line| Some((line.progress.step as f64, line.ess?))).collect();
-    Ok(Ready { name: entry.name.clone(), directory, facts, validations })
+    Ok(Ready { name: entry.name.clone(), model: directory, facts, validations })
 }
 
-/// The directory of a shipped model; quick experiments are of smaller targets, and train.
-fn shipped(entry: &NetworkEntry, quick: bool) -> Option<PathBuf> {
-    if quick || entry.model.is_empty() { None } else { models::locate(entry.model.as_ref()) }
+/// The model that an entry names, if there is one; quick experiments are of smaller targets, and train.
+fn shipped(entry: &NetworkEntry, quick: bool) -> Result<Option<Found>> {
+    if quick || entry.model.is_empty() { Ok(None) } else { models::lookup(entry.model.as_ref()) }
 }
 
 fn facts(
@@ -92,8 +92,9 @@ fn facts(
     shipped: Option<&str>,
 ) -> Result<Value> {
     let net = model.net(&config.target.build()?)?;
-    let directory = model.file();
-    let run = directory.parent().and_then(Path::parent).and_then(Path::parent);
+    let file = model.file();
+    let run = file.parent().and_then(Path::parent).and_then(Path::parent);
+    let run = run.filter(|_| shipped.is_none());
     let last =
         run.and_then(|run| Metrics::read(run).ok()).and_then(|(lines, _)| lines.last().copied());
     Ok(json!({
@@ -106,7 +107,7 @@ fn facts(
         "batch": model.training.settings["batch"],
         "seconds": last.map(|line| line.seconds),
         "engine": shipped.is_none().then(|| context.engine().map(|engine| engine.description()).ok()),
-        "checksum": file_checksum(directory)?,
+        "checksum": model.checksum()?,
     }))
 }
 

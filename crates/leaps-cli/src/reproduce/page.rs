@@ -51,9 +51,10 @@ impl Page<'_> {
     /// Seconds of training and of sampling.
     fn seconds(&self) -> [f64; 2] {
         let training = self.networks.iter().filter(|network| network.facts["shipped"].is_null());
-        let training = training.filter_map(|network| network.facts["seconds"].as_f64()).sum();
+        let training = training.filter_map(|network| network.facts["seconds"].as_f64());
         let sampling = self.parts().filter_map(|(_, part)| part.kept["result"]["seconds"].as_f64());
-        [training, sampling.sum()]
+        // Without any, the sum of numbers is -0.
+        [0.0 + training.sum::<f64>(), sampling.sum()]
     }
 
     /// What computed, and what it computed.

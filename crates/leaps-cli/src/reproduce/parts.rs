@@ -183,7 +183,7 @@ impl Bench<'_> {
         entry.insert("sampler".to_owned(), run.sampler.clone().into());
         entry.insert("name".to_owned(), label.into());
         if let Some(network) = network {
-            entry.insert("model".to_owned(), network.directory.display().to_string().into());
+            entry.insert("model".to_owned(), network.model.display().to_string().into());
         }
         let layers = self.experiment.layers()?;
         let number = self.experiment.runs.iter().position(|r| r.name == run.name).unwrap_or(0) + 1;

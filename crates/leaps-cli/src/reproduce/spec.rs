@@ -13,7 +13,7 @@ use crate::config::{Layers, SEED};
 use crate::error::usage;
 
 /// The experiments that the program brings along.
-pub const SHIPPED: [(&str, &str); 7] = [
+pub const SHIPPED: [(&str, &str); 8] = [
     ("ablation", include_str!("../../../../experiments/ablation.toml")),
     ("ising-critical", include_str!("../../../../experiments/ising-critical.toml")),
     ("ais-ising", include_str!("../../../../experiments/ais-ising.toml")),
@@ -21,6 +21,7 @@ pub const SHIPPED: [(&str, &str); 7] = [
     ("discs-ising", include_str!("../../../../experiments/discs-ising.toml")),
     ("discs-potts", include_str!("../../../../experiments/discs-potts.toml")),
     ("bias", include_str!("../../../../experiments/bias.toml")),
+    ("temperatures", include_str!("../../../../experiments/temperatures.toml")),
 ];
 
 /// Everything about an experiment.
@@ -111,6 +112,8 @@ pub enum FigureKind {
     Sweep,
     /// One measure, a row for every run.
     Rows,
+    /// One measure at the inverse temperatures of `at_beta`, over the exact values there.
+    Temperatures,
 }
 
 /// A figure.
@@ -124,7 +127,7 @@ pub struct FigureEntry {
     /// The runs it shows; all if there are none.
     #[serde(default)]
     pub runs: Vec<String>,
-    /// `energy_per_site` or `magnetization` (histogram, difference), or the measure along y (sweep).
+    /// `energy_per_site` or `magnetization` (histogram, difference), or the measure along y (sweep, temperatures).
     #[serde(default)]
     pub y: String,
     /// The measure along x (sweep, rows).
@@ -239,6 +242,7 @@ impl Experiment {
             let axes = match figure.kind {
                 FigureKind::Sweep => vec![&figure.x, &figure.y],
                 FigureKind::Rows => vec![&figure.x],
+                FigureKind::Temperatures => vec![&figure.y],
                 _ => Vec::new(),
             };
             if let Some(unknown) = axes.into_iter().find(|name| !measures::is_known(name)) {

@@ -74,7 +74,7 @@ pub fn run_chains(
     let summary = ChainSummary::new(recorders)?;
     let mut estimates = summary.observables();
     if let Some(exact) = exact::known(target, problem.path.ends()) {
-        attach_exact(&mut estimates, &exact, problem);
+        attach_exact(&mut estimates, &exact, target, problem.path.ends());
     }
     let memory = summary.autocorrelations();
     let slower = [&memory.energy_per_site, &memory.abs_magnetization]

@@ -2,7 +2,7 @@
 
 use leaps::device::Engine;
 use leaps::run::Model;
-use leaps::sampler::{Stepper, anneal, flow_grid, followers};
+use leaps::sampler::{Stepper, anneal, flow_grid_with_stops, followers};
 use leaps::{Error, Result};
 
 use super::Samples;
@@ -38,8 +38,10 @@ pub fn run_flow(
     let flow = model.flow(&net)?;
     let stepper: Stepper = config.flow.scheme.into();
     let (cuts, seed) = (config.flow.cuts(config.walkers.intervals), config.seed);
-    let intervals = cuts.len() - 1;
-    let (grid, durations) = flow_grid(path, stepper, &cuts)?;
+    let (betas, stops): (Vec<f64>, Vec<f64>) =
+        config.flow.stops(path, problem.beta)?.into_iter().unzip();
+    let (grid, durations) = flow_grid_with_stops(path, stepper, &cuts, &stops)?;
+    let intervals = durations.iter().filter(|duration| **duration > 0.0).count();
     let sweeps = config.walkers.sweeps.unwrap_or(0) as u64;
     let population = |walkers: usize| {
         let durations = durations.clone();
@@ -65,6 +67,7 @@ pub fn run_flow(
         kernel: if sweeps == 0 { "none" } else { "heat-bath" }.to_owned(),
         model: Some(name.to_owned()),
         intervals,
+        betas,
         passes: walkers.passes()?,
         seconds,
         snapshots,

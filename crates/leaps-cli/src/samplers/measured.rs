@@ -7,7 +7,9 @@ use leaps::{Result, exact};
 
 use super::Samples;
 use crate::config::Problem;
-use crate::results::{HistogramResult, Histograms, Snapshots, WalkerResult, attach_exact};
+use crate::results::{
+    BetaResult, HistogramResult, Histograms, Snapshots, WalkerResult, attach_exact,
+};
 
 /// How walkers came to be where they are.
 pub struct Journey {
@@ -16,6 +18,8 @@ pub struct Journey {
     pub kernel: String,
     pub model: Option<String>,
     pub intervals: usize,
+    /// The inverse temperatures of the stops on the way.
+    pub betas: Vec<f64>,
     pub passes: f64,
     pub seconds: f64,
     pub snapshots: Option<Snapshots>,
@@ -39,9 +43,11 @@ pub fn measured(
     let mut log_z = ensemble.log_z();
     if let Some(exact) = exact::known(target, lambda) {
         log_z = log_z.with_exact(exact.log_z);
-        attach_exact(&mut observables, &exact, problem);
+        attach_exact(&mut observables, &exact, target, lambda);
     }
     let (ess, walkers) = (ensemble.ess(), ensemble.weights.len());
+    let stops = journey.betas.iter().zip(&ensemble.stops);
+    let at_beta = stops.map(|(&beta, stop)| BetaResult::new(target, beta, stop)).collect();
     let result = WalkerResult {
         seed: journey.seed,
         scheme: journey.scheme,
@@ -64,6 +70,7 @@ pub fn measured(
         energy_calls_per_walker: ensemble.energy_calls,
         seconds: journey.seconds,
         effective_samples_per_second: ensemble.effective_families() / journey.seconds,
+        at_beta,
         path: ensemble.trace,
     };
     let samples = Samples {

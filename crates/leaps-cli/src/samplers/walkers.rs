@@ -49,6 +49,7 @@ pub fn run_walkers(
         kernel: config.kernel.kernel.to_string(),
         model: None,
         intervals: grid.intervals(),
+        betas: Vec::new(),
         passes: 0.0,
         seconds,
         snapshots,

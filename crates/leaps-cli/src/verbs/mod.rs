@@ -10,6 +10,7 @@ pub mod import;
 pub mod init;
 pub mod man;
 pub mod mcmc;
+pub mod models;
 pub mod rates;
 pub mod report;
 pub mod reproduce;

@@ -4,33 +4,59 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
+use leaps::target::Target;
 
 use crate::app::Context;
+use crate::config::Config;
 use crate::error::usage;
+use crate::models::{self, Found};
 use crate::report::{Source, write};
+use crate::results::{Origin, Printed};
+use crate::samplers::run_flow;
 
 /// Flags of `report`.
 #[derive(Args, Debug)]
 pub struct ReportArgs {
-    /// Run directory, directory with results.json, or file printed by --json
-    #[arg(value_name = "DIR|FILE")]
+    /// Run directory, directory with results.json, file printed by --json, or name of a model, which is sampled
+    #[arg(value_name = "DIR|FILE|NAME")]
     source: PathBuf,
-    /// The page [default: report.html in DIR or beside FILE]
+    /// The page [default: report.html in DIR or beside FILE, or NAME.html]
     #[arg(long, value_name = "FILE.html")]
     out: Option<PathBuf>,
 }
 
 /// Read what there is and write the page.
 pub fn run(args: &ReportArgs, context: &Context) -> Result<()> {
-    let source = Source::read(&args.source)?;
-    let out = args.out.clone().unwrap_or_else(|| match args.source.is_dir() {
-        true => args.source.join("report.html"),
-        false => args.source.with_file_name("report.html"),
+    let found = if args.source.exists() { None } else { models::lookup(&args.source)? };
+    let out = args.out.clone().unwrap_or_else(|| match (&found, args.source.is_dir()) {
+        (Some(found), _) => format!("{}.html", found.name).into(),
+        (None, true) => args.source.join("report.html"),
+        (None, false) => args.source.with_file_name("report.html"),
     });
     if out.extension().is_none_or(|end| end != "html") {
         return Err(usage(format!("--out = {}: must end in .html", out.display())));
     }
+    let source = match &found {
+        Some(found) => sampled(found, context)?,
+        None => Source::read(&args.source)?,
+    };
     write(&source, &out, context)?;
     context.say(format!("wrote {}", out.display()));
     Ok(())
+}
+
+/// What a sample of a model says, as `leaps sample --model NAME --json` prints it.
+fn sampled(found: &Found, context: &Context) -> Result<Source> {
+    let mut layers = found.layers()?;
+    layers.seed(context.globals.seed, &context.matches)?;
+    let config = Config::resolve(&layers)?;
+    let problem = config.problem(&layers)?;
+    let engine = context.engine()?;
+    let watch = context.watch("sample").titled(problem.description.clone());
+    let done = run_flow(&config, &problem, &found.model, &found.name, &engine, &watch);
+    drop(watch);
+    let (result, _) = done.map_err(|error| layers.explain(error))?;
+    let origin = Origin::new(context, &config, problem.target.sites());
+    let results = serde_json::to_value(Printed { origin, result: &result })?;
+    Ok(Source { name: found.name.clone(), results, ..Source::default() })
 }

@@ -16,7 +16,7 @@ use crate::training::described;
 /// Flags of `sample`.
 #[derive(Args, Debug)]
 pub struct SampleArgs {
-    /// Model directory, run directory or name of a model in LEAPS_MODELS
+    /// Model directory, run directory, or name of a model: shipped ('leaps models' lists them) or in LEAPS_MODELS
     #[arg(long, value_name = "DIR|NAME")]
     model: PathBuf,
     #[command(flatten)]

@@ -19,7 +19,7 @@ use serde_json::json;
 use super::atomic::{self, failed};
 use super::checkpoint::{Checkpoint, Checkpoints};
 use super::setup::Setup;
-use crate::device::Level;
+use crate::device::{Level, processor};
 use crate::{Error, Result};
 
 /// Names that a run directory may hold before its first checkpoint.
@@ -108,8 +108,14 @@ impl RunDirectory {
         Ok(loaded)
     }
 
-    /// Write `config.toml`, and `meta.json` if the run starts.
-    pub(crate) fn describe(&self, config: &str, command: &[String], starts: bool) -> Result<()> {
+    /// Write `config.toml`, and `meta.json` if the run starts; `engine` is what computes the network, in words.
+    pub(crate) fn describe(
+        &self,
+        config: &str,
+        command: &[String],
+        engine: &str,
+        starts: bool,
+    ) -> Result<()> {
         let file = self.path.join("config.toml");
         if fs::read(&file).ok().as_deref() != Some(config.as_bytes()) {
             atomic::write(file, config.as_bytes())?;
@@ -122,6 +128,7 @@ impl RunDirectory {
             "version": env!("CARGO_PKG_VERSION"),
             "command": command,
             "started": now(),
+            "engine": engine,
             "machine": machine(),
         });
         let text = serde_json::to_string_pretty(&meta).unwrap_or_default() + "\n";
@@ -132,6 +139,7 @@ impl RunDirectory {
 /// What the run runs on.
 pub(crate) fn machine() -> serde_json::Value {
     json!({
+        "processor": processor(),
         "threads": rayon::current_num_threads(),
         "simd": format!("{:?}", Level::detect()).to_lowercase(),
         "os": std::env::consts::OS,

@@ -174,10 +174,6 @@ impl Model {
         let directory = Self::find(directory.as_ref())?;
         let file = directory.join(DESCRIPTION);
         let description: Description = sealed::open(&file, SCHEMA)?;
-        let Some(checksum) = description.checksums.get(TENSORS) else {
-            let (what, reason) = ("checksums".into(), format!("none of {TENSORS}"));
-            return Err(Error::Corrupt { path: file, what, reason });
-        };
         let manifest = Manifest::load_if_any(&directory)?;
         if let Some(manifest) = &manifest {
             for name in [DESCRIPTION, TENSORS] {
@@ -201,6 +197,27 @@ impl Model {
                 }
             }
         }
+        let tensors = sealed::read(&directory.join(TENSORS))?;
+        Self::of(description, &directory, &tensors)
+    }
+
+    /// The model of a directory whose two files are in memory: `description` is `model.json`, `tensors` is `model.safetensors`. Checked
+    /// like [`load`](Model::load); `directory` is for errors.
+    pub fn from_bytes(directory: &Path, description: &[u8], tensors: &[u8]) -> Result<Self> {
+        Self::of(
+            sealed::parse(&directory.join(DESCRIPTION), description, SCHEMA)?,
+            directory,
+            tensors,
+        )
+    }
+
+    fn of(description: Description, directory: &Path, tensors: &[u8]) -> Result<Self> {
+        let path = directory.join(TENSORS);
+        let Some(checksum) = description.checksums.get(TENSORS) else {
+            let (what, reason) = ("checksums".into(), format!("none of {TENSORS}"));
+            return Err(Error::Corrupt { path: directory.join(DESCRIPTION), what, reason });
+        };
+        sealed::check(&path, tensors, checksum)?;
         Ok(Model {
             network: description.network,
             free_energy: description.free_energy,
@@ -208,8 +225,19 @@ impl Model {
             target: description.target,
             path: description.path,
             training: description.training,
-            tensors: Tensors::read(&directory.join(TENSORS), checksum)?,
+            tensors: Tensors::decode(&path, tensors)?,
         })
+    }
+
+    /// The same with the averaged parameters alone, which is all that sampling needs.
+    pub fn averaged(mut self) -> Self {
+        self.tensors.retain(|name| !name.starts_with("raw."));
+        self
+    }
+
+    /// BLAKE3 of `model.safetensors`.
+    pub fn checksum(&self) -> Result<String> {
+        Ok(sealed::checksum(&self.tensors.encode()?))
     }
 
     /// The model directory that `directory` means.

@@ -40,7 +40,11 @@ pub(crate) fn seal(contents: &impl Serialize) -> String {
 
 /// Read a sealed file: its checksum and schema version first, then its contents.
 pub(crate) fn open<T: DeserializeOwned>(path: &Path, schema: u32) -> Result<T> {
-    let bytes = read(path)?;
+    parse(path, &read(path)?, schema)
+}
+
+/// The contents of a sealed file's bytes, checked like [`open`]; `path` is for errors.
+pub(crate) fn parse<T: DeserializeOwned>(path: &Path, bytes: &[u8], schema: u32) -> Result<T> {
     let corrupt = |what: &str, reason: String| {
         Err(Error::Corrupt { path: path.into(), what: what.into(), reason })
     };
@@ -52,7 +56,7 @@ pub(crate) fn open<T: DeserializeOwned>(path: &Path, schema: u32) -> Result<T> {
     if seal != (KEY.to_owned() + &checksum(head) + END).as_bytes() {
         return corrupt("checksum", "does not fit: the file is truncated or altered".into());
     }
-    let mut value: Value = match serde_json::from_slice(&bytes) {
+    let mut value: Value = match serde_json::from_slice(bytes) {
         Ok(value) => value,
         Err(error) => return corrupt("JSON", error.to_string()),
     };
@@ -87,8 +91,14 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
 /// The bytes of a file whose checksum is known.
 pub(crate) fn read_checked(path: &Path, expected: &str) -> Result<Vec<u8>> {
     let bytes = read(path)?;
-    if checksum(&bytes) == expected {
-        return Ok(bytes);
+    check(path, &bytes, expected)?;
+    Ok(bytes)
+}
+
+/// Refuse bytes that do not have this checksum; `path` is for errors.
+pub(crate) fn check(path: &Path, bytes: &[u8], expected: &str) -> Result<()> {
+    if checksum(bytes) == expected {
+        return Ok(());
     }
     Err(Error::Corrupt {
         path: path.into(),

@@ -123,6 +123,11 @@ impl<'a> Tensors<'a> {
         self.arrays.insert(name.into(), array);
     }
 
+    /// Keep the arrays whose names are wanted.
+    pub(crate) fn retain(&mut self, wanted: impl Fn(&str) -> bool) {
+        self.arrays.retain(|name, _| wanted(name));
+    }
+
     /// The names, sorted.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.arrays.keys().map(String::as_str)

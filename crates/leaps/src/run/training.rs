@@ -89,7 +89,8 @@ impl<'a> TrainingRun<'a> {
         let mut checkpoints = Checkpoints::of(&self.directory);
         checkpoints.keep = self.keep;
         let found = directory.checkpoint(&checkpoints, &self.setup, self.fallback)?;
-        directory.describe(&self.config, &self.command, found.is_none())?;
+        let engine = self.setup.engine.description();
+        directory.describe(&self.config, &self.command, &engine, found.is_none())?;
         let trainer = match &found {
             Some((checkpoint, _)) => checkpoint.resume(&self.setup)?,
             None => self.setup.start(&Bounded { observer, run: self })?,

@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::model::Model;
-use super::{parameters, sealed};
+use super::parameters;
 use crate::net::{FreeEnergy, FreeEnergySpec, Net, NetSpec, Tensor, take_mut};
 use crate::{Error, Result};
 
@@ -55,7 +55,7 @@ impl Model {
             true => self.take_over("free.", &free.tensors(), free.initial(seed), usize::MAX)?,
             false => free.initial(seed),
         });
-        let checksum = sealed::checksum(&self.tensors.encode()?);
+        let checksum = self.checksum()?;
         Ok(WarmStart { parameters, checksum, new_layers, free_energy })
     }
 

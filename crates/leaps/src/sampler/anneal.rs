@@ -7,7 +7,9 @@
 
 use super::{Grid, Lineage, LogWeights, Population, Scheme};
 use crate::device::Watch;
-use crate::observe::{Estimate, Families, Jackknife, Segments, ess, log_z};
+use crate::observe::{
+    Estimate, Families, Jackknife, Observables, Segments, WeightedSamples, ess, log_z,
+};
 use crate::target::Target;
 use crate::{Error, Result};
 
@@ -44,6 +46,21 @@ pub struct PathPoint {
     pub heat_capacity_per_site: Estimate,
 }
 
+/// Everything that is measured at a stop of the grid.
+#[derive(Clone, Debug)]
+pub struct PathStop {
+    /// The time, above 0 and at most 1.
+    pub t: f64,
+    /// The weights of the energy terms there.
+    pub lambda: Vec<f64>,
+    /// log Z of `rho_t`.
+    pub log_z: Estimate,
+    /// Effective sample size as a fraction.
+    pub ess: Estimate,
+    /// Observables of `rho_t`.
+    pub observables: Observables,
+}
+
 /// Weighted walkers at the end of the path.
 #[derive(Clone, Debug)]
 pub struct Ensemble {
@@ -59,6 +76,8 @@ pub struct Ensemble {
     pub energies: Vec<f64>,
     /// Estimates along the path.
     pub trace: Vec<PathPoint>,
+    /// What was measured at the stops of the grid.
+    pub stops: Vec<PathStop>,
     /// Energy evaluations per walker, charged as for Markov chains.
     pub energy_calls: f64,
     /// Smallest conditional effective sample size of a step, where steps are looked at one by one (with
@@ -108,15 +127,16 @@ pub fn anneal(
     watch.total(grid.intervals() as u64 * walkers as u64);
     let log_z0 = target.sites() as f64 * (target.tokens() as f64).ln();
     let mut lineage = Lineage::new(walkers, log_z0);
-    let mut trace = Vec::new();
+    let (mut trace, mut stops) = (Vec::new(), Vec::new());
     let keep = |k: usize| {
         let n = grid.intervals();
         k == n || k * points / n != (k - 1) * points / n
     };
+    let look = |k: usize| keep(k) || grid.is_stop(k);
     let mut k = 1;
     while k <= grid.intervals() {
         // Nobody looks at the walkers before the next point that is kept.
-        let last = (k..=grid.intervals()).find(|&k| keep(k)).unwrap_or(grid.intervals());
+        let last = (k..=grid.intervals()).find(|&k| look(k)).unwrap_or(grid.intervals());
         let intervals = k..last + 1;
         k = last;
         let never = resampling.threshold == 0.0;
@@ -132,10 +152,13 @@ pub fn anneal(
                 watch,
             )?;
         }
+        let weights = LogWeights::new(lineage.log_weights.clone())?;
+        let families = Families::new(&lineage.ancestry);
+        let segments = &lineage.segments;
+        if grid.is_stop(k) {
+            stops.push(stop(target, population, grid, k, &weights, &families, segments)?);
+        }
         if keep(k) {
-            let weights = LogWeights::new(lineage.log_weights.clone())?;
-            let families = Families::new(&lineage.ancestry);
-            let segments = &lineage.segments;
             let mut point = point(target, population, grid, k, &weights, &families, segments)?;
             if !never {
                 (point.ess, point.resampled) = lineage.last;
@@ -151,8 +174,29 @@ pub fn anneal(
         families: Families::new(&lineage.ancestry),
         energies: population.energies()?,
         trace,
+        stops,
         energy_calls: population.energy_calls(),
         smallest_step: lineage.smallest_step,
+    })
+}
+
+fn stop(
+    target: &dyn Target,
+    population: &dyn Population,
+    grid: &Grid,
+    k: usize,
+    weights: &LogWeights,
+    families: &Families,
+    segments: &Segments,
+) -> Result<PathStop> {
+    let (lambda, states) = (grid.lambda(k), population.states()?);
+    let samples = WeightedSamples::new(target, lambda, &states, weights, families)?;
+    Ok(PathStop {
+        t: grid.time(k),
+        lambda: lambda.to_vec(),
+        log_z: log_z(weights, families, segments),
+        ess: ess(weights, families),
+        observables: samples.observables(),
     })
 }
 

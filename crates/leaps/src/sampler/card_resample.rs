@@ -9,7 +9,7 @@ use std::sync::Arc;
 use cudarc::driver::{CudaFunction, CudaSlice};
 
 use super::population::Lineage;
-use super::{Resampling, Scheme};
+use super::{Grid, Resampling, Scheme};
 use crate::device::cuda::{Card, address, failed, launch};
 use crate::{Error, Result};
 
@@ -152,7 +152,7 @@ impl CardResampler {
     }
 }
 
-/// The threshold for interval `k` of `intervals`: resampling after the last one would only add noise.
-pub(crate) fn threshold(resampling: &Resampling, k: usize, intervals: usize) -> f64 {
-    if k < intervals { resampling.threshold } else { 0.0 }
+/// The threshold for interval `k`; where walkers are measured next they are not resampled.
+pub(crate) fn threshold(resampling: &Resampling, k: usize, grid: &Grid) -> f64 {
+    if grid.is_measured(k) { 0.0 } else { resampling.threshold }
 }

@@ -321,7 +321,7 @@ impl Population for CardSweepers {
                 (address(&card, &self.energies), energies),
                 (0, 0),
             ];
-            let rule = (threshold(resampling, k, grid.intervals()), resampling.scheme);
+            let rule = (threshold(resampling, k, grid), resampling.scheme);
             resampler.resample(&mut self.log_weights, rows, rule, seed, (k, place))?;
             self.carry(k..k + 1, false)?;
             if (place + 1) % room == 0 || k + 1 == intervals.end {

@@ -328,7 +328,7 @@ impl<'a> CardWalkers<'a> {
                 (address(&card, &self.energies), terms * number),
                 (address(&card, &self.pending), number),
             ];
-            let rule = (threshold(resampling, k, tables.grid.intervals()), resampling.scheme);
+            let rule = (threshold(resampling, k, &tables.grid), resampling.scheme);
             resampler.resample(&mut self.log_weights, rows, rule, seed, (k, place))?;
             let part = &Part(watch);
             match self.sweeps {

@@ -70,18 +70,45 @@ impl<'a> Flow<'a> {
 /// `cuts` are the ends of the intervals, from 0 to 1. Euler and trapezoid go from cut to cut; events visits
 /// the midpoints, and weighs once more at the end.
 pub fn flow_grid(path: &Path, stepper: Stepper, cuts: &[f64]) -> Result<(Grid, Vec<f64>)> {
-    let checked = Grid::new(path, cuts.to_vec())?;
+    flow_grid_with_stops(path, stepper, cuts, &[])
+}
+
+/// [`flow_grid`] with stops, times above 0 at which walkers are measured ([`Ensemble::stops`](super::Ensemble::stops)): intervals end there, and
+/// events weighs there as it does at the end.
+pub fn flow_grid_with_stops(
+    path: &Path,
+    stepper: Stepper,
+    cuts: &[f64],
+    stops: &[f64],
+) -> Result<(Grid, Vec<f64>)> {
+    Grid::new(path, cuts.to_vec())?;
+    let mut cuts = cuts.to_vec();
+    for &stop in stops.iter().filter(|stop| **stop < 1.0) {
+        // A sliver of an interval would cost a pass and move nobody.
+        cuts.retain(|cut| *cut == 0.0 || *cut == 1.0 || (cut - stop).abs() > SLIVER);
+        cuts.push(stop);
+    }
+    cuts.sort_by(f64::total_cmp);
+    let checked = Grid::new(path, cuts.clone())?;
     let mut durations = vec![0.0];
-    durations.extend(cuts.windows(2).map(|pair| pair[1] - pair[0]));
     if stepper != Stepper::Events {
-        return Ok((checked, durations));
+        durations.extend(cuts.windows(2).map(|pair| pair[1] - pair[0]));
+        return Ok((checked.with_stops(stops), durations));
     }
     let mut times = vec![0.0];
-    times.extend(cuts.windows(2).map(|pair| 0.5 * (pair[0] + pair[1])));
-    times.push(1.0);
-    durations.push(0.0);
-    Ok((Grid::new(path, times)?, durations))
+    for pair in cuts.windows(2) {
+        times.push(0.5 * (pair[0] + pair[1]));
+        durations.push(pair[1] - pair[0]);
+        if pair[1] == 1.0 || stops.contains(&pair[1]) {
+            times.push(pair[1]);
+            durations.push(0.0);
+        }
+    }
+    Ok((Grid::new(path, times)?.with_stops(stops), durations))
 }
+
+/// Intervals are longer than this where a stop cuts them.
+const SLIVER: f64 = 1e-9;
 
 #[derive(Clone, Debug)]
 struct Walker {

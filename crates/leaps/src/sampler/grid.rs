@@ -9,6 +9,8 @@ pub struct Grid {
     times: Vec<f64>,
     lambda: Vec<f64>,
     terms: usize,
+    /// Times, by number, at which walkers are measured in full.
+    stops: Vec<usize>,
 }
 
 impl Grid {
@@ -36,6 +38,22 @@ impl Grid {
         Ok(Self::unchecked(path, times))
     }
 
+    /// The same grid with stops: at these times of it, walkers are not only weighed but measured in full.
+    pub fn with_stops(mut self, times: &[f64]) -> Self {
+        self.stops = (1..self.times.len()).filter(|&k| times.contains(&self.times[k])).collect();
+        self
+    }
+
+    /// Whether interval `k` ends at a stop.
+    pub fn is_stop(&self, k: usize) -> bool {
+        self.stops.binary_search(&k).is_ok()
+    }
+
+    /// Whether walkers are measured after interval `k`, at a stop or at the end: resampling right before would only add noise.
+    pub(super) fn is_measured(&self, k: usize) -> bool {
+        k == self.intervals() || self.is_stop(k)
+    }
+
     /// The one interval from `from` to `to`.
     pub(super) fn step(path: &Path, from: f64, to: f64) -> Self {
         Self::unchecked(path, vec![from, to])
@@ -47,7 +65,7 @@ impl Grid {
         for (row, &t) in lambda.chunks_exact_mut(terms).zip(&times) {
             path.lambda_into(t, row);
         }
-        Grid { times, lambda, terms }
+        Grid { times, lambda, terms, stops: Vec::new() }
     }
 
     /// Number of intervals.

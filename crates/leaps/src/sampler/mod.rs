@@ -20,8 +20,8 @@ mod warnings;
 mod weights;
 
 pub use adaptive::choose_times;
-pub use anneal::{Ensemble, PathPoint, Resampling, anneal};
-pub use flow_walkers::{Flow, FlowWalkers, Stepper, flow_grid};
+pub use anneal::{Ensemble, PathPoint, PathStop, Resampling, anneal};
+pub use flow_walkers::{Flow, FlowWalkers, Stepper, flow_grid, flow_grid_with_stops};
 pub use followers::{Followers, followers};
 pub use grid::Grid;
 pub use kernel_walkers::KernelWalkers;

@@ -133,8 +133,7 @@ pub(super) fn one_by_one<P: Population + ?Sized>(
         let weights = LogWeights::new(lineage.log_weights.clone())?;
         let conditional = before.conditional_ess(|i| weights.log()[i] - before.log()[i]);
         let ess = weights.ess();
-        // Resampling after the last interval would only add noise.
-        if ess < resampling.threshold && k < grid.intervals() {
+        if ess < resampling.threshold && !grid.is_measured(k) {
             let mut stream = Stream::new(seed, Purpose::Resample, 0, k as u64);
             let ancestors = resampling.scheme.ancestors(&weights, &mut stream);
             population.resample(&ancestors)?;

@@ -32,7 +32,7 @@ Output:  G          flux of the network, [n, tokens, sites...]; two tokens: the 
          K          log-weight rate -dU_dt + sum(out_rates - back_rates), [n]
          residual   K + dF_dt, 0 for a perfect network, [n]")]
 pub struct RatesArgs {
-    /// Model directory, run directory or name of a model in LEAPS_MODELS
+    /// Model directory, run directory, or name of a model: shipped ('leaps models' lists them) or in LEAPS_MODELS
     #[arg(long, value_name = "DIR|NAME")]
     model: PathBuf,
     /// States and times, as safetensors

@@ -50,6 +50,31 @@ fn what_is_saved_is_loaded() {
 }
 
 #[test]
+fn a_model_is_read_from_memory_with_or_without_its_raw_parameters() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (model, average, _) = model(1);
+    let directory = scratch.path().join("m");
+    model.averaged().save(&directory).unwrap();
+    let read = |name: &str| fs::read(directory.join(name)).unwrap();
+    let (description, tensors) = (read(DESCRIPTION), read(TENSORS));
+    let place = Path::new("shipped");
+    let found = Model::from_bytes(place, &description, &tensors).unwrap();
+    assert_eq!(found.checksum().unwrap(), sealed::checksum(&tensors));
+    let target = ising(3);
+    let (net, free) = (found.net(&target).unwrap(), found.free(&target).unwrap());
+    assert_eq!(found.raw(&net, &free).unwrap(), None);
+    assert_eq!(found.parameters(&net).unwrap(), average[..net.parameters()]);
+    assert_eq!(found.file(), place.join(TENSORS));
+    for at in [0, 1] {
+        let mut files = [description.clone(), tensors.clone()];
+        let middle = files[at].len() / 2;
+        files[at][middle] ^= 1;
+        let error = Model::from_bytes(place, &files[0], &files[1]).unwrap_err();
+        assert!(error.to_string().contains("shipped"), "{error}");
+    }
+}
+
+#[test]
 fn a_network_for_another_target_is_refused_tensor_by_tensor() {
     let scratch = tempfile::tempdir().unwrap();
     model(1).0.save(scratch.path()).unwrap();

@@ -1,0 +1,298 @@
+//! List the models that have a name, and make one of a training run.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::Result;
+use clap::Args;
+use leaps::device::{Engine, processor};
+use leaps::observe::Estimate;
+use leaps::run::{Metrics, Model, write_file};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::app::Context;
+use crate::config::{Config, count};
+use crate::error::usage;
+use crate::models::card::{CARD, Card, SamplingCard, SpeedCard, TrainingCard};
+use crate::models::{self, Found, shipped::SHIPPED};
+use crate::output::{self, Table, sigmas, with_error};
+use crate::results::WalkerResult;
+use crate::samplers::run_flow;
+
+/// Flags of `models`.
+#[derive(Args, Debug)]
+pub struct ModelsArgs {
+    /// Make a model of this finished run: its averaged parameters, a card with numbers of a fresh sample, a page
+    #[arg(long, value_name = "RUN", requires = "name")]
+    add: Option<PathBuf>,
+    /// Name of the new model
+    #[arg(long, value_name = "NAME", requires = "add")]
+    name: Option<String>,
+    /// Folder of the new model's folder; those in models/ are shipped with the next build
+    #[arg(long, value_name = "DIR", default_value = "models", requires = "add")]
+    into: PathBuf,
+    /// Walkers of the sample that the card tells of
+    #[arg(long, value_name = "N", default_value = "20000", value_parser = count, requires = "add")]
+    walkers: usize,
+    /// What the network was trained on, where the run does not say
+    #[arg(long, value_name = "MACHINE", requires = "add")]
+    trained_on: Option<String>,
+}
+
+/// A model in the list.
+#[derive(Debug, Serialize)]
+struct Listed {
+    name: String,
+    /// `shipped`, or a folder in `LEAPS_MODELS`.
+    place: String,
+    target: String,
+    network: String,
+    /// What its card says, if it has one.
+    card: Option<Card>,
+}
+
+/// All models.
+#[derive(Debug, Serialize)]
+struct List {
+    models: Vec<Listed>,
+}
+
+/// Print the list, or make a model.
+pub fn run(args: &ModelsArgs, context: &Context) -> Result<()> {
+    if let (Some(run), Some(name)) = (&args.add, &args.name) {
+        return add(args, run, name, context);
+    }
+    let mut models = Vec::new();
+    for (name, folder) in models::owned() {
+        let file = folder.join(CARD);
+        let card = match std::fs::read_to_string(&file) {
+            Ok(text) => Some(Card::parse(&text, &folder)?),
+            Err(_) => None,
+        };
+        let found = models::find("LEAPS_MODELS", &folder)?;
+        models.push(listed(name, folder.display().to_string(), &found, card));
+    }
+    for shipped in SHIPPED {
+        // One of the user's hides a shipped one of the same name.
+        if !models.iter().any(|model| model.name == shipped.name) {
+            let found =
+                Found { model: shipped.model()?, name: shipped.name.into(), directory: None };
+            models.push(listed(
+                shipped.name.into(),
+                "shipped".into(),
+                &found,
+                Some(shipped.card()?),
+            ));
+        }
+    }
+    models.sort_by(|a, b| a.name.cmp(&b.name));
+    if context.globals.json {
+        return output::json(&List { models });
+    }
+    output::data(&table(&models))
+}
+
+fn listed(name: String, place: String, found: &Found, card: Option<Card>) -> Listed {
+    let target = found.description().unwrap_or_default();
+    Listed { name, place, target, network: words(&found.model), card }
+}
+
+fn table(models: &[Listed]) -> String {
+    let mut table = Table::default();
+    table.row(["name", "ess", "log_z", "sigmas", "seconds", "target", "network"]);
+    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+    for Listed { name, target, network, card, .. } in models {
+        let sampling = card.as_ref().map(|card| &card.sampling);
+        let shown = |e: &Estimate| with_error(e.mean, e.error);
+        let off = |e: &Estimate| Some(sigmas(e.mean, e.error, e.exact?));
+        table.row([
+            name.clone(),
+            or_dash(sampling.map(|s| shown(&s.ess))),
+            or_dash(sampling.map(|s| shown(&s.log_z))),
+            or_dash(sampling.and_then(|s| off(&s.log_z))),
+            or_dash(card.as_ref().map(|card| format!("{:.1}", card.speed.seconds))),
+            target.clone(),
+            network.clone(),
+        ]);
+    }
+    table.text()
+}
+
+/// The network of a model in words.
+fn words(model: &Model) -> String {
+    let value = serde_json::to_value(&model.network).unwrap_or_default();
+    let mut text = value["kind"].as_str().unwrap_or("network").to_owned();
+    for (key, value) in value.as_object().into_iter().flatten() {
+        if key != "kind" && !value.is_null() && *value != false {
+            text += &format!(" {key} {}", value.to_string().trim_matches('"'));
+        }
+    }
+    text + &format!(" {:?}", model.parametrisation).to_lowercase()
+}
+
+/// Cores of the sample whose time is told, and its walkers.
+const CORES: usize = 2;
+const FEW: usize = 2000;
+
+fn add(args: &ModelsArgs, run: &Path, name: &str, context: &Context) -> Result<()> {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c);
+    if name.starts_with(['.', '-']) || name.is_empty() || !name.chars().all(plain) {
+        return Err(usage(format!(
+            "--name = {name}: must be of small letters, digits, dots and dashes, such as ising-15-critical"
+        )));
+    }
+    let folder = args.into.join(name);
+    if folder.exists() {
+        let shown = folder.display();
+        return Err(usage(format!(
+            "--name = {name}: must be new; {shown} exists, remove it first"
+        )));
+    }
+    let source = models::find("--add", run)?;
+    check(&source.model, run)?;
+    let training = training(&source, args);
+    let found = Found { model: source.model.averaged(), name: name.to_owned(), directory: None };
+    let target = found.description().unwrap_or_default();
+
+    let engine = context.engine()?;
+    let (large, _) = sample(&found, args.walkers, &engine, context)?;
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(CORES).build()?;
+    context.interrupted(); // signals are caught here, not in a thread of the pool
+    let (_, seconds) = pool.install(|| sample(&found, FEW, &Engine::Cpu, context))?;
+
+    let layers = found.layers()?;
+    let problem = Config::resolve(&layers)?.problem(&layers)?;
+    let parameters = found.model.net(&problem.target)?.parameters()
+        + found.model.free(&problem.target)?.parameters();
+    let card = Card {
+        name: name.to_owned(),
+        target,
+        network: words(&found.model),
+        parameters,
+        training,
+        sampling: SamplingCard {
+            walkers: large.walkers,
+            intervals: large.intervals,
+            seed: large.seed,
+            engine: match &engine {
+                Engine::Cpu => processor(),
+                #[allow(unreachable_patterns)] // builds without cards have one engine
+                card => card.description(),
+            },
+            ess: Estimate::new(large.ess, large.ess_error),
+            log_z: large.log_z,
+            energy_per_site: large.observables.energy_per_site,
+        },
+        speed: SpeedCard {
+            walkers: FEW,
+            threads: CORES,
+            machine: processor(),
+            seconds: hundredths(seconds),
+        },
+    };
+    found.model.save(&folder)?;
+    write_file(folder.join(CARD), card.text()?.as_bytes())?;
+    write_file(folder.join("README.md"), card.readme().as_bytes())?;
+    context.say(format!("wrote {}", folder.display()));
+    if context.globals.json {
+        return output::json(&card);
+    }
+    let network = card.network.clone();
+    let place = folder.display().to_string();
+    output::data(&table(&[Listed {
+        name: name.into(),
+        place,
+        target: card.target.clone(),
+        network,
+        card: Some(card),
+    }]))
+}
+
+/// Refuse runs that are not finished, and targets in files, which others do not have.
+fn check(model: &Model, run: &Path) -> Result<()> {
+    let (shown, steps) = (run.display(), model.training.steps);
+    if let Some(all) = model.training.settings["steps"].as_u64().filter(|all| steps < *all) {
+        return Err(usage(format!(
+            "--add = {shown}: must be finished; {steps} of {all} steps are made, 'leaps train {shown}' goes on"
+        )));
+    }
+    for key in ["path", "field"] {
+        if model.target[key].is_string() {
+            return Err(usage(format!(
+                "--add = {shown}: must be of a target that is described by numbers; target.{key} is a file"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// What the run says about how it was trained.
+fn training(source: &Found, args: &ModelsArgs) -> TrainingCard {
+    let run = source.directory.as_deref().unwrap_or(Path::new(""));
+    let meta: Value = std::fs::read(run.join("meta.json"))
+        .ok()
+        .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+        .unwrap_or_default();
+    let command = command(&meta["command"]);
+    let settings = command.iter().flatten().find(|word| word.ends_with(".toml")).cloned();
+    let last = Metrics::read(run).ok().and_then(|(lines, _)| lines.last().copied());
+    let summary = &source.model.training;
+    TrainingCard {
+        settings,
+        command: command.map(|words| words.join(" ")),
+        seed: summary.seed,
+        steps: summary.steps,
+        machine: args.trained_on.clone().or_else(|| machine(&meta)),
+        seconds: last.map(|line| hundredths(line.seconds)),
+        from: summary.from.as_ref().map(|from| file_name(&from.name)),
+        source: summary.source.clone(),
+    }
+}
+
+/// A time as exact as anyone can tell.
+fn hundredths(seconds: f64) -> f64 {
+    (100.0 * seconds).round() / 100.0
+}
+
+/// The words of a command line without places of the machine.
+fn command(words: &Value) -> Option<Vec<String>> {
+    let words = words.as_array()?.iter().skip(1).filter_map(Value::as_str);
+    let plain = |word: &str| if word.starts_with('/') { file_name(word) } else { word.to_owned() };
+    Some(std::iter::once("leaps".to_owned()).chain(words.map(plain)).collect())
+}
+
+fn file_name(path: &str) -> String {
+    Path::new(path).file_name().map_or(path.to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
+/// The machine in words: the card, or threads of the processor.
+fn machine(meta: &Value) -> Option<String> {
+    let engine = meta["engine"].as_str()?;
+    if engine != Engine::Cpu.description() {
+        return Some(engine.to_owned());
+    }
+    let machine = &meta["machine"];
+    Some(format!("{} threads of {}", machine["threads"], machine["processor"].as_str()?))
+}
+
+/// Sample as `leaps sample --model NAME --walkers N` does, and take the time.
+fn sample(
+    found: &Found,
+    walkers: usize,
+    engine: &Engine,
+    context: &Context,
+) -> Result<(WalkerResult, f64)> {
+    let start = Instant::now();
+    let mut layers = found.layers()?;
+    layers.set(&[format!("sample.walkers={walkers}")])?;
+    layers.seed(context.globals.seed, &context.matches)?;
+    let config = Config::resolve(&layers)?;
+    let problem = config.problem(&layers)?;
+    let watch =
+        context.watch("sample").titled(format!("{}, {walkers} walkers", problem.description));
+    let done = run_flow(&config, &problem, &found.model, &found.name, engine, &watch);
+    drop(watch);
+    let (result, _) = done.map_err(|error| layers.explain(error))?;
+    Ok((result, start.elapsed().as_secs_f64()))
+}
