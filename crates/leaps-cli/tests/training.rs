@@ -143,8 +143,9 @@ fn a_time_limit_does_not_wait_for_reference_walkers() {
     assert_eq!(exit, Some(75), "{errors}");
     assert!(errors.contains("nothing to keep") && errors.contains("time limit"), "{errors}");
     // Minutes of sweeps in one step: the step is given up.
-    let (exit, errors) =
-        code(&train(&sweeps, "--reference-sweeps 1e5 --batch 4096 --pool 4096 --time-limit 1s"));
+    let line = "train ising --size 4 --network mlp --pool 512 --batch 512 --reference-sweeps 1e5 --time-limit 1s --out";
+    let words: Vec<&str> = line.split(' ').chain(sweeps.to_str()).collect();
+    let (exit, errors) = code(&run(&words));
     assert_eq!(exit, Some(75), "{errors}");
     assert!(errors.contains("after step 0"), "{errors}");
     assert_eq!(status(&sweeps)["state"], "stopped (time limit)");
