@@ -370,7 +370,7 @@ fn hollow_cases() -> Vec<(Pairwise, NetSpec)> {
     use Boundary::{Free, Periodic};
     let hollow = |channels, depth, rows, head| {
         let (depth, rows, head) = (Some(depth), Some(rows), Some(head));
-        NetSpec::Hollow(HollowSpec { channels, depth, rows, head })
+        NetSpec::Hollow(HollowSpec { channels, depth, rows, head, totals: channels != 24 })
     };
     vec![
         (on_lattice(&[8, 8], Periodic, 2), hollow(16, 3, 3, 32)),

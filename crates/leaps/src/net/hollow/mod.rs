@@ -9,7 +9,9 @@
 //! and every site then takes the value of the site before it, so that it has seen the planes strictly behind it and nothing of its own.
 //! The half-spaces $H_i = (h_1(i), \dots, h_{2D}(i))$ together cover the neighbourhood of site $i$ but for the site itself; they are mixed site by site:
 //!
-//! $$u = M_1\,\sigma(H_i) + c_1,\quad v = \sigma\big((1 + a(t))\,u + s(t)\big),\quad o(i) = M_3\,\sigma(v + M_2 v + c_2) + c_3 .$$
+//! $$u = M_1\,(\sigma(H_i), \phi_i) + c_1,\quad v = \sigma\big((1 + a(t))\,u + s(t)\big),\quad o(i) = M_3\,\sigma(v + M_2 v + c_2) + c_3 .$$
+//!
+//! Here $\phi_i$ is what all other sites [add up to](totals), the global view that convolutions lack.
 //!
 //! A layer of `rows` planes reaches `rows - 1` planes back, a stack of `depth` of them, shifted by one, `(rows - 1) depth + 1`. On a torus that must
 //! stay below the length of every axis, or the stack would look all the way round at the site itself. Reaching
@@ -27,6 +29,7 @@ mod strips;
 #[cfg(test)]
 mod tests;
 mod tiles;
+mod totals;
 mod winograd;
 
 use serde::{Deserialize, Serialize};
@@ -52,11 +55,19 @@ pub struct HollowSpec {
     pub rows: Option<usize>,
     /// Channels of the layers that mix the half-spaces; without a number twice `channels`.
     pub head: Option<usize>,
+    /// Whether sites are also told what all others add up to: how often each token occurs, and how many bonds join equal ones. Networks saved
+    /// before there was this setting do not.
+    #[serde(default = "without")]
+    pub totals: bool,
+}
+
+fn without() -> bool {
+    false
 }
 
 impl Default for HollowSpec {
     fn default() -> Self {
-        HollowSpec { channels: 24, depth: None, rows: None, head: None }
+        HollowSpec { channels: 24, depth: None, rows: None, head: None, totals: true }
     }
 }
 
@@ -70,6 +81,7 @@ struct Sizes {
     depth: usize,
     rows: usize,
     head: usize,
+    totals: bool,
 }
 
 impl HollowSpec {
@@ -113,7 +125,7 @@ impl HollowSpec {
                 format!("use network.depth = {deepest} or leave it out"),
             ));
         }
-        Ok(Sizes { channels: self.channels, depth, rows, head })
+        Ok(Sizes { channels: self.channels, depth, rows, head, totals: self.totals })
     }
 }
 
@@ -149,6 +161,7 @@ impl Hollow {
             depth: Some(self.stack.depth()),
             rows: Some(self.geometry.behind + 1),
             head: Some(self.head.width()),
+            totals: self.stack.told() > 0,
         }
     }
 
@@ -167,10 +180,10 @@ impl Hollow {
     /// The network as it is, hollow or not.
     fn build(sizes: &Sizes, lattice: &Lattice, inputs: usize, outputs: usize) -> Self {
         let geometry = Geometry::new(lattice, sizes.rows - 1);
-        let seen = geometry.directions.len() * sizes.channels;
+        let stack = Stack::new(&geometry, inputs, sizes);
         Hollow {
-            stack: Stack::new(&geometry, inputs, sizes.channels, sizes.depth),
-            head: Head::new(seen, sizes.head, outputs),
+            head: Head::new(stack.seen_width(&geometry), sizes.head, outputs),
+            stack,
             geometry,
         }
     }

@@ -1,8 +1,10 @@
 //! Run the shared stack of convolutions along every direction.
 
+use super::Sizes;
 use super::activate::{activate, deactivate, look_ahead, look_back};
 use super::conv::Convolution;
 use super::geometry::Geometry;
+use super::totals::Totals;
 use crate::device::vector::{Real, Vector};
 use crate::net::dense::TimeEmbedding;
 use crate::net::layout::{Init, Tensor, take, take_mut};
@@ -17,6 +19,8 @@ pub(super) struct Stack {
     pub(super) first: Convolution,
     pub(super) next: Convolution,
     pub(super) time: TimeEmbedding,
+    /// How to tell sites what all others add up to.
+    totals: Option<Totals>,
 }
 
 /// Scratch space, cut up.
@@ -27,7 +31,8 @@ struct Planes<'a, V> {
     h: &'a mut [V],
     /// Their gradient: `[direction][site or none][channel]`.
     d_h: &'a mut [V],
-    /// What every site has seen, after the activation, and its gradient: `[site][direction][channel]`.
+    /// What every site has seen, after the activation, and its gradient: `[site][direction][channel]`,
+    /// followed by what the site is told.
     seen: &'a mut [V],
     d_seen: &'a mut [V],
     /// Channels after the activation, and their gradient, of one direction.
@@ -44,13 +49,15 @@ struct Planes<'a, V> {
 }
 
 impl Stack {
-    pub(super) fn new(geometry: &Geometry, inputs: usize, channels: usize, depth: usize) -> Self {
+    pub(super) fn new(geometry: &Geometry, inputs: usize, sizes: &Sizes) -> Self {
+        let channels = sizes.channels;
         Stack {
             channels,
-            depth,
+            depth: sizes.depth,
             first: Convolution::new(geometry, inputs, channels),
             next: Convolution::new(geometry, channels, channels),
             time: TimeEmbedding { outputs: 2 * channels },
+            totals: sizes.totals.then(|| Totals::new(geometry, inputs)),
         }
     }
 
@@ -60,6 +67,31 @@ impl Stack {
 
     pub(super) fn depth(&self) -> usize {
         self.depth
+    }
+
+    /// Numbers that sites are told beside what they have seen.
+    pub(super) fn told(&self) -> usize {
+        self.totals.as_ref().map_or(0, Totals::width)
+    }
+
+    /// Numbers that a site has seen or is told.
+    pub(super) fn seen_width(&self, geometry: &Geometry) -> usize {
+        geometry.directions.len() * self.channels + self.told()
+    }
+
+    /// Tell the sites what they have not seen.
+    #[inline(always)]
+    pub(super) unsafe fn tell<V: Vector>(&self, geometry: &Geometry, x: &[V], seen: &mut [V]) {
+        if let Some(totals) = &self.totals {
+            unsafe { totals.tell(geometry, x, seen) };
+        }
+    }
+
+    /// How counts become the numbers that sites are told: factor and offset of tokens, of bonds, and the root of the sites.
+    #[cfg(feature = "cuda")]
+    pub(super) fn total_scales(&self) -> [f32; 5] {
+        let Some(t) = &self.totals else { return [0.0; 5] };
+        [t.tokens.0, t.tokens.1, t.bonds.0, t.bonds.1, t.root].map(|n| n as f32)
     }
 
     #[cfg(feature = "cuda")]
@@ -144,8 +176,8 @@ impl Stack {
             (geometry.sites + 1) * self.first.matrix.inputs,
             self.depth * directions * plane,
             directions * plane,
-            geometry.sites * directions * self.channels,
-            geometry.sites * directions * self.channels,
+            geometry.sites * self.seen_width(geometry),
+            geometry.sites * self.seen_width(geometry),
             plane,
             plane,
             time,
@@ -251,6 +283,7 @@ impl Stack {
                 let h = &s.h[(self.depth - 1) * all + k * plane..][..plane];
                 look_back(self.channels, k, &direction.before, h, s.seen);
             }
+            self.tell(geometry, s.x, s.seen);
         }
     }
 

@@ -206,7 +206,7 @@ impl Stack {
         let chunk = self.first.chunk_len().max(self.next.chunk_len());
         [
             (geometry.sites + 1) * self.first.matrix.inputs,
-            geometry.sites * geometry.directions.len() * self.channels,
+            geometry.sites * self.seen_width(geometry),
             strip,
             strip,
             residual * strip,
@@ -244,7 +244,7 @@ impl Stack {
             read: take_mut(rest, lengths[8]),
             products: take_mut(rest, lengths[9]),
         };
-        let width = geometry.directions.len() * self.channels;
+        let width = self.seen_width(geometry);
         let mut tables = Tables { inputs: [0; CHUNK * MOST], outputs: [0; CHUNK * MOST] };
         unsafe {
             self.prepare(packed, group, s.x, s.embeddings, s.time);
@@ -261,6 +261,7 @@ impl Stack {
                     }
                 }
             }
+            self.tell(geometry, s.x, s.seen);
         }
         s.seen
     }
@@ -317,7 +318,7 @@ impl Stack {
         unsafe {
             if layer + 1 == self.depth {
                 let after = &strips.after[strip * rows..][..there];
-                let width = geometry.directions.len() * channels;
+                let width = self.seen_width(geometry);
                 return look_forward(channels, k, width, after, h, s.seen);
             }
             if step == 0 {

@@ -34,7 +34,13 @@ fn gradients_are_finite_differences_and_outputs_are_hollow() {
     ] {
         let lattice = lattice(shape, boundary);
         let channels_of = if q == 2 { 1 } else { q };
-        let spec = HollowSpec { channels, depth: Some(depth), rows: Some(rows), head: Some(head) };
+        let spec = HollowSpec {
+            channels,
+            depth: Some(depth),
+            rows: Some(rows),
+            head: Some(head),
+            totals: true,
+        };
         let network = Hollow::new(&spec, &lattice, channels_of, channels_of).unwrap();
         testing::check_network(&network, lattice.sites(), channels_of, channels_of);
     }
@@ -208,7 +214,8 @@ fn reference(case: &Case, lattice: &Lattice, sizes: &Sizes, lane: usize) -> Vec<
             *h = out;
         }
     }
-    let (width, seen) = (sizes.head, 2 * d * c);
+    let told = |site| if sizes.totals { told(case, lattice, lane, site) } else { Vec::new() };
+    let (width, seen) = (sizes.head, 2 * d * c + told(0).len());
     let (m1, c1) = (take(&mut rest, width * seen), take(&mut rest, width));
     let (m2, c2) = (take(&mut rest, width * width), take(&mut rest, width));
     let (m3, c3) = (take(&mut rest, case.channels * width), take(&mut rest, case.channels));
@@ -227,6 +234,7 @@ fn reference(case: &Case, lattice: &Lattice, sizes: &Sizes, lane: usize) -> Vec<
             };
             seen.extend((0..c).map(|c_| before.map_or(0.0, |j| silu(h[j * c + c_]))));
         }
+        seen.extend(told(site));
         let u = matrix(m1, c1, &seen);
         let v: Vec<f64> =
             (0..width).map(|i| silu(u[i] * (1.0 + time[i]) + time[width + i])).collect();
@@ -237,19 +245,43 @@ fn reference(case: &Case, lattice: &Lattice, sizes: &Sizes, lane: usize) -> Vec<
     out
 }
 
+/// What the others add up to, site by site and bond by bond.
+fn told(case: &Case, lattice: &Lattice, lane: usize, site: usize) -> Vec<f64> {
+    let (n, io) = (lattice.sites(), case.channels);
+    let token = |i: usize| -> Vec<f64> { (0..io).map(|s| case.x[i * io + s].0[lane]).collect() };
+    let axes = 0..lattice.shape().len();
+    let bonds: Vec<(usize, usize)> = (0..n)
+        .flat_map(|i| axes.clone().filter_map(move |axis| Some((i, lattice.ahead(i, axis, 1)?))))
+        .collect();
+    let others = (0..n).filter(|&i| i != site);
+    let mut counts: Vec<(f64, usize)> =
+        (0..io).map(|s| (others.clone().map(|i| token(i)[s]).sum(), n)).collect();
+    let apart = bonds.iter().filter(|(i, j)| *i != site && *j != site);
+    let equal = apart.map(|&(i, j)| token(i).iter().zip(token(j)).map(|(a, b)| a * b).sum::<f64>());
+    counts.push((equal.sum(), bonds.len()));
+    let q = if io == 1 { 2.0 } else { io as f64 };
+    let numbers = counts.into_iter().flat_map(|(count, all)| {
+        let share = if io == 1 { 0.5 + 0.5 * count / all as f64 } else { count / all as f64 };
+        let z = (q * share - 1.0) / (q - 1.0);
+        let y = (n as f64).sqrt() * z;
+        [z, 2.0 * z * z - 1.0, 4.0 * z.powi(3) - 3.0 * z, y / (1.0 + y.abs())]
+    });
+    numbers.collect()
+}
+
 #[test]
 fn values_are_those_of_the_formulas_at_every_level() {
     use Boundary::{Free, Periodic};
     for (shape, boundary, q, sizes) in [
-        (&[7][..], Periodic, 3, Sizes { channels: 5, depth: 2, rows: 3, head: 9 }),
-        (&[6], Free, 2, Sizes { channels: 13, depth: 3, rows: 3, head: 4 }),
-        (&[9, 8], Periodic, 2, Sizes { channels: 24, depth: 3, rows: 3, head: 48 }),
-        (&[5, 7], Periodic, 5, Sizes { channels: 11, depth: 1, rows: 3, head: 10 }),
-        (&[3, 5], Periodic, 2, Sizes { channels: 6, depth: 1, rows: 2, head: 7 }),
-        (&[2, 4], Periodic, 2, Sizes { channels: 6, depth: 3, rows: 1, head: 7 }),
-        (&[3, 5], Free, 3, Sizes { channels: 10, depth: 3, rows: 3, head: 7 }),
-        (&[4, 5, 4], Periodic, 2, Sizes { channels: 7, depth: 1, rows: 3, head: 8 }),
-        (&[3, 4, 2], Free, 3, Sizes { channels: 4, depth: 2, rows: 2, head: 5 }),
+        (&[7][..], Periodic, 3, Sizes { channels: 5, depth: 2, rows: 3, head: 9, totals: true }),
+        (&[6], Free, 2, Sizes { channels: 13, depth: 3, rows: 3, head: 4, totals: true }),
+        (&[9, 8], Periodic, 2, Sizes { channels: 24, depth: 3, rows: 3, head: 48, totals: false }),
+        (&[5, 7], Periodic, 5, Sizes { channels: 11, depth: 1, rows: 3, head: 10, totals: true }),
+        (&[3, 5], Periodic, 2, Sizes { channels: 6, depth: 1, rows: 2, head: 7, totals: true }),
+        (&[2, 4], Periodic, 2, Sizes { channels: 6, depth: 3, rows: 1, head: 7, totals: true }),
+        (&[3, 5], Free, 3, Sizes { channels: 10, depth: 3, rows: 3, head: 7, totals: false }),
+        (&[4, 5, 4], Periodic, 2, Sizes { channels: 7, depth: 1, rows: 3, head: 8, totals: true }),
+        (&[3, 4, 2], Free, 3, Sizes { channels: 4, depth: 2, rows: 2, head: 5, totals: true }),
     ] {
         let lattice = lattice(shape, boundary);
         let io = if q == 2 { 1 } else { q };
@@ -327,7 +359,7 @@ fn leaks(network: &Hollow, sites: usize) -> bool {
 #[test]
 fn ordinary_convolutions_leak() {
     let lattice = lattice(&[6, 7], Boundary::Periodic);
-    let sizes = Sizes { channels: 5, depth: 2, rows: 3, head: 6 };
+    let sizes = Sizes { channels: 5, depth: 2, rows: 3, head: 6, totals: true };
     let mut network = Hollow::build(&sizes, &lattice, 1, 1);
     assert!(!leaks(&network, 42));
     // Without the shift by one plane, a site sees its own.
@@ -351,7 +383,8 @@ fn the_reach_is_the_largest_that_does_not_leak() {
         (&[4, 5, 4], 3, 1),
     ] {
         let lattice = lattice(shape, Boundary::Periodic);
-        let spec = |depth| HollowSpec { channels: 3, depth, rows: Some(rows), head: None };
+        let spec =
+            |depth| HollowSpec { channels: 3, depth, rows: Some(rows), head: None, totals: true };
         let default = spec(None).sizes(&lattice).unwrap();
         assert_eq!(default.depth, deepest, "{shape:?}");
         assert!(!leaks(&Hollow::build(&default, &lattice, 1, 1), lattice.sites()), "{shape:?}");
@@ -363,7 +396,7 @@ fn the_reach_is_the_largest_that_does_not_leak() {
     }
     // Free boundaries have no way round.
     let free = lattice(&[4, 5], Boundary::Free);
-    let deep = Sizes { channels: 2, depth: 7, rows: 3, head: 2 };
+    let deep = Sizes { channels: 2, depth: 7, rows: 3, head: 2, totals: true };
     assert!(!leaks(&Hollow::build(&deep, &free, 1, 1), 20));
 }
 

@@ -35,7 +35,13 @@ fn model(net: &Net, free: &FreeEnergy) -> (Model, Vec<f32>) {
 }
 
 fn hollow(depth: usize) -> NetSpec {
-    NetSpec::Hollow(HollowSpec { channels: 5, depth: Some(depth), rows: Some(2), head: Some(7) })
+    NetSpec::Hollow(HollowSpec {
+        channels: 5,
+        depth: Some(depth),
+        rows: Some(2),
+        head: Some(7),
+        totals: true,
+    })
 }
 
 fn outputs(net: &Net, parameters: &[f32], state: &[u8]) -> Vec<f32> {
@@ -107,8 +113,13 @@ fn more_layers_change_nothing_and_can_learn() {
 #[test]
 fn what_does_not_fit_is_named_with_its_shapes() {
     let mlp = NetSpec::Mlp(MlpSpec { hidden: 4 });
-    let wider =
-        NetSpec::Hollow(HollowSpec { channels: 6, depth: Some(2), rows: Some(2), head: Some(7) });
+    let wider = NetSpec::Hollow(HollowSpec {
+        channels: 6,
+        depth: Some(2),
+        rows: Some(2),
+        head: Some(7),
+        totals: true,
+    });
     for (old, new, side, name, shapes) in [
         (&mlp, &mlp, 6, "net.weight", (Some(vec![4, 25, 24]), Some(vec![4, 36, 35]))),
         (

@@ -4,7 +4,7 @@
 // a residual layer writes z = silu((1 + a) h + s) to shared memory as bfloat16 and adds the convolution of z to h. Products
 // gather their rows from shared memory by a table of taps, so that any lattice will do.
 //
-// Given: SITES, CHANNELS (a multiple of 8), LAYERS, TAPS, TOKENS, DIRECTIONS, HEAD (a multiple of 16), OUTPUTS;
+// Given: SITES, CHANNELS (a multiple of 8), LAYERS, TAPS, TOKENS, DIRECTIONS, HEAD (a multiple of 16), OUTPUTS, TOTALS (a multiple of 8);
 // tiles of 16 rows per warp and warps of a block, forward and backward: FORWARD_TILES, FORWARD_WARPS, BACK_TILES, BACK_WARPS.
 
 #define CHUNKS (CHANNELS / 8)
@@ -15,6 +15,11 @@
 #define N_PAIRS ((N_TILES + 1) / 2)
 #define PLANE ((SITES + 1) * STRIDE + 32)
 #define TIME_ROW ((LAYERS - 1) * 2 * CHANNELS + 2 * HEAD)
+
+// Totals are pairs of channels.
+#define TOTAL_WORD u32
+#define STORE_TOTAL(to, at, pair) \
+    if ((at) % 2 == 1) (to)[(at) / 2] = pack((pair)[0], (pair)[1])
 
 extern __shared__ __align__(16) u8 shared[];
 

@@ -33,7 +33,7 @@ stack_backward(const u32* moments, const float* times, const u32* taps_back, con
             for (int n = 0; n < N_TILES; n++) {
                 u32 seen = 0, h = 0;
                 if (to != NONE) {
-                    seen = d_seen[((u64)batch_lane * SITES + to) * (MIX_WIDTH / 2) + direction * (CHANNELS / 2) + n * 4 + t];
+                    seen = d_seen[((u64)batch_lane * SITES + to) * (SEEN_WIDTH / 2) + direction * (CHANNELS / 2) + n * 4 + t];
                     h = top[row * (CHANNELS / 2) + n * 4 + t];
                 }
                 d[m][n][2 * half] = low(seen) * quick_slope(low(h));

@@ -6,10 +6,11 @@
 #define H_TILES (HEAD / 8)
 #define H_PAIRS (H_TILES / 2)
 #define H_STEPS (HEAD / 16)
-#define MIX_CHUNKS (DIRECTIONS * CHUNKS)
+#define SEEN_CHUNKS (DIRECTIONS * CHUNKS)
+#define MIX_CHUNKS (SEEN_CHUNKS + TOTALS / 8)
 #define MIX_STEPS ((MIX_CHUNKS + 1) / 2)
-#define MIX_WIDTH (DIRECTIONS * CHANNELS)
-#define MIX_TILES MIX_CHUNKS
+#define SEEN_WIDTH (DIRECTIONS * CHANNELS)
+#define MIX_WIDTH (SEEN_WIDTH + TOTALS)
 
 // Accumulators of two neighbouring tiles of columns as the left factor of a product.
 __device__ __forceinline__ void as_factor(const float* one, const float* two, u32* a) {
@@ -21,7 +22,7 @@ __device__ __forceinline__ void as_factor(const float* one, const float* two, u3
 
 // out: [lane][site][output]; u, v, w: what the backward pass needs, [lane][site][HEAD], if KEEP.
 template <bool KEEP>
-__device__ __forceinline__ void head(const u32* seen, const u32* before, const u32* moments, const float* times, const uint4* mix, const float* mix_bias,
+__device__ __forceinline__ void head(const u32* seen, const u32* totals, const u32* before, const u32* moments, const float* times, const uint4* mix, const float* mix_bias,
     const uint4* hidden, const float* hidden_bias, const float* last, const float* last_bias, float* out, u32* kept_u, u32* kept_v,
     u32* kept_w) {
     __shared__ float scale[HEAD], shift[HEAD], c1[HEAD], c2[HEAD], m3[OUTPUTS * HEAD];
@@ -56,7 +57,13 @@ __device__ __forceinline__ void head(const u32* seen, const u32* before, const u
 #pragma unroll
                 for (int half = 0; half < 2; half++) {
                     int row = start + m * 16 + half * 8 + g;
-                    u32 from = row < SITES && chunk < MIX_CHUNKS ? before[direction * SITES + row] : NONE;
+                    if (TOTALS > 0 && chunk >= SEEN_CHUNKS) {
+                        a[m][2 * part + half] = row < SITES && chunk < MIX_CHUNKS
+                            ? totals[((u64)batch_lane * SITES + row) * (TOTALS / 2) + (chunk - SEEN_CHUNKS) * 4 + t]
+                            : 0;
+                        continue;
+                    }
+                    u32 from = row < SITES && chunk < SEEN_CHUNKS ? before[direction * SITES + row] : NONE;
                     a[m][2 * part + half] =
                         from == NONE ? 0 : own[(u64)(direction * SITES + from) * (CHANNELS / 2) + c * 4 + t];
                 }
@@ -133,15 +140,15 @@ __device__ __forceinline__ void head(const u32* seen, const u32* before, const u
 }
 
 extern "C" __global__ void __launch_bounds__(HEAD_WARPS * 32, 2)
-head_forward(const u32* seen, const u32* before, const u32* moments, const float* times, const uint4* mix, const float* mix_bias, const uint4* hidden,
+head_forward(const u32* seen, const u32* totals, const u32* before, const u32* moments, const float* times, const uint4* mix, const float* mix_bias, const uint4* hidden,
     const float* hidden_bias, const float* last, const float* last_bias, float* out) {
-    head<false>(seen, before, moments, times, mix, mix_bias, hidden, hidden_bias, last, last_bias, out, (u32*)0, (u32*)0, (u32*)0);
+    head<false>(seen, totals, before, moments, times, mix, mix_bias, hidden, hidden_bias, last, last_bias, out, (u32*)0, (u32*)0, (u32*)0);
 }
 
 extern "C" __global__ void __launch_bounds__(HEAD_WARPS * 32, 2)
-head_kept(const u32* seen, const u32* before, const u32* moments, const float* times, const uint4* mix, const float* mix_bias, const uint4* hidden,
+head_kept(const u32* seen, const u32* totals, const u32* before, const u32* moments, const float* times, const uint4* mix, const float* mix_bias, const uint4* hidden,
     const float* hidden_bias, const float* last, const float* last_bias, float* out, u32* kept_u, u32* kept_v, u32* kept_w) {
-    head<true>(seen, before, moments, times, mix, mix_bias, hidden, hidden_bias, last, last_bias, out, kept_u, kept_v, kept_w);
+    head<true>(seen, totals, before, moments, times, mix, mix_bias, hidden, hidden_bias, last, last_bias, out, kept_u, kept_v, kept_w);
 }
 
 // Sums over a block's rows, one row of HEAD_SUMS numbers for each block: scale and shift of the first activation, biases of
@@ -315,7 +322,7 @@ head_backward(const u32* moments, const float* times, const uint4* mix_back, con
             for (int half = 0; half < 2; half++) {
                 int row = start + m * 16 + half * 8 + g;
                 if (row >= SITES) continue;
-                u32* to = d_seen + ((u64)batch_lane * SITES + row) * (MIX_WIDTH / 2) + direction * (CHANNELS / 2);
+                u32* to = d_seen + ((u64)batch_lane * SITES + row) * (SEEN_WIDTH / 2) + direction * (CHANNELS / 2);
 #pragma unroll
                 for (int n = 0; n < N_TILES; n++) to[n * 4 + t] = pack(seen[m][n][2 * half], seen[m][n][2 * half + 1]);
             }

@@ -131,13 +131,14 @@ extern "C" __global__ void first_backward(const u8* states, const u32* rows, con
 }
 
 // Products of what entered a layer of the head with the gradient of what left it, summed over sites and lanes:
-// parts [group][entering channel][HEAD]. A warp has 48 entering channels. Entering rows come from `before` if that is given.
+// parts [group][entering channel][HEAD]. A warp has 48 entering channels. Entering rows come from `before` if that is given,
+// followed by the totals.
 #define OUTER_TILES 3
 #define OUTER_ROWS 64
 #define H_STRIDE (HEAD * 2 + 16 - (HEAD / 8) % 2 * 16)
 
 template <int WIDTH, bool GATHER>
-__device__ __forceinline__ void head_outer(const u32* entering, const u32* before, const u32* d, float* parts, u32 lanes) {
+__device__ __forceinline__ void head_outer(const u32* entering, const u32* totals, const u32* before, const u32* d, float* parts, u32 lanes) {
     const int warps = (WIDTH + OUTER_TILES * 16 - 1) / (OUTER_TILES * 16), threads = warps * 32;
     const int stride = WIDTH * 2 + 16 - (WIDTH / 8) % 2 * 16;
     u8* a_rows = shared;
@@ -163,7 +164,9 @@ __device__ __forceinline__ void head_outer(const u32* entering, const u32* befor
             int row = i / (WIDTH / 8), c = i % (WIDTH / 8), site = start + row;
             uint4 value = zero;
             if (site < SITES) {
-                if (GATHER) {
+                if (GATHER && c >= SEEN_CHUNKS) {
+                    value = ((const uint4*)totals)[((u64)batch_lane * SITES + site) * (TOTALS / 8) + c - SEEN_CHUNKS];
+                } else if (GATHER) {
                     int direction = c / CHUNKS;
                     u32 from = before[direction * SITES + site];
                     if (from != NONE)
@@ -209,10 +212,10 @@ __device__ __forceinline__ void head_outer(const u32* entering, const u32* befor
             }
 }
 
-extern "C" __global__ void mix_outer(const u32* seen, const u32* before, const u32* d_u, float* parts, u32 lanes) {
-    head_outer<MIX_WIDTH, true>(seen, before, d_u, parts, lanes);
+extern "C" __global__ void mix_outer(const u32* seen, const u32* totals, const u32* before, const u32* d_u, float* parts, u32 lanes) {
+    head_outer<MIX_WIDTH, true>(seen, totals, before, d_u, parts, lanes);
 }
 
 extern "C" __global__ void hidden_outer(const u32* v, const u32* d_w, float* parts, u32 lanes) {
-    head_outer<HEAD, false>(v, (const u32*)0, d_w, parts, lanes);
+    head_outer<HEAD, false>(v, (const u32*)0, (const u32*)0, d_w, parts, lanes);
 }

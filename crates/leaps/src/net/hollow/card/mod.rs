@@ -27,6 +27,7 @@ const MATRIX: &str = concat!(
     include_str!("matrix_back.cu"),
     include_str!("matrix_weights.cu")
 );
+const TOTALS: &str = include_str!("totals.cu");
 const TIMES: &str = include_str!("times.cu");
 
 /// Numbers of a kernel that are parameters in another order.
@@ -41,6 +42,8 @@ struct Functions {
     reorder: CudaFunction,
     reorder_bf16: CudaFunction,
     embed: CudaFunction,
+    /// Where sites are told anything.
+    tell: Option<CudaFunction>,
     stack_forward: CudaFunction,
     stack_kept: CudaFunction,
     head_forward: CudaFunction,
@@ -110,6 +113,9 @@ pub(super) struct CardHollow {
     times: CudaSlice<f32>,
     hidden_units: CudaSlice<f32>,
     seen: CudaSlice<u32>,
+    /// What sites are told, and how counts become numbers.
+    totals: CudaSlice<u32>,
+    scales: [f32; 5],
     scratch: CudaSlice<u32>,
     kept: Option<Kept>,
 }
@@ -133,6 +139,7 @@ impl Functions {
             reorder: get("reorder", 0)?,
             reorder_bf16: get("reorder_bf16", 0)?,
             embed: get("embed", 0)?,
+            tell: (s.totals > 0).then(|| get("tell", 0)).transpose()?,
             stack_forward: get("stack_forward", s.forward_shared())?,
             stack_kept: get("stack_kept", s.forward_shared())?,
             head_forward: get("head_forward", s.head_shared())?,
@@ -154,7 +161,7 @@ impl Functions {
 }
 
 fn source(matrix: bool) -> String {
-    [if matrix { MATRIX } else { PLAIN }, TIMES, ORDER].concat()
+    [if matrix { MATRIX } else { PLAIN }, TOTALS, TIMES, ORDER].concat()
 }
 
 impl CardHollow {
@@ -221,6 +228,8 @@ impl CardHollow {
             times: card.zeros(0)?,
             hidden_units: card.zeros(0)?,
             seen: card.zeros(items * s.sites * s.words(s.channels))?,
+            totals: card.zeros(lanes * s.sites * s.words(s.totals))?,
+            scales: network.stack.total_scales(),
             scratch: card.zeros(items * s.scratch())?,
             kept: None,
             collection,
@@ -277,6 +286,25 @@ impl CardHollow {
             batch.table,
             &mut self.times,
             &mut self.hidden_units,
+        )
+    }
+
+    fn tell(&mut self, batch: &CardBatch<'_>) -> Result<()> {
+        let Some(tell) = &self.functions.tell else { return Ok(()) };
+        let [token_factor, token_offset, bond_factor, bond_offset, root] = &self.scales;
+        launch!(
+            self.card,
+            tell,
+            ((batch.lanes as u32, 1, 1), 128, 0),
+            batch.states,
+            batch.rows,
+            &self.before,
+            &mut self.totals,
+            token_factor,
+            token_offset,
+            bond_factor,
+            bond_offset,
+            root,
         )
     }
 
@@ -349,12 +377,15 @@ impl CardNetwork for CardHollow {
             &mut self.seen,
             &mut self.scratch,
         )?;
+        self.tell(batch)?;
+        let s = &self.sizes;
         let head = (batch.lanes as u32, s.head_blocks() as u32, 1);
         launch!(
             self.card,
             self.functions.head_forward,
             (head, s.head_threads(), s.head_shared()),
             &self.seen,
+            &self.totals,
             &self.before,
             batch.moments,
             &self.times,
@@ -400,12 +431,15 @@ impl CardNetwork for CardHollow {
             &mut kept.layers,
             &mut self.scratch,
         )?;
+        self.tell(batch)?;
+        let s = &self.sizes;
         let head = (batch.lanes as u32, s.head_blocks() as u32, 1);
         launch!(
             self.card,
             self.functions.head_kept,
             (head, s.head_threads(), s.head_shared()),
             &self.seen,
+            &self.totals,
             &self.before,
             batch.moments,
             &self.times,
@@ -512,6 +546,7 @@ impl CardNetwork for CardHollow {
             f.mix_outer,
             ((c.mix.parts as u32, 1, 1), threads, shared),
             &self.seen,
+            &self.totals,
             &self.before,
             &kept.d_u,
             &mut to,

@@ -1,14 +1,17 @@
 // The hollow convolution in float32, written for exactness and any size: the same kernels as in matrix.cu, by name and by
 // arguments.
 //
-// Given: SITES, CHANNELS, LAYERS, TAPS, TOKENS, DIRECTIONS, HEAD, OUTPUTS, FORWARD_ROWS and BACK_ROWS (rows of the tables of
+// Given: SITES, CHANNELS, LAYERS, TAPS, TOKENS, DIRECTIONS, HEAD, OUTPUTS, TOTALS, FORWARD_ROWS and BACK_ROWS (rows of the tables of
 // taps, at least SITES), SHARED_PLANE (whether a plane of channels fits into shared memory). Blocks have THREADS threads.
 
 #define THREADS 256
 #define STRIDE CHANNELS
 #define PLANE ((SITES + 1) * CHANNELS)
 #define TIME_ROW ((LAYERS - 1) * 2 * CHANNELS + 2 * HEAD)
-#define MIX_WIDTH (DIRECTIONS * CHANNELS)
+#define SEEN_WIDTH (DIRECTIONS * CHANNELS)
+#define MIX_WIDTH (SEEN_WIDTH + TOTALS)
+#define TOTAL_WORD float
+#define STORE_TOTAL(to, at, pair) (to)[at] = (pair)[(at) % 2]
 
 extern __shared__ __align__(16) float space[];
 
@@ -83,9 +86,13 @@ stack_kept(const u8* states, const u32* rows, const u32* moments, const float* t
 #define HEAD_SUMS (4 * HEAD + OUTPUTS * HEAD + OUTPUTS)
 
 // What site `row` of the block has seen of the others, channel by channel.
-__device__ void load_seen(const float* seen, const u32* before, float* to) {
+__device__ void load_seen(const float* seen, const float* totals, const u32* before, float* to) {
     for (int i = threadIdx.x; i < HEAD_ROWS * MIX_WIDTH; i += THREADS) {
         int site = blockIdx.y * HEAD_ROWS + i / MIX_WIDTH, c = i % MIX_WIDTH, direction = c / CHANNELS;
+        if (c >= SEEN_WIDTH) {
+            to[i] = site < SITES ? totals[((u64)blockIdx.x * SITES + site) * TOTALS + c - SEEN_WIDTH] : 0.0f;
+            continue;
+        }
         u32 from = site < SITES ? before[direction * SITES + site] : NONE;
         to[i] = from == NONE ? 0.0f : seen[((u64)(blockIdx.x * DIRECTIONS + direction) * SITES + from) * CHANNELS + c % CHANNELS];
     }
@@ -93,7 +100,7 @@ __device__ void load_seen(const float* seen, const u32* before, float* to) {
 }
 
 template <bool KEEP>
-__device__ void head(const float* seen, const u32* before, const u32* moments, const float* times, const float* mix, const float* mix_bias, const float* hidden,
+__device__ void head(const float* seen, const float* totals, const u32* before, const u32* moments, const float* times, const float* mix, const float* mix_bias, const float* hidden,
     const float* hidden_bias, const float* last, const float* last_bias, float* out, float* kept_u, float* kept_v, float* kept_w) {
     float* entering = space;
     float* v = entering + HEAD_ROWS * MIX_WIDTH;
@@ -102,7 +109,7 @@ __device__ void head(const float* seen, const u32* before, const u32* moments, c
     const float* shift = scale + HEAD;
     u64 start = (u64)blockIdx.x * SITES + blockIdx.y * HEAD_ROWS;
     int rows = min(HEAD_ROWS, SITES - (int)blockIdx.y * HEAD_ROWS);
-    load_seen(seen, before, entering);
+    load_seen(seen, totals, before, entering);
     for (int i = threadIdx.x; i < rows * HEAD; i += THREADS) {
         int row = i / HEAD, c = i % HEAD;
         float sum = mix_bias[c];
@@ -130,15 +137,15 @@ __device__ void head(const float* seen, const u32* before, const u32* moments, c
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-head_forward(const float* seen, const u32* before, const u32* moments, const float* times, const float* mix, const float* mix_bias, const float* hidden,
+head_forward(const float* seen, const float* totals, const u32* before, const u32* moments, const float* times, const float* mix, const float* mix_bias, const float* hidden,
     const float* hidden_bias, const float* last, const float* last_bias, float* out) {
-    head<false>(seen, before, moments, times, mix, mix_bias, hidden, hidden_bias, last, last_bias, out, (float*)0, (float*)0, (float*)0);
+    head<false>(seen, totals, before, moments, times, mix, mix_bias, hidden, hidden_bias, last, last_bias, out, (float*)0, (float*)0, (float*)0);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-head_kept(const float* seen, const u32* before, const u32* moments, const float* times, const float* mix, const float* mix_bias, const float* hidden,
+head_kept(const float* seen, const float* totals, const u32* before, const u32* moments, const float* times, const float* mix, const float* mix_bias, const float* hidden,
     const float* hidden_bias, const float* last, const float* last_bias, float* out, float* kept_u, float* kept_v, float* kept_w) {
-    head<true>(seen, before, moments, times, mix, mix_bias, hidden, hidden_bias, last, last_bias, out, kept_u, kept_v, kept_w);
+    head<true>(seen, totals, before, moments, times, mix, mix_bias, hidden, hidden_bias, last, last_bias, out, kept_u, kept_v, kept_w);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
@@ -190,14 +197,14 @@ head_backward(const u32* moments, const float* times, const float* mix_back, con
         for (int row = 0; row < rows; row++) sum += d_out[(start + row) * OUTPUTS + o];
         to[4 * HEAD + OUTPUTS * HEAD + o] = sum;
     }
-    for (int i = threadIdx.x; i < rows * MIX_WIDTH; i += THREADS) {
-        int row = i / MIX_WIDTH, c = i % MIX_WIDTH;
+    for (int i = threadIdx.x; i < rows * SEEN_WIDTH; i += THREADS) {
+        int row = i / SEEN_WIDTH, c = i % SEEN_WIDTH;
         float sum = 0.0f;
         for (int k = 0; k < HEAD; k++) {
             float d_u = d_v[row * HEAD + k] * (1.0f + scale[k]);
-            sum = fmaf(d_u, mix_back[k * MIX_WIDTH + c], sum);
+            sum = fmaf(d_u, mix_back[k * SEEN_WIDTH + c], sum);
         }
-        d_seen[start * MIX_WIDTH + i] = sum;
+        d_seen[start * SEEN_WIDTH + i] = sum;
     }
 }
 
@@ -218,7 +225,7 @@ stack_backward(const u32* moments, const float* times, const u32* taps_back, con
     for (int i = threadIdx.x; i < SITES * CHANNELS; i += THREADS) {
         int site = i / CHANNELS, c = i % CHANNELS;
         u32 to = after[direction * SITES + site];
-        float seen = to == NONE ? 0.0f : d_seen[((u64)lane * SITES + to) * MIX_WIDTH + direction * CHANNELS + c];
+        float seen = to == NONE ? 0.0f : d_seen[((u64)lane * SITES + to) * SEEN_WIDTH + direction * CHANNELS + c];
         d_top[i] = seen * silu_slope(top[i]);
     }
     for (int i = threadIdx.x; i < CHANNELS; i += THREADS) z[SITES * CHANNELS + i] = 0.0f;
@@ -338,7 +345,7 @@ first_backward(const u8* states, const u32* rows, const u32* taps, const float* 
 }
 
 template <int WIDTH, bool GATHER>
-__device__ void head_outer(const float* entering, const u32* before, const float* d, float* parts, u32 lanes) {
+__device__ void head_outer(const float* entering, const float* totals, const u32* before, const float* d, float* parts, u32 lanes) {
     u32 own = blockIdx.x < lanes ? (lanes - blockIdx.x + gridDim.x - 1) / gridDim.x : 0;
     outer<WIDTH, HEAD>(parts + (u64)blockIdx.x * WIDTH * HEAD, own * SITE_TILES, [&](u32 tile, float* a, float* b) {
         u32 lane = blockIdx.x + tile / SITE_TILES * gridDim.x, start = tile % SITE_TILES * TILE;
@@ -346,7 +353,9 @@ __device__ void head_outer(const float* entering, const u32* before, const float
             u32 site = start + i / WIDTH, c = i % WIDTH;
             float value = 0.0f;
             if (site < SITES) {
-                if (GATHER) {
+                if (GATHER && c >= SEEN_WIDTH) {
+                    value = totals[((u64)lane * SITES + site) * TOTALS + c - SEEN_WIDTH];
+                } else if (GATHER) {
                     int direction = c / CHANNELS;
                     u32 from = before[direction * SITES + site];
                     if (from != NONE) value = entering[((u64)(lane * DIRECTIONS + direction) * SITES + from) * CHANNELS + c % CHANNELS];
@@ -363,10 +372,10 @@ __device__ void head_outer(const float* entering, const u32* before, const float
     });
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) mix_outer(const float* seen, const u32* before, const float* d_u, float* parts, u32 lanes) {
-    head_outer<MIX_WIDTH, true>(seen, before, d_u, parts, lanes);
+extern "C" __global__ void __launch_bounds__(THREADS) mix_outer(const float* seen, const float* totals, const u32* before, const float* d_u, float* parts, u32 lanes) {
+    head_outer<MIX_WIDTH, true>(seen, totals, before, d_u, parts, lanes);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) hidden_outer(const float* v, const float* d_w, float* parts, u32 lanes) {
-    head_outer<HEAD, false>(v, (const u32*)0, d_w, parts, lanes);
+    head_outer<HEAD, false>(v, (const float*)0, (const u32*)0, d_w, parts, lanes);
 }

@@ -22,6 +22,9 @@ pub(super) struct Sizes {
     pub(super) real_head: usize,
     pub(super) head: usize,
     pub(super) outputs: usize,
+    /// Numbers that sites are told.
+    pub(super) real_totals: usize,
+    pub(super) totals: usize,
     /// Tiles of 16 rows per warp, warps of a block, blocks of a multiprocessor.
     forward: Tiling,
     back: Tiling,
@@ -72,6 +75,8 @@ impl Sizes {
             real_head: network.head.width(),
             head: network.head.width(),
             outputs: network.head.outputs(),
+            real_totals: network.stack.told(),
+            totals: network.stack.told(),
             forward: whole,
             back: whole,
             shared_plane: (geometry.sites + 1) * channels * 4 <= card.shared(),
@@ -86,6 +91,7 @@ impl Sizes {
             matrix: true,
             channels,
             head: plain.head.next_multiple_of(16),
+            totals: plain.totals.next_multiple_of(8),
             forward: Tiling::new(plain.sites, channels, 1)?,
             back: Tiling::new(plain.sites, channels, 2)?,
             ..plain
@@ -139,6 +145,7 @@ impl Sizes {
             ("DIRECTIONS", self.directions),
             ("HEAD", self.head),
             ("OUTPUTS", self.outputs),
+            ("TOTALS", self.totals),
         ];
         if self.matrix {
             all.extend([
@@ -249,7 +256,7 @@ impl Sizes {
     }
 
     pub(super) fn head_shared(&self) -> usize {
-        if self.matrix { 0 } else { 16 * 4 * (self.directions * self.channels + 2 * self.head) }
+        if self.matrix { 0 } else { 16 * 4 * (self.mix_width() + 2 * self.head) }
     }
 
     pub(super) fn weights_shared(&self) -> usize {
@@ -291,9 +298,14 @@ impl Sizes {
         (width.div_ceil(48) * 32, 64 * (stride(width) + stride(self.head)) + 256)
     }
 
+    /// Channels that enter the head: what was seen and what was told.
+    pub(super) fn mix_width(&self) -> usize {
+        self.directions * self.channels + self.totals
+    }
+
     /// Threads and shared memory of the gradients of the head's weights.
     pub(super) fn mix_outer(&self) -> (usize, usize) {
-        self.outer(self.directions * self.channels)
+        self.outer(self.mix_width())
     }
 
     pub(super) fn hidden_outer(&self) -> (usize, usize) {

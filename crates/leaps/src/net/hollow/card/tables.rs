@@ -35,11 +35,18 @@ impl Offsets {
                 embeddings.push(take(TimeEmbedding { outputs: 2 * c }.parameters()));
             }
         }
-        let mix = (take(width * sizes.directions * c), take(width));
+        let mix = (take(width * (sizes.directions * c + sizes.real_totals)), take(width));
         let hidden = (take(width * width), take(width));
         let out = (take(sizes.outputs * width), take(sizes.outputs));
         embeddings.push(take(TimeEmbedding { outputs: 2 * width }.parameters()));
         Offsets { layers, mix, hidden, out, embeddings, total: at }
+    }
+
+    /// Where the weights of mix start that lead from what was seen along `direction` to channel `o`; past the last
+    /// direction, from what was told.
+    fn seen(&self, sizes: &Sizes, o: usize, direction: usize) -> usize {
+        let row = sizes.directions * sizes.real_channels + sizes.real_totals;
+        self.mix.0 + o * row + direction * sizes.real_channels
     }
 }
 
@@ -126,9 +133,10 @@ impl Orders {
         }
         let head = |n: usize| n < s.real_head;
         let mix_at = |o: usize, direction: usize, i: usize| {
-            when(head(o) && real(i), || {
-                offsets.mix.0 + (o * s.directions + direction) * s.real_channels + i
-            })
+            when(head(o) && real(i), || offsets.seen(&s, o, direction) + i)
+        };
+        let told_at = |o: usize, i: usize| {
+            when(head(o) && i < s.real_totals, || offsets.seen(&s, o, s.directions) + i)
         };
         let hidden_at = |o: usize, i: usize| {
             when(head(o) && head(i), || offsets.hidden.0 + o * s.real_head + i)
@@ -144,7 +152,10 @@ impl Orders {
             biases: biases.collect(),
             weights,
             weights_back,
-            mix: lay(s.directions * c, s.head, &|k, n| mix_at(n, k / c, k % c)),
+            mix: lay(s.mix_width(), s.head, &|k, n| match k.checked_sub(s.directions * c) {
+                None => mix_at(n, k / c, k % c),
+                Some(i) => told_at(n, i),
+            }),
             mix_back,
             mix_bias: (0..s.head).map(|n| when(head(n), || offsets.mix.1 + n)).collect(),
             hidden: lay(s.head, s.head, &|k, n| hidden_at(n, k)),
@@ -219,7 +230,7 @@ impl Collection {
         let first = take(taps * s.tokens * c, by_direction(4 * blocks));
         let stack = take(s.layers * s.back_sums(), PARTS);
         let head = take(s.head_sums(), PARTS);
-        let mix = take(s.directions * c * s.head, 2 * blocks);
+        let mix = take(s.mix_width() * s.head, 2 * blocks);
         let hidden = take(s.head * s.head, 2 * blocks);
         let embeddings = take(embedded, 1);
 
@@ -251,10 +262,13 @@ impl Collection {
             set(offsets.hidden.1 + n, head, 3 * s.head + n);
             for direction in 0..s.directions {
                 for i in 0..s.real_channels {
-                    let parameter =
-                        offsets.mix.0 + (n * s.directions + direction) * s.real_channels + i;
+                    let parameter = offsets.seen(s, n, direction) + i;
                     set(parameter, mix, (direction * c + i) * s.head + n);
                 }
+            }
+            for i in 0..s.real_totals {
+                let parameter = offsets.seen(s, n, s.directions) + i;
+                set(parameter, mix, (s.directions * c + i) * s.head + n);
             }
             for i in 0..s.real_head {
                 set(offsets.hidden.0 + n * s.real_head + i, hidden, i * s.head + n);

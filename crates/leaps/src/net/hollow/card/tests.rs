@@ -12,6 +12,7 @@ fn kernels_compile() {
         ("DIRECTIONS", 4),
         ("HEAD", 48),
         ("OUTPUTS", 3),
+        ("TOTALS", 16),
     ];
     let plain = [("FORWARD_ROWS", 48), ("BACK_ROWS", 48), ("SHARED_PLANE", 1)];
     let matrix = [
@@ -25,4 +26,8 @@ fn kernels_compile() {
     ];
     compiles(&source(false), &[&shape[..], &plain].concat());
     compiles(&source(true), &[&shape[..], &matrix].concat());
+    let mut untold = shape;
+    untold[8].1 = 0;
+    compiles(&source(false), &[&untold[..], &plain].concat());
+    compiles(&source(true), &[&untold[..], &matrix].concat());
 }
