@@ -50,7 +50,7 @@ impl Stack {
             depth,
             first: Convolution::new(geometry, inputs, channels),
             next: Convolution::new(geometry, channels, channels),
-            time: TimeEmbedding { outputs: 2 * channels },
+            time: TimeEmbedding::new(2 * channels),
         }
     }
 
