@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use leaps::train::TrainSpec;
+use leaps::train::{Ranges, TrainSpec};
 use leaps::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -158,6 +158,8 @@ impl TrainingSpec {
         let fail = |error: &dyn std::fmt::Display| {
             Error::invalid("train", "(given)", "settings of training", error.to_string())
         };
+        // JSON has no word for numbers that are not finite.
+        Ranges { beta: self.beta_range, field: self.field_range }.check()?;
         let here = TrainingSpec { from: None, ..self.clone() };
         let values = serde_json::to_value(here).map_err(|error| fail(&error))?;
         let spec: TrainSpec = serde_json::from_value(values).map_err(|error| fail(&error))?;

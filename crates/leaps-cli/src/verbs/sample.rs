@@ -75,7 +75,8 @@ pub fn run(args: &SampleArgs, context: &Context) -> Result<()> {
     if found.model.target != described(&job.config.target)
         && let Some(own) = found.description()
     {
-        context.say(format!("{name} was trained on {own}"));
+        let family = found.model.family.map(|ranges| format!(", for {}", ranges.describe()));
+        context.say(format!("{name} was trained on {own}{}", family.unwrap_or_default()));
     }
     finish(context, job, &result, &samples)
 }

@@ -73,7 +73,10 @@ impl Ranges {
     /// (additive recurrence with the powers of the plastic number).
     pub fn members(&self, count: usize, beta: f64, field: f64) -> Vec<(f64, f64)> {
         let at = |range: Option<[f64; 2]>, share: f64, fixed: f64| {
-            range.map_or(fixed, |[low, high]| low + (high - low) * share)
+            range.map_or(fixed, |[low, high]| {
+                // Rounding must not lead out of the range.
+                ((1.0 - share) * low + share * high).clamp(low, high)
+            })
         };
         (0..count)
             .map(|k| {
@@ -177,6 +180,10 @@ mod tests {
                 within(c[0], i) && within(c[1], j)
             });
             assert!(found.count() > 0, "square {i}, {j}");
+        }
+        let uneven = Ranges { beta: Some([0.15, 0.45]), field: Some([-0.7, 0.1]) };
+        for (beta, field) in uneven.members(500, 0.0, 0.0) {
+            uneven.condition(beta, field).unwrap();
         }
         let one = Ranges { beta: None, field: Some([-1.0, 1.0]) };
         assert_eq!(one.members(3, 0.5, 9.0), [(0.5, -1.0), (0.5, 0.0), (0.5, 1.0)]);
