@@ -166,6 +166,9 @@ impl Worker {
 
     /// Tell the network this about the target of a lane, from the next time on that the lane is given: as many numbers as
     /// [`Net::conditions`], each about from -1 to 1. Without a word they are 0.
+    ///
+    /// # Panics
+    /// If they are more or fewer.
     pub fn set_condition(&mut self, lane: usize, condition: &[f64]) {
         self.conditions[lane].copy_from_slice(condition);
     }

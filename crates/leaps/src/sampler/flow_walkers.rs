@@ -68,6 +68,9 @@ impl<'a> Flow<'a> {
     }
 
     /// Tell the network which target of its family is at hand: [`Ranges::condition`](crate::train::Ranges::condition).
+    ///
+    /// # Panics
+    /// If it is not told [as many numbers](Net::conditions) as it listens to.
     pub fn told(mut self, condition: &[f64]) -> Self {
         self.condition.copy_from_slice(condition);
         self
