@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use anyhow::{Context as _, Result};
 use clap::error::ErrorKind;
 use clap::{ArgMatches, FromArgMatches};
+use leaps::train::Ranges;
 
 use crate::cli::{self, Cli, Engine, Globals, Verb};
 use crate::error::{self, usage};
@@ -70,6 +71,14 @@ impl Context {
     /// Where networks are computed, as asked for.
     pub fn engine(&self) -> leaps::Result<leaps::device::Engine> {
         self.open(leaps::device::Engine::description)
+    }
+
+    /// Where a network is computed, as asked for: one for a family of targets on the processor.
+    pub fn engine_of(&self, family: Option<&Ranges>) -> leaps::Result<leaps::device::Engine> {
+        match family {
+            None => self.engine(),
+            Some(_) => self.engine_if(Err(Ranges::no_card())),
+        }
     }
 
     /// The engine, which is `called` so the first time.

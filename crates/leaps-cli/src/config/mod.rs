@@ -1,6 +1,7 @@
 //! Make one checked configuration of defaults, a file, `--set` and flags.
 
 mod build;
+mod family;
 mod layers;
 mod memory;
 mod moves;
@@ -18,7 +19,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{ArgMatches, Args};
 use leaps::Error;
-use leaps::net::Net;
+use leaps::net::{FreeEnergy, FreeEnergySpec, Net};
 use leaps::path::Path;
 use leaps::target::{Pairwise, Target};
 
@@ -30,7 +31,7 @@ pub use render::{to_toml, to_toml_from};
 pub use sample::{ChainSpec, FlowSpec, KernelSpec, ResampleSpec, ScanName, UpdateSpec, WalkerSpec};
 pub use target::{Kind, TargetSpec};
 pub use train::TrainingSpec;
-pub use value::{count, number, seed};
+pub use value::{Field, count, number, seed};
 
 use layers::Source;
 use schema::defaults;
@@ -207,7 +208,13 @@ impl Config {
                 ),
             ));
         }
-        Net::new(&self.network.build()?, target)
+        Net::told(&self.network.build()?, target, self.ranges().map_or(0, |r| r.conditions()))
+    }
+
+    /// The free energy that is learnt with the network.
+    pub fn free(&self, target: &Pairwise) -> leaps::Result<FreeEnergy> {
+        let conditions = self.ranges().map_or(0, |ranges| ranges.conditions());
+        FreeEnergy::new(&FreeEnergySpec::Rate, target.sites())?.told(conditions)
     }
 
     /// The energy as a formula with its numbers.

@@ -103,6 +103,11 @@ impl PathSpec {
 
     /// The path of `target` up to inverse temperature `beta`.
     pub fn build(&self, target: &Pairwise, beta: f64) -> Result<Path> {
+        self.build_to(target, &vec![beta; target.terms()])
+    }
+
+    /// The path of `target` up to these weights of its terms.
+    pub fn build_to(&self, target: &Pairwise, ends: &[f64]) -> Result<Path> {
         self.check()?;
         let names: Vec<String> = (0..target.terms()).map(|k| target.term_name(k)).collect();
         if let Some((stranger, schedule)) =
@@ -119,6 +124,6 @@ impl PathSpec {
             .iter()
             .map(|name| self.shape(self.terms.get(name).copied().unwrap_or(self.schedule)))
             .collect();
-        Path::with_schedules(&vec![beta; names.len()], schedules?)
+        Path::with_schedules(ends, schedules?)
     }
 }

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use leaps::train::TrainSpec;
+use leaps::train::{Ranges, TrainSpec};
 use leaps::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-use super::value::{count, number};
+use super::value::{count, number, range};
 
 /// How the learning rate falls after warm-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
@@ -128,6 +128,18 @@ pub struct TrainingSpec {
     #[arg(long, value_name = "N", value_parser = count, default_value_t = usual().rollbacks as usize)]
     #[arg(hide_short_help = true)]
     pub rollbacks: usize,
+    /// Train one network for all inverse temperatures from LOW to HIGH; 'leaps sample --beta' chooses one
+    #[arg(long, value_name = "LOW,HIGH", value_parser = range, allow_hyphen_values = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beta_range: Option<[f64; 2]>,
+    /// Train one network for all uniform fields from LOW to HIGH; 'leaps sample --field' chooses one
+    #[arg(long, value_name = "LOW,HIGH", value_parser = range, allow_hyphen_values = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field_range: Option<[f64; 2]>,
+    /// Targets of the ranges that are trained on [default: 64]
+    #[arg(long, value_name = "N", value_parser = count, hide_short_help = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub members: Option<usize>,
     /// Start from the parameters of this model or run in place of fresh ones, whatever the size of its lattice
     #[arg(long, value_name = "DIR|NAME")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -146,6 +158,8 @@ impl TrainingSpec {
         let fail = |error: &dyn std::fmt::Display| {
             Error::invalid("train", "(given)", "settings of training", error.to_string())
         };
+        // JSON has no word for numbers that are not finite.
+        Ranges { beta: self.beta_range, field: self.field_range }.check()?;
         let here = TrainingSpec { from: None, ..self.clone() };
         let values = serde_json::to_value(here).map_err(|error| fail(&error))?;
         let spec: TrainSpec = serde_json::from_value(values).map_err(|error| fail(&error))?;

@@ -45,6 +45,15 @@ pub fn number(text: &str) -> std::result::Result<f64, String> {
     value.filter(|x| x.is_finite()).ok_or_else(|| "a finite number such as 0.5".to_owned())
 }
 
+/// Two numbers on the command line, with a comma between them.
+pub fn range(text: &str) -> std::result::Result<[f64; 2], String> {
+    let numbers: Option<Vec<f64>> = text.split(',').map(|word| word.trim().parse().ok()).collect();
+    match numbers.as_deref() {
+        Some(&[low, high]) => Ok([low, high]),
+        _ => Err("two numbers such as 0.2,0.44".to_owned()),
+    }
+}
+
 fn as_number(value: &Value) -> Option<f64> {
     match value {
         Value::Float(x) => Some(*x),

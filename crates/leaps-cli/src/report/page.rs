@@ -66,6 +66,8 @@ impl Page<'_> {
         let results = &self.source.results;
         let word = |key: &str| results[key].as_str().map(str::to_owned);
         let mut parts = vec![self.config.formula()];
+        let ranges = self.config.ranges();
+        parts.extend(ranges.map(|ranges| format!("one network for {}", ranges.describe())));
         parts.extend(match (word("model"), word("scheme"), word("kernel")) {
             (Some(model), Some(scheme), _) => Some(format!("network {model}, scheme {scheme}")),
             (None, Some(scheme), Some(kernel)) => Some(format!("{scheme} with {kernel}")),

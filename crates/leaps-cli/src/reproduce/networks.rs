@@ -106,7 +106,7 @@ fn facts(
         "steps": model.training.steps,
         "batch": model.training.settings["batch"],
         "seconds": last.map(|line| line.seconds),
-        "engine": shipped.is_none().then(|| context.engine().map(|engine| engine.description()).ok()),
+        "engine": shipped.is_none().then(|| context.engine_of(model.family.as_ref()).map(|engine| engine.description()).ok()),
         "checksum": model.checksum()?,
     }))
 }

@@ -35,7 +35,8 @@ pub fn run_flow(
         }
         other => other,
     })?;
-    let flow = model.flow(&net)?;
+    let told = model.family.map(|ranges| config.target.condition(&ranges)).transpose()?;
+    let flow = model.flow(&net)?.told(&told.unwrap_or_default());
     let stepper: Stepper = config.flow.scheme.into();
     let (cuts, seed) = (config.flow.cuts(config.walkers.intervals), config.seed);
     let (betas, stops): (Vec<f64>, Vec<f64>) =

@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::Result;
-use leaps::net::{FreeEnergy, FreeEnergySpec};
 use leaps::run::{Model, Outcome, Setup, Stop, TrainingRun};
 use leaps::target::Target;
 use leaps::{Error, exact};
@@ -52,9 +51,14 @@ impl Training<'_> {
             return Err(self.layers.explain(error).into());
         }
         let named = |error: Error| self.layers.explain(error);
-        let net = config.net(&problem.target).map_err(named)?;
-        let free = FreeEnergy::new(&FreeEnergySpec::Rate, problem.target.sites())?;
-        let fit = |model: &Model| model.warm_start(&net, &free, config.seed);
+        let members = config.family().map_err(named)?;
+        let (target, path) = match &members {
+            Some(members) => (&members.target, &members.path),
+            None => (&problem.target, &problem.path),
+        };
+        let net = config.net(target).map_err(named)?;
+        let free = config.free(target)?;
+        let fit = |model: &Model| model.warm_start(&net, &free, config.seed).map_err(named);
         let (from, warm) = match &self.start {
             Some(start) => start.parameters(fit)?,
             None => (None, None),
@@ -62,20 +66,25 @@ impl Training<'_> {
         let setup = Setup {
             from,
             parameters: warm.as_ref().map(|warm| warm.parameters.clone()),
-            target: &problem.target,
-            path: &problem.path,
+            target,
+            path,
+            family: members.as_ref().map(|members| members.family.clone()),
             net: &net,
             free: &free,
             parametrisation: config.network.parametrisation.into(),
             train: config.train.build().map_err(named)?,
             seed: config.seed,
-            engine: context.engine()?,
+            engine: context.engine_of(config.ranges().as_ref())?,
             described_target: models::pin_files(described(&config.target))?,
             described_path: described(&config.path),
         };
         let directory = self.directory.display();
         context.say(format!("{}, seed {}", problem.description, config.seed));
         context.detail(config.formula());
+        if let (Some(ranges), Some(members)) = (config.ranges(), &members) {
+            let count = members.family.members.len();
+            context.say(format!("one network for {}: {count} targets", ranges.describe()));
+        }
         let parameters = net.parameters() + free.parameters();
         context.say(format!(
             "{} with {parameters} parameters, {} steps in {directory}",
@@ -138,7 +147,8 @@ impl Training<'_> {
         let model = Model::load(&self.directory)?;
         let watch = context.watch("sample").until(self.until);
         let name = self.directory.display().to_string();
-        let done = run_flow(self.config, self.problem, &model, &name, &context.engine()?, &watch);
+        let engine = context.engine_of(model.family.as_ref())?;
+        let done = run_flow(self.config, self.problem, &model, &name, &engine, &watch);
         drop(watch);
         let late = self.until.is_some_and(|until| Instant::now() >= until);
         let (result, samples) = match done {

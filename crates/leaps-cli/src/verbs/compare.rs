@@ -123,7 +123,7 @@ impl Job {
     pub fn engine(&self, context: &Context) -> leaps::Result<Engine> {
         match (self.sampler.as_str(), &self.model) {
             ("mcmc", _) => Ok(Engine::Cpu),
-            (_, Some(_)) => context.engine(),
+            (_, Some(found)) => context.engine_of(found.model.family.as_ref()),
             (_, None) => context.engine_if(card_has(&self.config, &self.problem)),
         }
     }

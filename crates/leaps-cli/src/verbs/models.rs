@@ -128,7 +128,11 @@ fn words(model: &Model) -> String {
             text += &format!(" {key} {}", value.to_string().trim_matches('"'));
         }
     }
-    text + &format!(" {:?}", model.parametrisation).to_lowercase()
+    text += &format!(" {:?}", model.parametrisation).to_lowercase();
+    if let Some(ranges) = model.family {
+        text += &format!(", {}", ranges.describe());
+    }
+    text
 }
 
 /// Cores of the sample whose time is told, and its walkers.
@@ -155,7 +159,7 @@ fn add(args: &ModelsArgs, run: &Path, name: &str, context: &Context) -> Result<(
     let found = Found { model: source.model.averaged(), name: name.to_owned(), directory: None };
     let target = found.description().unwrap_or_default();
 
-    let engine = context.engine()?;
+    let engine = context.engine_of(found.model.family.as_ref())?;
     let (large, _) = sample(&found, args.walkers, &engine, context)?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(CORES).build()?;
     context.interrupted(); // signals are caught here, not in a thread of the pool

@@ -51,7 +51,7 @@ fn sampled(found: &Found, context: &Context) -> Result<Source> {
     layers.seed(context.globals.seed, &context.matches)?;
     let config = Config::resolve(&layers)?;
     let problem = config.problem(&layers)?;
-    let engine = context.engine()?;
+    let engine = context.engine_of(found.model.family.as_ref())?;
     let watch = context.watch("sample").titled(problem.description.clone());
     let done = run_flow(&config, &problem, &found.model, &found.name, &engine, &watch);
     drop(watch);

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
+use serde::Serialize;
 
 use super::sampling::{Destination, finish, prepare};
 use crate::app::Context;
-use crate::config::{FlowSpec, ResampleSpec, WalkerSpec};
+use crate::config::{Field, FlowSpec, ResampleSpec, WalkerSpec, number};
 use crate::error::usage;
 use crate::models;
 use crate::samplers::run_flow;
@@ -27,9 +28,23 @@ pub struct SampleArgs {
     resample: ResampleSpec,
     #[command(flatten)]
     destination: Destination,
+    #[command(flatten)]
+    member: MemberSpec,
     /// Override a key of the model's configuration, such as target.beta=0.43 or target.size=24; repeatable, not beside its flag
     #[arg(long = "set", value_name = "KEY=VALUE", help_heading = "Configuration")]
     set: Vec<String>,
+}
+
+/// Which target of those that the network was trained for.
+#[derive(Args, Debug, Serialize)]
+#[command(next_help_heading = "Target")]
+pub struct MemberSpec {
+    /// Inverse temperature, within the range that the network was trained over if it was [default: the model's]
+    #[arg(long, value_name = "BETA", value_parser = number)]
+    beta: Option<f64>,
+    /// Field h, within the range that the network was trained over if it was [default: the model's]
+    #[arg(long, value_name = "H", allow_hyphen_values = true)]
+    field: Option<Field>,
 }
 
 /// Let walkers follow the network and print what they say.
@@ -47,11 +62,12 @@ pub fn run(args: &SampleArgs, context: &Context) -> Result<()> {
     }
     layers.set(&args.set)?;
     layers.seed(context.globals.seed, &context.matches)?;
+    layers.flags("target", &args.member, &context.matches)?;
     layers.flags("sample", &args.flow, &context.matches)?;
     layers.flags("sample", &args.walkers, &context.matches)?;
     layers.flags("sample", &args.resample, &context.matches)?;
     let job = prepare(context, layers, &args.destination)?;
-    let engine = context.engine()?;
+    let engine = context.engine_of(found.model.family.as_ref())?;
     let watch = job.watch(context, "sample");
     let done = run_flow(&job.config, &job.problem, &found.model, &found.name, &engine, &watch);
     drop(watch);
@@ -59,7 +75,8 @@ pub fn run(args: &SampleArgs, context: &Context) -> Result<()> {
     if found.model.target != described(&job.config.target)
         && let Some(own) = found.description()
     {
-        context.say(format!("{name} was trained on {own}"));
+        let family = found.model.family.map(|ranges| format!(", for {}", ranges.describe()));
+        context.say(format!("{name} was trained on {own}{}", family.unwrap_or_default()));
     }
     finish(context, job, &result, &samples)
 }

@@ -7,7 +7,8 @@ use anyhow::Result;
 use clap::Args;
 use leaps::Error;
 use leaps::observe::Estimate;
-use leaps::run::Metrics;
+use leaps::run::{Checkpoints, Metrics};
+use leaps::train::Ranges;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -37,6 +38,9 @@ struct Status {
     /// Seconds.
     left: Option<f64>,
     state: String,
+    /// Ranges that one network is trained over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    family: Option<Ranges>,
 }
 
 /// All runs that were asked for.
@@ -54,10 +58,13 @@ pub fn run(args: &StatusArgs, context: &Context) -> Result<()> {
         return output::json(&Statuses { runs });
     }
     let mut table = Table::default();
-    table.row(["run", "step", "loss", "ess", "log_z", "steps/s", "left", "state"]);
+    let families = runs.iter().any(|run| run.family.is_some());
+    let mut heading = vec!["run", "step", "loss", "ess", "log_z", "steps/s", "left", "state"];
+    heading.extend(families.then_some("family"));
+    table.row(heading);
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
     for run in runs {
-        table.row([
+        let mut row = vec![
             run.run,
             format!("{}/{}", run.step, run.steps),
             or_dash(run.loss.map(|loss| Short(loss).to_string())),
@@ -66,7 +73,9 @@ pub fn run(args: &StatusArgs, context: &Context) -> Result<()> {
             or_dash(run.rate.map(|rate| Short(rate).to_string())),
             or_dash(run.left.map(span)),
             run.state,
-        ]);
+        ];
+        row.extend(families.then(|| or_dash(run.family.map(|ranges| ranges.describe()))));
+        table.row(row);
     }
     output::data(&table.text())
 }
@@ -116,6 +125,7 @@ fn status(run: &Path, context: &Context) -> Result<Status> {
         rate,
         left: left.filter(|_| step < steps),
         state: state(run, &events),
+        family: Checkpoints::of(run).identity().and_then(|run| run.train.ranges()),
     })
 }
 

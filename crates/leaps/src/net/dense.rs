@@ -1,6 +1,6 @@
 //! Multiply by a small matrix, and embed times with two of them.
 
-use super::features::FEATURES;
+use super::features::{FEATURES, features_with};
 use super::layout::{Init, Tensor};
 use crate::device::vector::Vector;
 
@@ -55,18 +55,29 @@ pub(crate) unsafe fn backward<V: Vector>(
 /// Hidden units of a [`TimeEmbedding`].
 const HIDDEN: usize = 32;
 
-/// A small function of time: features, a hidden layer of 32 silu units, `outputs` numbers.
+/// A small function of time, and of what a network is told beside it: features, a hidden layer of 32 silu units, `outputs` numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct TimeEmbedding {
     pub(crate) outputs: usize,
+    features: usize,
 }
 
 impl TimeEmbedding {
+    /// A function of time alone.
+    pub(crate) const fn new(outputs: usize) -> Self {
+        TimeEmbedding { outputs, features: FEATURES }
+    }
+
+    /// The same as a function of so many more numbers.
+    pub(crate) const fn told(self, conditions: usize) -> Self {
+        TimeEmbedding { features: features_with(conditions), ..self }
+    }
+
     pub(crate) fn tensors(&self, prefix: &str, scale: f64) -> Vec<Tensor> {
-        let hidden = Init::Normal(1.0 / (FEATURES as f64).sqrt());
+        let hidden = Init::Normal(1.0 / (self.features as f64).sqrt());
         let out = Init::Normal(scale / (HIDDEN as f64).sqrt());
         vec![
-            Tensor::new("hidden.weight", &[HIDDEN, FEATURES], hidden).within(prefix),
+            Tensor::new("hidden.weight", &[HIDDEN, self.features], hidden).within(prefix),
             Tensor::new("hidden.bias", &[HIDDEN], Init::Zero).within(prefix),
             Tensor::new("out.weight", &[self.outputs, HIDDEN], out).within(prefix),
             Tensor::new("out.bias", &[self.outputs], Init::Zero).within(prefix),
@@ -74,7 +85,7 @@ impl TimeEmbedding {
     }
 
     pub(crate) const fn parameters(&self) -> usize {
-        HIDDEN * (FEATURES + 1) + self.outputs * (HIDDEN + 1)
+        HIDDEN * (self.features + 1) + self.outputs * (HIDDEN + 1)
     }
 
     /// Vectors of scratch: the hidden layer before and after its activation, and gradients.
@@ -87,11 +98,11 @@ impl TimeEmbedding {
     pub(crate) unsafe fn forward<V: Vector>(
         &self,
         p: &[V::Scalar],
-        features: &[V; FEATURES],
+        features: &[V],
         scratch: &mut [V],
         out: &mut [V],
     ) {
-        let (w1, rest) = p.split_at(HIDDEN * FEATURES);
+        let (w1, rest) = p.split_at(HIDDEN * self.features);
         let (b1, rest) = rest.split_at(HIDDEN);
         let (w2, b2) = rest.split_at(self.outputs * HIDDEN);
         let (before, after) = scratch.split_at_mut(HIDDEN);
@@ -109,13 +120,13 @@ impl TimeEmbedding {
     pub(crate) unsafe fn backward<V: Vector>(
         &self,
         p: &[V::Scalar],
-        features: &[V; FEATURES],
+        features: &[V],
         scratch: &mut [V],
         d_out: &[V],
         grad: &mut [V::Scalar],
     ) {
-        let w2 = &p[HIDDEN * (FEATURES + 1)..][..self.outputs * HIDDEN];
-        let (g1, rest) = grad.split_at_mut(HIDDEN * FEATURES);
+        let w2 = &p[HIDDEN * (self.features + 1)..][..self.outputs * HIDDEN];
+        let (g1, rest) = grad.split_at_mut(HIDDEN * self.features);
         let (gb1, rest) = rest.split_at_mut(HIDDEN);
         let (g2, gb2) = rest.split_at_mut(self.outputs * HIDDEN);
         let (before, rest) = scratch.split_at_mut(HIDDEN);
@@ -126,7 +137,7 @@ impl TimeEmbedding {
             for (d, before) in d_hidden.iter_mut().zip(before.iter()) {
                 *d = d.mul(before.silu_slope());
             }
-            backward(&p[..HIDDEN * FEATURES], features, d_hidden, g1, gb1, &mut []);
+            backward(&p[..HIDDEN * self.features], features, d_hidden, g1, gb1, &mut []);
         }
     }
 }

@@ -1,6 +1,6 @@
-//! Turn a time into the numbers that time embeddings read.
+//! Turn a time, and what a network is told about its target, into the numbers that time embeddings read.
 
-/// Number of features.
+/// Number of features of a time.
 pub(crate) const FEATURES: usize = 9;
 
 /// `t - 1/2` and `cos(pi k t)` for k = 1 to 8.
@@ -11,4 +11,15 @@ pub(crate) fn features(t: f64) -> [f64; FEATURES] {
         *out = (std::f64::consts::PI * k as f64 * t).cos();
     }
     out
+}
+
+/// Number of features of a network that is told so many numbers beside the time.
+pub(crate) const fn features_with(conditions: usize) -> usize {
+    FEATURES + 2 * conditions
+}
+
+/// [`features`] of the time, then `c` and `c t` of every number `c` that the network is told: with the second it knows the weights of the
+/// energy terms at this time as well as their final values.
+pub(crate) fn moment(t: f64, condition: &[f64]) -> impl Iterator<Item = f64> {
+    features(t).into_iter().chain(condition.iter().flat_map(move |&c| [c, c * t]))
 }

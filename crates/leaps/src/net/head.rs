@@ -50,8 +50,14 @@ impl Head {
             mix: Matrix { inputs: seen, outputs: width },
             hidden: Matrix { inputs: width, outputs: width },
             out: Matrix { inputs: width, outputs },
-            time: TimeEmbedding { outputs: 2 * width },
+            time: TimeEmbedding::new(2 * width),
         }
+    }
+
+    /// The same, told so many numbers beside the time.
+    pub(crate) fn told(mut self, conditions: usize) -> Self {
+        self.time = self.time.told(conditions);
+        self
     }
 
     /// Channels of its layers.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "cuda")]
 use super::card::CardNetwork;
-use super::features::{FEATURES, features};
+use super::features::{features_with, moment};
 use super::graph::{HollowGraph, HollowGraphSpec};
 use super::hollow::{Hollow, HollowSpec};
 use super::layout::{self, Tensor};
@@ -120,15 +120,10 @@ networks!(Mlp, Lea, Lec, Hollow, HollowGraph);
 fn group<'a, L: Floats>(
     x: &'a [Array<f32>],
     t: &Array<f32>,
-    features: &'a [Array<f32>; FEATURES],
+    features: &'a [Array<f32>],
 ) -> Group<'a, L::V> {
-    let (t, features) = (cast::<L>(std::slice::from_ref(t)), cast::<L>(features));
-    // FEATURES vectors were given, so the conversion cannot fail.
-    Group {
-        x: cast::<L>(x),
-        t: t[0],
-        features: features.try_into().unwrap_or_else(|_| unreachable!()),
-    }
+    let t = cast::<L>(std::slice::from_ref(t))[0];
+    Group { x: cast::<L>(x), t, features: cast::<L>(features) }
 }
 
 /// A network for a target.
@@ -138,6 +133,8 @@ pub struct Net {
     network: AnyNetwork,
     sites: usize,
     tokens: usize,
+    /// Numbers it is told beside the time.
+    conditions: usize,
     level: Level,
 }
 
@@ -148,7 +145,9 @@ pub struct Worker {
     tokens: usize,
     x: Vec<Array<f32>>,
     t: Array<f32>,
-    features: [Array<f32>; FEATURES],
+    features: Vec<Array<f32>>,
+    /// What the network is told: `[lane][condition]`.
+    conditions: [Vec<f64>; WIDTH],
     scratch: Vec<Array<f32>>,
     pub(crate) out: Vec<Array<f32>>,
     pub(crate) d_out: Vec<Array<f32>>,
@@ -165,10 +164,19 @@ impl Worker {
         }
     }
 
+    /// Tell the network this about the target of a lane, from the next time on that the lane is given: as many numbers as
+    /// [`Net::conditions`], each about from -1 to 1. Without a word they are 0.
+    ///
+    /// # Panics
+    /// If they are more or fewer.
+    pub fn set_condition(&mut self, lane: usize, condition: &[f64]) {
+        self.conditions[lane].copy_from_slice(condition);
+    }
+
     /// Change the time of a lane.
     pub fn set_time(&mut self, lane: usize, t: f64) {
         self.t.0[lane] = t as f32;
-        for (row, value) in self.features.iter_mut().zip(features(t)) {
+        for (row, value) in self.features.iter_mut().zip(moment(t, &self.conditions[lane])) {
             row.0[lane] = value as f32;
         }
     }
@@ -199,6 +207,11 @@ impl Worker {
 impl Net {
     /// The network `spec` for `target`, checked for local equivariance.
     pub fn new(spec: &NetSpec, target: &dyn Target) -> Result<Self> {
+        Self::told(spec, target, 0)
+    }
+
+    /// The network `spec` for a [family](crate::train::Family) of targets: it is told `conditions` numbers about the one at hand, beside the time.
+    pub fn told(spec: &NetSpec, target: &dyn Target, conditions: usize) -> Result<Self> {
         let (sites, tokens) = (target.sites(), target.tokens());
         let (inputs, outputs) = (Self::channels(tokens), Self::channels(tokens));
         let network = match spec {
@@ -206,7 +219,7 @@ impl Net {
                 if spec.hidden == 0 {
                     return Err(Error::invalid("network.hidden", 0, "at least 1", "16 is usual"));
                 }
-                AnyNetwork::Mlp(Mlp::new(spec, sites, inputs, outputs))
+                AnyNetwork::Mlp(Mlp::new(spec, sites, inputs, outputs).told(conditions))
             }
             NetSpec::Lea(spec) => {
                 let sizes =
@@ -221,7 +234,13 @@ impl Net {
                         "it looks at other sites, and there is none; use network.kind = mlp",
                     ));
                 }
-                AnyNetwork::Lea(Lea::new(spec, sites, inputs, outputs))
+                AnyNetwork::Lea(Lea::new(spec, sites, inputs, outputs).told(conditions))
+            }
+            NetSpec::Lec(_) if conditions > 0 => {
+                return Err(Error::not_applicable(
+                    "the network lec",
+                    "it is told the time alone; use network.kind = hollow for a family of targets",
+                ));
             }
             NetSpec::Lec(spec) => AnyNetwork::Lec(Lec::new(spec, target)?),
             NetSpec::Hollow(spec) => {
@@ -231,10 +250,12 @@ impl Net {
                         "the target has no lattice; use network.kind = hollow-graph",
                     )
                 })?;
-                AnyNetwork::Hollow(Hollow::new(spec, lattice, inputs, outputs)?)
+                let hollow = Hollow::new(spec, lattice, inputs, outputs)?;
+                AnyNetwork::Hollow(hollow.told(conditions))
             }
             NetSpec::HollowGraph(spec) => {
-                AnyNetwork::HollowGraph(HollowGraph::new(spec, target, inputs, outputs)?)
+                let graph = HollowGraph::new(spec, target, inputs, outputs)?;
+                AnyNetwork::HollowGraph(graph.told(conditions))
             }
         };
         let spec = match (spec, &network) {
@@ -242,7 +263,7 @@ impl Net {
             (NetSpec::Hollow(_), AnyNetwork::Hollow(hollow)) => NetSpec::Hollow(hollow.spec()),
             _ => spec.clone(),
         };
-        let net = Net { spec, network, sites, tokens, level: Level::detect() };
+        let net = Net { spec, network, sites, tokens, conditions, level: Level::detect() };
         net.check_memory()?;
         net.check(&checked_sites(target))?;
         Ok(net)
@@ -256,6 +277,11 @@ impl Net {
     /// What the network was built from.
     pub fn spec(&self) -> &NetSpec {
         &self.spec
+    }
+
+    /// Numbers that the network is told about its target beside the time; 0 unless it is one for a family of targets.
+    pub fn conditions(&self) -> usize {
+        self.conditions
     }
 
     /// Outputs per site: 1 for two tokens (`J` is spin times output), else one per token
@@ -314,7 +340,8 @@ impl Net {
             tokens: self.tokens,
             x: zeros(self.sites * inputs),
             t: Array([0.0; WIDTH]),
-            features: [Array([0.0; WIDTH]); FEATURES],
+            features: zeros(features_with(self.conditions)),
+            conditions: std::array::from_fn(|_| vec![0.0; self.conditions]),
             scratch: zeros(match keeps {
                 true => self.network.scratch(),
                 false => self.network.infer_scratch(),
@@ -328,7 +355,8 @@ impl Net {
     /// Bytes of a [`worker`](Self::worker).
     pub fn workspace(&self) -> usize {
         let sites = self.sites * (Self::channels(self.tokens) + 2 * self.outputs());
-        (sites + 1 + FEATURES + self.network.scratch()) * size_of::<Array<f32>>()
+        (sites + 1 + features_with(self.conditions) + self.network.scratch())
+            * size_of::<Array<f32>>()
     }
 
     /// Compute the outputs of the configurations in `worker`.
@@ -354,6 +382,9 @@ impl Net {
         lanes: usize,
         precision: Precision,
     ) -> Result<Box<dyn CardNetwork>> {
+        if self.conditions > 0 {
+            return Err(crate::train::Ranges::no_card());
+        }
         match &self.network {
             AnyNetwork::Mlp(network) => network.on_card(card, lanes, precision),
             AnyNetwork::Lea(network) => network.on_card(card, lanes, precision),

@@ -1,6 +1,5 @@
 //! Say what every network can do.
 
-use super::features::FEATURES;
 use super::layout::{Tensor, total};
 use crate::device::vector::{Real, Vector};
 
@@ -11,8 +10,8 @@ pub(crate) struct Group<'a, V> {
     pub(crate) x: &'a [V],
     /// The times.
     pub(crate) t: V,
-    /// [`features`](super::features::features) of the times.
-    pub(crate) features: &'a [V; FEATURES],
+    /// Features of the times, and of what the network is told beside them: [`moment`](super::features::moment).
+    pub(crate) features: &'a [V],
 }
 
 /// A hollow network: outputs at a site do not depend on the token there.

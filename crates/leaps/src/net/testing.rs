@@ -1,6 +1,6 @@
 //! Check any network in double precision: gradients against finite differences, hollowness exactly.
 
-use super::features::{FEATURES, features};
+use super::features::{features_with, moment};
 use super::layout::{Init, total};
 use super::network::{Group, Network};
 use crate::device::vector::{Array, WIDTH};
@@ -33,7 +33,7 @@ pub(crate) struct Bench<'a, N> {
     sites: usize,
     tokens: Vec<usize>,
     t: D,
-    features: [D; FEATURES],
+    features: Vec<D>,
 }
 
 impl<'a, N: Network> Bench<'a, N> {
@@ -44,12 +44,26 @@ impl<'a, N: Network> Bench<'a, N> {
         outputs: usize,
         seed: u64,
     ) -> Self {
+        Self::told(network, sites, inputs, outputs, 0, seed)
+    }
+
+    /// The same for a network that is told so many numbers beside the time.
+    pub(crate) fn told(
+        network: &'a N,
+        sites: usize,
+        inputs: usize,
+        outputs: usize,
+        conditions: usize,
+        seed: u64,
+    ) -> Self {
         let mut stream = Stream::new(seed, Purpose::Statistic, 0, 0);
         let tokens = random_tokens(sites, inputs.max(2), &mut stream);
         let t: [f64; WIDTH] = std::array::from_fn(|_| stream.uniform());
-        let mut rows = [Array([0.0; WIDTH]); FEATURES];
+        let mut rows = vec![Array([0.0; WIDTH]); features_with(conditions)];
         for (lane, &t) in t.iter().enumerate() {
-            for (row, feature) in rows.iter_mut().zip(features(t)) {
+            let condition: Vec<f64> =
+                (0..conditions).map(|_| 2.0 * stream.uniform() - 1.0).collect();
+            for (row, feature) in rows.iter_mut().zip(moment(t, &condition)) {
                 row.0[lane] = feature;
             }
         }
@@ -168,8 +182,19 @@ impl<'a, N: Network> Bench<'a, N> {
 
 /// All checks of a network.
 pub(crate) fn check_network(network: &impl Network, sites: usize, inputs: usize, outputs: usize) {
+    check_told(network, sites, inputs, outputs, 0);
+}
+
+/// All checks of a network that is told so many numbers beside the time.
+pub(crate) fn check_told(
+    network: &impl Network,
+    sites: usize,
+    inputs: usize,
+    outputs: usize,
+    conditions: usize,
+) {
     for seed in 0..2 {
-        let bench = Bench::new(network, sites, inputs, outputs, seed);
+        let bench = Bench::told(network, sites, inputs, outputs, conditions, seed);
         let parameters = bench.parameters(seed);
         assert_eq!(parameters.len(), total(&network.tensors()));
         assert_eq!(bench.first_leak(&parameters), None, "outputs depend on the site's own token");

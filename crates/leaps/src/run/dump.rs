@@ -9,7 +9,7 @@ use crate::train::Trainer;
 use crate::{Error, Result};
 
 /// Write the batch of the step that failed, and the parameters it failed with, to
-/// `dump-step-STEP.safetensors`: `states` `[n, sites]`, `times` `[n]`, `net.NAME` and `free.NAME` (parameters), `step`, `seed`. In
+/// `dump-step-STEP.safetensors`: `states` `[n, sites]`, `times` `[n]`, `members` `[n]` of a family, `net.NAME` and `free.NAME` (parameters), `step`, `seed`. In
 /// the header are the `error` and, as JSON, the `run`: target, path, network and settings, all that is needed to see it fail again.
 pub(crate) fn write(
     run: &Path,
@@ -22,6 +22,10 @@ pub(crate) fn write(
     let mut tensors = Tensors::new(&path);
     tensors.put("states", &[batch.len(), setup.target.sites()], batch.states.as_slice());
     tensors.put("times", &[batch.len()], batch.times.as_slice());
+    if !batch.members.is_empty() {
+        let members: Vec<u64> = batch.members.iter().map(|&member| member as u64).collect();
+        tensors.put("members", &[batch.len()], members);
+    }
     parameters::put(&mut tensors, "", setup.net, setup.free, parameters)?;
     tensors.put("step", &[1], vec![trainer.steps()]);
     tensors.put("seed", &[1], vec![setup.seed]);

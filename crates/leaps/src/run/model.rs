@@ -21,6 +21,7 @@ use crate::observe::Estimate;
 use crate::rates::Parametrisation;
 use crate::sampler::Flow;
 use crate::target::Target;
+use crate::train::Ranges;
 use crate::{Error, Result};
 
 /// The version of the files that this version of the library writes and reads.
@@ -82,6 +83,8 @@ pub struct Model {
     pub target: Value,
     /// The path, as described by the maker.
     pub path: Value,
+    /// The ranges of the family of targets that it was trained for, if it was one: the network is told the member at hand.
+    pub family: Option<Ranges>,
     /// How it was trained.
     pub training: Summary,
     pub(super) tensors: Tensors<'static>,
@@ -99,6 +102,8 @@ struct Description {
     parametrisation: Parametrisation,
     target: Value,
     path: Value,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    family: Option<Ranges>,
     training: Summary,
     checksums: BTreeMap<String, String>,
 }
@@ -127,6 +132,7 @@ impl Model {
             parametrisation,
             target,
             path,
+            family: None,
             training,
             tensors,
         })
@@ -163,6 +169,7 @@ impl Model {
             parametrisation: self.parametrisation,
             target: self.target.clone(),
             path: self.path.clone(),
+            family: self.family,
             training: self.training.clone(),
             checksums: BTreeMap::from([(TENSORS.into(), sealed::checksum(&tensors))]),
         };
@@ -187,6 +194,7 @@ impl Model {
             for (key, same) in [
                 ("target", run.target == description.target),
                 ("path", run.path == description.path),
+                ("family", run.train.ranges() == description.family),
                 ("network", run.network == description.network),
                 ("parametrisation", run.parametrisation == description.parametrisation),
                 ("step", manifest.step == description.training.steps),
@@ -224,6 +232,7 @@ impl Model {
             parametrisation: description.parametrisation,
             target: description.target,
             path: description.path,
+            family: description.family,
             training: description.training,
             tensors: Tensors::decode(&path, tensors)?,
         })
@@ -254,6 +263,11 @@ impl Model {
         Err(failed(directory, missing))
     }
 
+    /// Numbers that the network is told beside the time.
+    pub fn conditions(&self) -> usize {
+        self.family.map_or(0, |ranges| ranges.conditions())
+    }
+
     /// Where the parameters come from: a file once the model has been loaded.
     pub fn file(&self) -> &Path {
         &self.tensors.path
@@ -261,14 +275,14 @@ impl Model {
 
     /// Build the network for `target` and see that every tensor of it is there, with the right shape and finite.
     pub fn net(&self, target: &dyn Target) -> Result<Net> {
-        let net = Net::new(&self.network, target)?;
+        let net = Net::told(&self.network, target, self.conditions())?;
         self.collect("net.", &net.tensors())?;
         Ok(net)
     }
 
     /// Build the free energy for `target`, checked like [`net`](Model::net).
     pub fn free(&self, target: &dyn Target) -> Result<FreeEnergy> {
-        let free = FreeEnergy::new(&self.free_energy, target.sites())?;
+        let free = FreeEnergy::new(&self.free_energy, target.sites())?.told(self.conditions())?;
         self.collect("free.", &free.tensors())?;
         Ok(free)
     }
@@ -293,7 +307,7 @@ impl Model {
         Ok(Some(all))
     }
 
-    /// The rates of the averaged network, for samplers.
+    /// The rates of the averaged network, for samplers. One of a family is to be [told](Flow::told) the member at hand.
     pub fn flow<'n>(&self, net: &'n Net) -> Result<Flow<'n>> {
         Ok(Flow::new(net, &self.parameters(net)?, self.parametrisation))
     }

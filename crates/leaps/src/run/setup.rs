@@ -12,7 +12,7 @@ use crate::net::{FreeEnergy, FreeEnergySpec, Net, NetSpec};
 use crate::path::Path;
 use crate::rates::Parametrisation;
 use crate::target::Target;
-use crate::train::{Buffer, Decay, Optimiser, Pool, Reference, TrainSpec, Trainer};
+use crate::train::{Buffer, Decay, Family, Optimiser, Pool, Reference, TrainSpec, Trainer};
 use crate::{Error, Result};
 
 /// What is trained, on what, and how.
@@ -22,6 +22,8 @@ pub struct Setup<'a> {
     pub target: &'a dyn Target,
     /// The path to it.
     pub path: &'a Path,
+    /// The family of targets that is trained on, if it is not this one alone; its ranges are those of [`train`](Self::train).
+    pub family: Option<Family>,
     /// The network.
     pub net: &'a Net,
     /// The free energy.
@@ -139,7 +141,7 @@ impl<'a> Setup<'a> {
     /// Training from the start: fresh parameters, or those it was given. `watch` can interrupt the preparation of
     /// reference states.
     pub fn start(&self, watch: &dyn Watch) -> Result<Trainer<'a>> {
-        let mut trainer = Trainer::new(
+        let trainer = Trainer::fresh(
             self.target,
             self.path,
             self.net,
@@ -147,8 +149,8 @@ impl<'a> Setup<'a> {
             self.parametrisation,
             &self.train,
             self.seed,
-            watch,
         )?;
+        let mut trainer = self.over_family(trainer)?.prepared(watch)?;
         match (&self.parameters, &self.from) {
             (Some(parameters), _) => trainer.start_from(parameters)?,
             // The checkpoints were there when the caller looked, and no model was read.
@@ -161,9 +163,23 @@ impl<'a> Setup<'a> {
         trainer.on_engine(&self.engine)
     }
 
+    /// Training on the family, if there is one.
+    fn over_family(&self, trainer: Trainer<'a>) -> Result<Trainer<'a>> {
+        match (&self.family, self.train.ranges()) {
+            (None, None) => Ok(trainer),
+            (Some(family), Some(_)) => trainer.over(family),
+            (family, _) => Err(Error::invalid(
+                "family",
+                if family.is_some() { "given" } else { "left out" },
+                "given if and only if train has a range",
+                "set train.beta_range or train.field_range beside it",
+            )),
+        }
+    }
+
     /// The network as it is.
     pub(crate) fn model(&self, trainer: &Trainer<'_>, training: Summary) -> Result<Model> {
-        Model::new(
+        let model = Model::new(
             self.net,
             self.free,
             self.parametrisation,
@@ -172,7 +188,8 @@ impl<'a> Setup<'a> {
             training,
             &trainer.optimiser.average,
             Some(&trainer.optimiser.parameters),
-        )
+        )?;
+        Ok(Model { family: self.train.ranges(), ..model })
     }
 
     /// What training needs besides the model to go on as if it had never stopped.
@@ -214,7 +231,7 @@ impl<'a> Setup<'a> {
             )?);
             Result::Ok(all)
         };
-        let mut trainer = Trainer::bare(
+        let trainer = Trainer::bare(
             self.target,
             self.path,
             self.net,
@@ -224,6 +241,7 @@ impl<'a> Setup<'a> {
             self.seed,
             parameters.clone(),
         )?;
+        let mut trainer = self.over_family(trainer)?;
         let (first, second) = (moments("first")?, moments("second")?);
         trainer.optimiser =
             Optimiser { parameters, average, first, second, step: state.number("step")? };

@@ -42,6 +42,12 @@ impl Model {
     /// # Errors
     /// [`Error::Misfit`] names the first tensor that does not fit.
     pub fn warm_start(&self, net: &Net, free: &FreeEnergy, seed: u64) -> Result<WarmStart> {
+        if self.conditions() != net.conditions() {
+            let own = self.family.map_or("one target alone".into(), |family| family.describe());
+            let advice = "start from a model for the same ranges, or afresh";
+            let condition = "trained for the same kinds of ranges, train.beta_range and train.field_range, as the new run";
+            return Err(Error::invalid("train.from", format!("for {own}"), condition, advice));
+        }
         let depth = |spec: &NetSpec| match spec {
             NetSpec::Hollow(hollow) => hollow.depth,
             _ => None,

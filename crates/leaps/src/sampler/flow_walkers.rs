@@ -48,6 +48,8 @@ pub struct Flow<'a> {
     pub(super) parameters: Vec<f32>,
     /// The same, packed by [`Net::pack`].
     packed: Vec<f32>,
+    /// What the network is told about the target.
+    condition: Vec<f64>,
     /// How fluxes become rates.
     pub parametrisation: Parametrisation,
 }
@@ -60,8 +62,18 @@ impl<'a> Flow<'a> {
             #[cfg(feature = "cuda")]
             parameters: parameters.to_vec(),
             packed: net.pack(parameters),
+            condition: vec![0.0; net.conditions()],
             parametrisation,
         }
+    }
+
+    /// Tell the network which target of its family is at hand: [`Ranges::condition`](crate::train::Ranges::condition).
+    ///
+    /// # Panics
+    /// If it is not told [as many numbers](Net::conditions) as it listens to.
+    pub fn told(mut self, condition: &[f64]) -> Self {
+        self.condition.copy_from_slice(condition);
+        self
     }
 }
 
@@ -235,6 +247,9 @@ impl Task<'_, '_> {
             changes: vec![0.0; this.target.sites() * q],
             kernel: this.kernel.clone(),
         };
+        for lane in 0..WIDTH {
+            desk.worker.set_condition(lane, &this.flow.condition);
+        }
         let before = self.intervals.start - 1;
         let mut lanes: [Option<Lane>; WIDTH] = std::array::from_fn(|_| None);
         loop {

@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use super::Member;
 use crate::device::Watch;
 use crate::device::vector::WIDTH;
 use crate::net::{FreeEnergy, Net, Worker};
@@ -17,13 +18,15 @@ pub struct Batch {
     pub states: Vec<u8>,
     /// Their times.
     pub times: Vec<f64>,
+    /// The members of the family that they belong to; empty if there is only one target.
+    pub members: Vec<usize>,
     sites: usize,
 }
 
 impl Batch {
     /// An empty batch of states with `sites` sites.
     pub fn new(sites: usize) -> Self {
-        Batch { states: Vec::new(), times: Vec::new(), sites }
+        Batch { states: Vec::new(), times: Vec::new(), members: Vec::new(), sites }
     }
 
     /// Number of configurations.
@@ -39,6 +42,11 @@ impl Batch {
     /// Configuration `i`.
     pub fn state(&self, i: usize) -> &[u8] {
         &self.states[i * self.sites..][..self.sites]
+    }
+
+    /// The member that configuration `i` belongs to.
+    pub fn member(&self, i: usize) -> usize {
+        self.members.get(i).copied().unwrap_or(0)
     }
 }
 
@@ -56,7 +64,7 @@ struct Slot {
 /// The loss of a network on a target, with space to compute its gradient.
 pub struct Loss<'a> {
     target: &'a dyn Target,
-    path: &'a Path,
+    members: Vec<Member>,
     net: &'a Net,
     free: &'a FreeEnergy,
     parametrisation: Parametrisation,
@@ -68,12 +76,19 @@ impl<'a> Loss<'a> {
     /// The loss of `net` and `free` on `target` along `path`.
     pub fn new(
         target: &'a dyn Target,
-        path: &'a Path,
+        path: &Path,
         net: &'a Net,
         free: &'a FreeEnergy,
         parametrisation: Parametrisation,
     ) -> Self {
-        Loss { target, path, net, free, parametrisation, slots: Vec::new() }
+        let members = vec![Member::only(path, net)];
+        Loss { target, members, net, free, parametrisation, slots: Vec::new() }
+    }
+
+    /// The loss over the members of a family, to which [`Batch::members`] refers.
+    pub fn over(mut self, members: &[Member]) -> Self {
+        self.members = members.to_vec();
+        self
     }
 
     /// Make space for a batch with so many groups.
@@ -98,11 +113,12 @@ impl<'a> Loss<'a> {
     ) -> Result<Vec<f64>> {
         let (own, free) = parameters.split_at(self.net.parameters());
         let packed = self.net.pack(own);
-        let shift = self.free.rates(free, &batch.times);
+        let condition = |i: usize| &self.members[batch.member(i)].condition[..];
+        let shift = self.free.rates_told(free, &batch.times, condition);
         let groups = batch.len().div_ceil(WIDTH);
         let share = 2.0 / batch.len() as f64;
         self.make_space(groups);
-        let (target, path, net) = (self.target, self.path, self.net);
+        let (target, members, net) = (self.target, &self.members[..], self.net);
         let parametrisation = self.parametrisation;
         let mut parts: Vec<Result<Vec<(usize, f64)>>> = Vec::new();
         self.slots
@@ -114,7 +130,7 @@ impl<'a> Loss<'a> {
                 for group in (number..groups).step_by(SLOTS) {
                     watch.check()?;
                     let range = group * WIDTH..((group + 1) * WIDTH).min(batch.len());
-                    let job = Job { target, path, net, parametrisation, batch, shift: &shift };
+                    let job = Job { target, members, net, parametrisation, batch, shift: &shift };
                     job.run(slot, &packed, range, share, &mut found)?;
                 }
                 Ok(found)
@@ -140,14 +156,15 @@ impl<'a> Loss<'a> {
         });
         net.unpack(&sum, own);
         let d: Vec<f32> = residuals.iter().map(|r| (share * r) as f32).collect();
-        self.free.gradient(free, &batch.times, &d, rest);
+        let condition = |i: usize| &self.members[batch.member(i)].condition[..];
+        self.free.gradient_told(free, &batch.times, condition, &d, rest);
         Ok(residuals)
     }
 }
 
 struct Job<'a> {
     target: &'a dyn Target,
-    path: &'a Path,
+    members: &'a [Member],
     net: &'a Net,
     parametrisation: Parametrisation,
     batch: &'a Batch,
@@ -168,6 +185,8 @@ impl Job<'_> {
         for lane in 0..WIDTH {
             // Lanes beyond the batch repeat its last configuration and get no gradient.
             let i = (range.start + lane).min(range.end - 1);
+            let member = &self.members[self.batch.member(i)];
+            worker.set_condition(lane, &member.condition);
             worker.set(lane, self.batch.state(i), self.batch.times[i]);
         }
         self.net.forward(packed, worker);
@@ -181,13 +200,13 @@ impl Job<'_> {
                 }
                 continue;
             }
-            let t = self.batch.times[i];
+            let (t, path) = (self.batch.times[i], &self.members[self.batch.member(i)].path);
             x.clear();
             x.extend_from_slice(self.batch.state(i));
             let changes = &mut changes[lane];
-            self.target.changes(&self.path.lambda(t), &mut x, changes);
+            self.target.changes(&path.lambda(t), &mut x, changes);
             rates.set(self.parametrisation, q, &x, changes, |at| worker.output(lane, at));
-            let slope = self.path.slope(t);
+            let slope = path.slope(t);
             let fall: f64 =
                 slope.iter().enumerate().map(|(k, s)| s * self.target.energy(k, &x)).sum();
             let residual = rates.balance() - fall + f64::from(self.shift[i]);

@@ -7,6 +7,7 @@
 mod adam;
 #[cfg(feature = "cuda")]
 mod card;
+mod family;
 mod loss;
 mod pool;
 mod rollout;
@@ -14,6 +15,7 @@ mod spec;
 mod trainer;
 
 pub use adam::Optimiser;
+pub use family::{Family, Member, Ranges};
 pub use loss::{Batch, Loss};
 pub use pool::Pool;
 pub use rollout::Buffer;

@@ -2,17 +2,16 @@
 
 use rayon::prelude::*;
 
-use super::Batch;
+use super::{Batch, Member};
 use crate::device::{Purpose, Stream, Watch};
 use crate::mcmc::{AnyKernel, Kernel, KernelName};
-use crate::path::Path;
 use crate::target::{Model, Target, initial_state};
 use crate::{Error, Result};
 
 /// Walkers spread evenly over the times of the path.
 ///
 /// Walker `w` of `W` lives at the time `(w + u)/W`, with a fresh u each time it is used; it moves by heat-bath
-/// sweeps there.
+/// sweeps there. In a family of M targets it belongs to member `w mod M`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pool {
     /// States, `[walker * sites + site]`.
@@ -28,20 +27,21 @@ impl Pool {
     /// `walkers` walkers, annealed to their times.
     pub fn new(
         target: &dyn Target,
-        path: &Path,
+        members: &[Member],
         walkers: usize,
         seed: u64,
         watch: &dyn Watch,
     ) -> Result<Self> {
         let sites = target.sites();
         let mut states = vec![0; walkers * sites];
-        let kernel = AnyKernel::new(KernelName::HeatBath, target, path.ends())?;
+        let kernel = AnyKernel::new(KernelName::HeatBath, target, members[0].path.ends())?;
         states.par_chunks_mut(sites).enumerate().try_for_each_init(
             || kernel.clone(),
             |kernel, (walker, x)| {
                 watch.check()?;
                 x.copy_from_slice(&initial_state(target, seed, walker as u32));
                 let t = (walker as f64 + 0.5) / walkers as f64;
+                let path = &members[walker % members.len()].path;
                 for sweep in 0..PREPARATION {
                     let fraction = (2.0 * (sweep + 1) as f64 / PREPARATION as f64).min(1.0);
                     let lambda = path.lambda(t * fraction);
@@ -105,7 +105,7 @@ impl Pool {
     pub fn draw(
         &self,
         target: &dyn Target,
-        path: &Path,
+        members: &[Member],
         kernel: &AnyKernel,
         size: usize,
         sweeps: u64,
@@ -116,6 +116,9 @@ impl Pool {
         let chosen = self.choose(size, step);
         let mut batch = Batch::new(sites);
         batch.times.extend(chosen.iter().map(|(_, t)| *t));
+        if members.len() > 1 {
+            batch.members.extend(chosen.iter().map(|(walker, _)| walker % members.len()));
+        }
         let mut taken: Vec<(usize, f64, Vec<u8>)> = chosen
             .into_iter()
             .map(|(walker, t)| (walker, t, self.states[walker * sites..][..sites].to_vec()))
@@ -124,7 +127,7 @@ impl Pool {
         taken.par_iter_mut().try_for_each_init(
             || kernel.clone(),
             |kernel, (walker, t, x)| {
-                let lambda = path.lambda(*t);
+                let lambda = members[*walker % members.len()].path.lambda(*t);
                 for sweep in 0..sweeps {
                     // Now and then: a look at the clock costs as much as some updates.
                     if sweep % 16 == 0 {

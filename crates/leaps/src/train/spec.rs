@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Ranges;
 use crate::{Error, Result};
 
 /// How the learning rate falls after warm-up.
@@ -83,7 +84,19 @@ pub struct TrainSpec {
     /// On a loss that is not finite, go back to the last checkpoint with half the learning rate, at most so
     /// many times.
     pub rollbacks: u32,
+    /// Inverse temperatures of a family of targets, lowest and highest: the network is told the one at hand.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beta_range: Option<[f64; 2]>,
+    /// Uniform fields of a family of targets, lowest and highest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field_range: Option<[f64; 2]>,
+    /// Members of the family that are trained on, spread over the ranges; without a number 64.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub members: Option<usize>,
 }
+
+/// Members of a family.
+const MEMBERS: usize = 64;
 
 impl Default for TrainSpec {
     fn default() -> Self {
@@ -112,6 +125,9 @@ impl Default for TrainSpec {
             validate_intervals: 50,
             checkpoint_every: 500,
             rollbacks: 0,
+            beta_range: None,
+            field_range: None,
+            members: None,
         }
     }
 }
@@ -195,7 +211,41 @@ impl TrainSpec {
         within("beta2", self.beta2, 0.0, 0.999_999_9, "0.99 is usual")?;
         within("ema", self.ema, 0.0, 0.999_999_9, "0.995 is usual; 0 averages nothing")?;
         within("clip", self.clip, 1e-12, f64::MAX, "20 is usual")?;
-        within("decay_factor", self.decay_factor, 1e-6, 1.0, "0.995 is the paper's")
+        within("decay_factor", self.decay_factor, 1e-6, 1.0, "0.995 is the paper's")?;
+        self.check_family()
+    }
+
+    fn check_family(&self) -> Result<()> {
+        let Some(ranges) = self.ranges() else {
+            let Some(members) = self.members else { return Ok(()) };
+            let condition = "left out for a single target";
+            let advice = "train.beta_range or train.field_range makes a family";
+            return Err(Error::invalid("train.members", members, condition, advice));
+        };
+        ranges.check()?;
+        if !(2..=self.pool).contains(&self.members()) {
+            let condition = format!("from 2 to the pool, {}", self.pool);
+            let advice = "64 is usual";
+            return Err(Error::invalid("train.members", self.members(), condition, advice));
+        }
+        if self.reference != Reference::Pool {
+            let name = format!("{:?}", self.reference).to_lowercase();
+            let condition = "pool for a range of beta or field";
+            let advice = "leave it out; rollouts go to one target";
+            return Err(Error::invalid("train.reference", name, condition, advice));
+        }
+        Ok(())
+    }
+
+    /// The ranges of the family that is trained on, if it is one.
+    pub fn ranges(&self) -> Option<Ranges> {
+        let ranges = Ranges { beta: self.beta_range, field: self.field_range };
+        (ranges.conditions() > 0).then_some(ranges)
+    }
+
+    /// Members of the family that are trained on.
+    pub fn members(&self) -> usize {
+        self.members.unwrap_or(MEMBERS)
     }
 
     /// The learning rate of step `step`, from 0.

@@ -3,9 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "cuda")]
+use super::Ranges;
+#[cfg(feature = "cuda")]
 use super::card::CardTraining;
 use super::loss::Loss;
-use super::{Batch, Buffer, Optimiser, Pool, Reference, TrainSpec};
+use super::{Batch, Buffer, Family, Member, Optimiser, Pool, Reference, TrainSpec};
 #[cfg(feature = "cuda")]
 use crate::device::cuda::memory::fitting;
 use crate::device::{Engine, Unwatched, Watch};
@@ -42,6 +44,10 @@ pub struct Trainer<'a> {
     free: &'a FreeEnergy,
     parametrisation: Parametrisation,
     spec: TrainSpec,
+    /// What the network is told about the target of the path.
+    condition: Vec<f64>,
+    /// The targets that reference states come from: that of the path, or a family.
+    members: Vec<Member>,
     #[cfg(feature = "cuda")]
     card: Option<CardTraining<'a>>,
     loss: Loss<'a>,
@@ -71,14 +77,40 @@ impl<'a> Trainer<'a> {
         seed: u64,
         watch: &dyn Watch,
     ) -> Result<Self> {
+        Self::fresh(target, path, net, free, parametrisation, spec, seed)?.prepared(watch)
+    }
+
+    /// A fresh run without reference states, which [`prepared`](Self::prepared) makes.
+    pub fn fresh(
+        target: &'a dyn Target,
+        path: &'a Path,
+        net: &'a Net,
+        free: &'a FreeEnergy,
+        parametrisation: Parametrisation,
+        spec: &TrainSpec,
+        seed: u64,
+    ) -> Result<Self> {
         let mut parameters = net.initial(seed);
         parameters.extend(free.initial(seed));
-        let mut trainer =
-            Self::bare(target, path, net, free, parametrisation, spec, seed, parameters)?;
-        if spec.reference == Reference::Pool {
-            trainer.pool = Some(Pool::new(target, path, spec.pool, seed, watch)?);
+        Self::bare(target, path, net, free, parametrisation, spec, seed, parameters)
+    }
+
+    /// Train on a family of targets: on paths of this target, of which the network is told. The path itself is what it is validated on.
+    pub fn over(mut self, family: &Family) -> Result<Self> {
+        family.check(self.net, self.free)?;
+        self.condition.clone_from(&family.condition);
+        self.members.clone_from(&family.members);
+        self.loss = self.loss.over(&family.members);
+        Ok(self)
+    }
+
+    /// Bring reference walkers to their times. `watch` can interrupt that.
+    pub fn prepared(mut self, watch: &dyn Watch) -> Result<Self> {
+        if self.spec.reference == Reference::Pool {
+            let pool = Pool::new(self.target, &self.members, self.spec.pool, self.seed, watch)?;
+            self.pool = Some(pool);
         }
-        Ok(trainer)
+        Ok(self)
     }
 
     /// Start from these parameters of the network and the free energy in place of fresh ones.
@@ -121,6 +153,8 @@ impl<'a> Trainer<'a> {
             free,
             parametrisation,
             spec: spec.clone(),
+            condition: vec![0.0; net.conditions()],
+            members: vec![Member::only(path, net)],
             #[cfg(feature = "cuda")]
             card: None,
             loss: Loss::new(target, path, net, free, parametrisation),
@@ -140,6 +174,8 @@ impl<'a> Trainer<'a> {
     pub fn on_engine(mut self, engine: &Engine) -> Result<Self> {
         match engine {
             Engine::Cpu => {}
+            #[cfg(feature = "cuda")]
+            Engine::Cuda(..) if self.net.conditions() > 0 => return Err(Ranges::no_card()),
             #[cfg(feature = "cuda")]
             Engine::Cuda(card, precision) => {
                 let (batch, walkers) = (self.spec.batch, self.spec.validate_walkers);
@@ -220,7 +256,7 @@ impl<'a> Trainer<'a> {
         let (step, spec) = (self.steps(), &self.spec);
         if let Some(pool) = &self.pool {
             let (size, sweeps) = (spec.batch, spec.sweeps);
-            return pool.draw(self.target, self.path, &self.kernel, size, sweeps, step, watch);
+            return pool.draw(self.target, &self.members, &self.kernel, size, sweeps, step, watch);
         }
         if self.rolls(step) {
             let own = &self.optimiser.parameters[..self.net.parameters()];
@@ -321,7 +357,7 @@ impl<'a> Trainer<'a> {
             return card.validate((grid, durations), walkers, seed, watch);
         }
         let own = &self.optimiser.average[..self.net.parameters()];
-        let flow = Flow::new(self.net, own, self.parametrisation);
+        let flow = Flow::new(self.net, own, self.parametrisation).told(&self.condition);
         let mut population = FlowWalkers::new(
             self.target,
             self.path,

@@ -49,6 +49,7 @@ impl<T: Target> Bench<T> {
     /// Every step writes files, so there are few of them.
     fn setup(&self, reference: Reference) -> Setup<'_> {
         Setup {
+            family: None,
             from: None,
             parameters: None,
             engine: leaps::device::Engine::Cpu,

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use leaps::Error;
+use leaps::net::{FreeEnergy, FreeEnergySpec, MlpSpec, Net, NetSpec};
+use leaps::path::Schedule;
 use leaps::run::{Checkpoints, Event, Identity, Manifest, Metrics, Model, Origin, Stop};
-use leaps::train::Decay;
+use leaps::train::{Decay, Family, Member, Ranges};
 
 use super::*;
 
@@ -31,6 +33,48 @@ fn stopping_anywhere_changes_no_byte() {
             assert_same(&directory, &outcome, (&whole, &expected), &what);
         }
     }
+}
+
+#[test]
+fn a_family_goes_on_as_if_it_had_never_stopped() {
+    let (bench, scratch) = (bench(), tempfile::tempdir().unwrap());
+    let net = Net::told(&NetSpec::Mlp(MlpSpec { hidden: 4 }), &bench.target, 1).unwrap();
+    let free = FreeEnergy::new(&FreeEnergySpec::Rate, 9).unwrap().told(1).unwrap();
+    let ranges = Ranges { beta: Some([0.1, 0.4]), field: None };
+    let member = |(beta, _): (f64, f64)| Member {
+        path: leaps::path::Path::new(&[beta, beta], Schedule::Linear).unwrap(),
+        condition: ranges.condition(beta, 0.0).unwrap(),
+    };
+    let members = ranges.members(7, 0.4, 0.0).into_iter().map(member).collect();
+    let mut setup = bench.setup(Reference::Pool);
+    setup.train.beta_range = ranges.beta;
+    setup.train.members = Some(7);
+    setup.family = Some(Family { condition: ranges.condition(0.4, 0.0).unwrap(), members });
+    (setup.net, setup.free) = (&net, &free);
+    let whole = scratch.path().join("whole");
+    let expected = train(&setup, &whole);
+    for stops in [&[3][..], &[8, 17]] {
+        let directory = scratch.path().join(format!("{stops:?}"));
+        for &stop in stops {
+            let run = TrainingRun::new(&directory, setup.clone());
+            assert_eq!(run.run(&StopAfter::steps(stop)).unwrap().step, stop);
+        }
+        let outcome = train(&setup, &directory);
+        assert_same(&directory, &outcome, (&whole, &expected), &format!("stopped at {stops:?}"));
+    }
+    // The files know the family: the model as what the network is told, the manifest as a setting.
+    let model = Model::load(&whole).unwrap();
+    assert_eq!(model.family, Some(ranges));
+    assert_eq!(model.net(&bench.target).unwrap().conditions(), 1);
+    let run = Manifest::load(&expected.checkpoint).unwrap().run;
+    assert_eq!((run.train.beta_range, run.train.members), (Some([0.1, 0.4]), Some(7)));
+    // Another range is another run; a plain network does not start one.
+    setup.train.beta_range = Some([0.1, 0.5]);
+    let error = TrainingRun::new(&whole, setup).run(&Unwatched).unwrap_err().to_string();
+    assert!(error.starts_with("train.beta_range = "), "{error}");
+    let plain = train(&bench.setup(Reference::Pool), &scratch.path().join("plain")).checkpoint;
+    let error = Model::load(plain).unwrap().warm_start(&net, &free, 1).unwrap_err().to_string();
+    assert!(error.starts_with("train.from = for one target alone"), "{error}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use leaps::Result;
 use leaps::device::{Draw, Purpose, Stream, Unwatched};
-use leaps::net::{FreeEnergy, FreeEnergySpec, Net};
+use leaps::net::{FreeEnergy, Net};
 use leaps::target::Target;
 use leaps::train::{Batch, Loss, Reference, TrainSpec};
 
@@ -28,14 +28,20 @@ const FORWARD: f64 = 0.35;
 pub fn rows(config: &Config, problem: &Problem) -> Result<Vec<(&'static str, String)>> {
     let net = config.net(&problem.target)?;
     let spec = config.train.build()?;
-    let free = FreeEnergy::new(&FreeEnergySpec::Rate, problem.target.sites())?;
+    let free = config.free(&problem.target)?;
     let parameters = net.parameters() + free.parameters();
-    Ok(vec![
+    let family = config.family()?.zip(spec.ranges()).map(|(made, ranges)| {
+        let (ranges, members) = (ranges.describe(), made.family.members.len());
+        ("family", format!("{ranges}; {members} targets are trained on"))
+    });
+    let mut rows = vec![
         ("network", config.network.describe()),
         ("parameters", parameters.to_string()),
         ("memory_train", bytes(memory(&net, &spec, parameters, &problem.target))),
         ("time_train", time(config, problem, &net, &free, &spec)?),
-    ])
+    ];
+    rows.splice(1..1, family);
+    Ok(rows)
 }
 
 /// Parameters with their average, Adam's moments and the gradient; space for 16 groups of configurations;

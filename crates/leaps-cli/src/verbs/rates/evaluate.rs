@@ -28,8 +28,13 @@ pub struct Evaluated {
 /// States that share a network pass.
 const LANES: usize = 16;
 
-/// Evaluate the averaged network of `model`.
-pub fn evaluate(model: &Model, problem: &Problem, input: &Input) -> Result<Evaluated> {
+/// Evaluate the averaged network of `model`, which is told `condition` about the target.
+pub fn evaluate(
+    model: &Model,
+    problem: &Problem,
+    condition: &[f64],
+    input: &Input,
+) -> Result<Evaluated> {
     let (net, free) = (model.net(&problem.target)?, model.free(&problem.target)?);
     let packed = net.pack(&model.parameters(&net)?);
     let sites = problem.target.sites();
@@ -42,6 +47,7 @@ pub fn evaluate(model: &Model, problem: &Problem, input: &Input) -> Result<Evalu
             |worker, (states, times)| {
                 let group = Group { net: &net, parametrisation: model.parametrisation, problem };
                 for (lane, (x, &t)) in states.chunks_exact(sites).zip(times).enumerate() {
+                    worker.set_condition(lane, condition);
                     worker.set(lane, x, t);
                 }
                 net.forward(&packed, worker);
@@ -64,7 +70,8 @@ pub fn evaluate(model: &Model, problem: &Problem, input: &Input) -> Result<Evalu
         all.balance.extend(group.balance);
     }
     let parameters = model.free_parameters(&free)?;
-    all.free = free.rates(&parameters, &input.times).into_iter().map(f64::from).collect();
+    let rates = free.rates_told(&parameters, &input.times, |_| condition);
+    all.free = rates.into_iter().map(f64::from).collect();
     all.residual = all.balance.iter().zip(&all.free).map(|(k, f)| k + f).collect();
     Ok(all)
 }

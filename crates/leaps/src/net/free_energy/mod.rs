@@ -7,7 +7,7 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 
-use super::features::{FEATURES, features};
+use super::features::{features_with, moment};
 use super::layout::{self, Tensor};
 use crate::device::Level;
 use crate::device::lanes::dispatch;
@@ -37,6 +37,8 @@ pub enum FreeEnergySpec {
 pub struct FreeEnergy {
     spec: FreeEnergySpec,
     kind: Kind,
+    /// Numbers it is told beside the time.
+    conditions: usize,
     level: Level,
 }
 
@@ -49,7 +51,7 @@ enum Kind {
 /// Sixteen times on their way through the function.
 struct Space {
     t: Array<f32>,
-    features: [Array<f32>; FEATURES],
+    features: Vec<Array<f32>>,
     d: Array<f32>,
     out: Array<f32>,
     scratch: Vec<Array<f32>>,
@@ -72,7 +74,27 @@ impl FreeEnergy {
                 Kind::Curve(Curve::new(hidden))
             }
         };
-        Ok(FreeEnergy { spec: spec.clone(), kind, level: Level::detect() })
+        Ok(FreeEnergy { spec: spec.clone(), kind, conditions: 0, level: Level::detect() })
+    }
+
+    /// The same as a function of so many numbers beside the time, for a [family](crate::train::Family) of targets.
+    pub fn told(self, conditions: usize) -> Result<Self> {
+        let kind = match self.kind {
+            Kind::Rate(rate) => Kind::Rate(rate.told(conditions)),
+            Kind::Curve(_) if conditions > 0 => {
+                return Err(Error::not_applicable(
+                    "the free energy mlp",
+                    "it is a function of time alone; use rate for a family of targets",
+                ));
+            }
+            curve => curve,
+        };
+        Ok(FreeEnergy { kind, conditions, ..self })
+    }
+
+    /// Numbers that the function is told beside the time.
+    pub fn conditions(&self) -> usize {
+        self.conditions
     }
 
     /// What the function was built from.
@@ -101,10 +123,20 @@ impl FreeEnergy {
 
     /// `dF/dt` at every time.
     pub fn rates(&self, parameters: &[f32], times: &[f64]) -> Vec<f32> {
+        self.rates_told(parameters, times, |_| &[])
+    }
+
+    /// `dF/dt` at every time, the function being told `condition(k)` beside `times[k]`.
+    pub fn rates_told<'c>(
+        &self,
+        parameters: &[f32],
+        times: &[f64],
+        condition: impl Fn(usize) -> &'c [f64],
+    ) -> Vec<f32> {
         let mut space = self.space();
         let mut out = Vec::with_capacity(times.len());
-        for times in times.chunks(WIDTH) {
-            space.set(times);
+        for (group, times) in times.chunks(WIDTH).enumerate() {
+            space.set(times, |k| condition(group * WIDTH + k));
             self.run(parameters, &mut space);
             out.extend_from_slice(&space.out.0[..times.len()]);
         }
@@ -113,10 +145,23 @@ impl FreeEnergy {
 
     /// Add the gradient of `sum_k weights[k] dF/dt(times[k])` to `grad`.
     pub fn gradient(&self, parameters: &[f32], times: &[f64], weights: &[f32], grad: &mut [f32]) {
+        self.gradient_told(parameters, times, |_| &[], weights, grad);
+    }
+
+    /// The same for [`rates_told`](Self::rates_told).
+    pub fn gradient_told<'c>(
+        &self,
+        parameters: &[f32],
+        times: &[f64],
+        condition: impl Fn(usize) -> &'c [f64],
+        weights: &[f32],
+        grad: &mut [f32],
+    ) {
         assert_eq!(times.len(), weights.len(), "one weight per time");
         let mut space = self.space();
-        for (times, weights) in times.chunks(WIDTH).zip(weights.chunks(WIDTH)) {
-            space.set(times);
+        for (group, (times, weights)) in times.chunks(WIDTH).zip(weights.chunks(WIDTH)).enumerate()
+        {
+            space.set(times, |k| condition(group * WIDTH + k));
             space.d = Array([0.0; WIDTH]);
             space.d.0[..weights.len()].copy_from_slice(weights);
             self.run(parameters, &mut space);
@@ -127,16 +172,18 @@ impl FreeEnergy {
     fn space(&self) -> Space {
         let zero = Array([0.0; WIDTH]);
         let scratch = vec![zero; self.scratch()];
-        Space { t: zero, features: [zero; FEATURES], d: zero, out: zero, scratch }
+        let features = vec![zero; features_with(self.conditions)];
+        Space { t: zero, features, d: zero, out: zero, scratch }
     }
 
     fn run(&self, parameters: &[f32], space: &mut Space) {
         #[inline(always)]
         unsafe fn pass<L: Floats>(this: &FreeEnergy, p: &[f32], space: &mut Space) {
             unsafe {
-                let (t, features) = space.input::<L>();
-                let rate = this.rate(p, t, &features, cast_mut::<L>(&mut space.scratch));
-                cast_mut::<L>(std::slice::from_mut(&mut space.out))[0] = rate;
+                let Space { t, features, scratch, out, .. } = space;
+                let (t, features) = (cast::<L>(std::slice::from_ref(t))[0], cast::<L>(features));
+                let rate = this.rate(p, t, features, cast_mut::<L>(scratch));
+                cast_mut::<L>(std::slice::from_mut(out))[0] = rate;
             }
         }
         let this = self;
@@ -152,9 +199,10 @@ impl FreeEnergy {
             grad: &mut [f32],
         ) {
             unsafe {
-                let (t, features) = space.input::<L>();
-                let d = cast::<L>(std::slice::from_ref(&space.d))[0];
-                this.backward(p, t, &features, cast_mut::<L>(&mut space.scratch), d, grad);
+                let Space { t, features, scratch, d, .. } = space;
+                let (t, features) = (cast::<L>(std::slice::from_ref(t))[0], cast::<L>(features));
+                let d = cast::<L>(std::slice::from_ref(d))[0];
+                this.backward(p, t, features, cast_mut::<L>(scratch), d, grad);
             }
         }
         let this = self;
@@ -180,7 +228,7 @@ impl FreeEnergy {
         &self,
         p: &[V::Scalar],
         t: V,
-        features: &[V; FEATURES],
+        features: &[V],
         scratch: &mut [V],
     ) -> V {
         unsafe {
@@ -211,7 +259,7 @@ impl FreeEnergy {
         &self,
         p: &[V::Scalar],
         t: V,
-        features: &[V; FEATURES],
+        features: &[V],
         scratch: &mut [V],
         d: V,
         grad: &mut [V::Scalar],
@@ -226,22 +274,14 @@ impl FreeEnergy {
 }
 
 impl Space {
-    fn set(&mut self, times: &[f64]) {
+    fn set<'c>(&mut self, times: &[f64], condition: impl Fn(usize) -> &'c [f64]) {
         // Lanes left over repeat the last time: any finite number would do.
         for lane in 0..WIDTH {
-            let t = times[lane.min(times.len() - 1)];
-            self.t.0[lane] = t as f32;
-            for (row, value) in self.features.iter_mut().zip(features(t)) {
+            let k = lane.min(times.len() - 1);
+            self.t.0[lane] = times[k] as f32;
+            for (row, value) in self.features.iter_mut().zip(moment(times[k], condition(k))) {
                 row.0[lane] = value as f32;
             }
         }
-    }
-
-    #[inline(always)]
-    fn input<L: Floats>(&self) -> (L::V, [L::V; FEATURES]) {
-        let t = cast::<L>(std::slice::from_ref(&self.t))[0];
-        let mut features = [t; FEATURES];
-        features.copy_from_slice(cast::<L>(&self.features));
-        (t, features)
     }
 }

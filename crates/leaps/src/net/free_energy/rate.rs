@@ -2,40 +2,43 @@
 
 use crate::device::vector::Vector;
 use crate::net::dense::TimeEmbedding;
-use crate::net::features::FEATURES;
 use crate::net::layout::Tensor;
-
-const EMBEDDING: TimeEmbedding = TimeEmbedding { outputs: 1 };
 
 /// `dF/dt = sites * f(t)`, so that `f` is of order 1 whatever the lattice.
 #[derive(Clone, Debug)]
 pub(super) struct Rate {
     sites: usize,
+    embedding: TimeEmbedding,
 }
 
 impl Rate {
     pub(super) fn new(sites: usize) -> Self {
-        Rate { sites }
+        Rate { sites, embedding: TimeEmbedding::new(1) }
+    }
+
+    /// The same as a function of so many numbers beside the time.
+    pub(super) fn told(self, conditions: usize) -> Self {
+        Rate { embedding: self.embedding.told(conditions), ..self }
     }
 
     pub(super) fn tensors(&self) -> Vec<Tensor> {
-        EMBEDDING.tensors("free_energy", 0.1)
+        self.embedding.tensors("free_energy", 0.1)
     }
 
     pub(super) fn scratch(&self) -> usize {
-        EMBEDDING.scratch()
+        self.embedding.scratch()
     }
 
     #[inline(always)]
     pub(super) unsafe fn forward<V: Vector>(
         &self,
         p: &[V::Scalar],
-        features: &[V; FEATURES],
+        features: &[V],
         scratch: &mut [V],
     ) -> V {
         unsafe {
             let mut out = [V::zero()];
-            EMBEDDING.forward(p, features, scratch, &mut out);
+            self.embedding.forward(p, features, scratch, &mut out);
             out[0].mul(V::constant(self.sites as f64))
         }
     }
@@ -44,14 +47,14 @@ impl Rate {
     pub(super) unsafe fn backward<V: Vector>(
         &self,
         p: &[V::Scalar],
-        features: &[V; FEATURES],
+        features: &[V],
         scratch: &mut [V],
         d: V,
         grad: &mut [V::Scalar],
     ) {
         unsafe {
             let d = [d.mul(V::constant(self.sites as f64))];
-            EMBEDDING.backward(p, features, scratch, &d, grad);
+            self.embedding.backward(p, features, scratch, &d, grad);
         }
     }
 }

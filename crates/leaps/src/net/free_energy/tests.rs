@@ -13,6 +13,7 @@ fn functions() -> Vec<FreeEnergy> {
     ]
     .iter()
     .map(|spec| FreeEnergy::new(spec, 9).unwrap())
+    .chain([FreeEnergy::new(&FreeEnergySpec::Rate, 9).unwrap().told(2).unwrap()])
     .collect()
 }
 
@@ -25,10 +26,13 @@ fn times() -> D {
     Array(std::array::from_fn(|lane| (lane as f64 + 0.5) / 16.0))
 }
 
-fn feature_rows(t: D) -> [D; FEATURES] {
-    let mut rows = [Array([0.0; WIDTH]); FEATURES];
+/// What a function is told beside a time.
+const TOLD: [f64; 2] = [0.4, -0.9];
+
+fn feature_rows(function: &FreeEnergy, t: D) -> Vec<D> {
+    let mut rows = vec![Array([0.0; WIDTH]); features_with(function.conditions())];
     for (lane, t) in t.0.into_iter().enumerate() {
-        for (row, value) in rows.iter_mut().zip(features(t)) {
+        for (row, value) in rows.iter_mut().zip(moment(t, &TOLD)) {
             row.0[lane] = value;
         }
     }
@@ -37,7 +41,7 @@ fn feature_rows(t: D) -> [D; FEATURES] {
 
 fn rates(function: &FreeEnergy, p: &[f64], t: D) -> (D, Vec<D>) {
     let mut scratch = vec![Array([f64::NAN; WIDTH]); function.scratch()];
-    let rate = unsafe { function.rate(p, t, &feature_rows(t), &mut scratch) };
+    let rate = unsafe { function.rate(p, t, &feature_rows(function, t), &mut scratch) };
     (rate, scratch)
 }
 
@@ -48,7 +52,7 @@ fn gradients_are_finite_differences() {
         let p = parameters(&function);
         let (_, mut scratch) = rates(&function, &p, times());
         let mut gradient = vec![0.0; p.len()];
-        let rows = feature_rows(times());
+        let rows = feature_rows(&function, times());
         unsafe { function.backward(&p, times(), &rows, &mut scratch, weight, &mut gradient) };
         let value = |p: &[f64]| -> f64 {
             rates(&function, p, times()).0.0.iter().zip(weight.0).map(|(r, w)| r * w).sum()
@@ -87,21 +91,35 @@ fn any_number_of_times_is_served_in_single_precision() {
         let p64 = parameters(&function);
         let p: Vec<f32> = p64.iter().map(|&p| p as f32).collect();
         let times: Vec<f64> = (0..21).map(|i| f64::from(i) / 20.0).collect();
-        let all = function.rates(&p, &times);
+        let all = function.rates_told(&p, &times, |_| &TOLD);
         for (i, &t) in times.iter().enumerate() {
             let (exact, _) = rates(&function, &p64, Array([t; WIDTH]));
             assert!((f64::from(all[i]) - exact.0[0]).abs() < 1e-5 * (1.0 + exact.0[0].abs()));
         }
         let (mut whole, mut parts) = (vec![0.0; p.len()], vec![0.0; p.len()]);
         let weights: Vec<f32> = (0..21).map(|i| 1.0 - 0.1 * i as f32).collect();
-        function.gradient(&p, &times, &weights, &mut whole);
+        function.gradient_told(&p, &times, |_| &TOLD, &weights, &mut whole);
         for (t, w) in times.iter().zip(&weights) {
-            function.gradient(&p, &[*t], &[*w], &mut parts);
+            function.gradient_told(&p, &[*t], |_| &TOLD, &[*w], &mut parts);
         }
         let scale = whole.iter().fold(0.0, |m: f32, g| m.max(g.abs()));
         assert!(whole.iter().zip(&parts).all(|(a, b)| (a - b).abs() < 1e-5 * scale));
         assert!(function.rates(&p, &[]).is_empty());
     }
+}
+
+#[test]
+fn every_time_is_told_its_own() {
+    let function = FreeEnergy::new(&FreeEnergySpec::Rate, 9).unwrap().told(1).unwrap();
+    let p: Vec<f32> = parameters(&function).iter().map(|&p| p as f32).collect();
+    let told: Vec<[f64; 1]> = (0..40).map(|k| [f64::from(k) / 20.0 - 1.0]).collect();
+    let all = function.rates_told(&p, &[0.3; 40], |k| &told[k]);
+    for (k, &rate) in all.iter().enumerate() {
+        assert_eq!(rate, function.rates_told(&p, &[0.3], |_| &told[k])[0]);
+        assert!(k == 0 || rate != all[k - 1]);
+    }
+    let curve = FreeEnergy::new(&FreeEnergySpec::Mlp { hidden: vec![3] }, 9).unwrap();
+    assert!(curve.told(1).unwrap_err().to_string().contains("use rate"));
 }
 
 #[test]

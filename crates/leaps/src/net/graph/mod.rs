@@ -98,10 +98,17 @@ impl HollowGraph {
             channels,
             bonds: graph.bonds(),
             pass_on: Matrix { inputs: channels, outputs: channels },
-            time: TimeEmbedding { outputs: 2 * channels },
+            time: TimeEmbedding::new(2 * channels),
             head: Head::new(orders.len() * channels, head, outputs),
             orders,
         }
+    }
+
+    /// The same network, told so many numbers beside the time.
+    pub(crate) fn told(mut self, conditions: usize) -> Self {
+        self.time = self.time.told(conditions);
+        self.head = self.head.told(conditions);
+        self
     }
 
     /// Vectors of all orders at one step.

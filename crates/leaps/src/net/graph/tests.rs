@@ -39,6 +39,7 @@ fn gradients_are_finite_differences_and_outputs_are_hollow() {
         let io = if q == 2 { 1 } else { q };
         let network = HollowGraph::build(channels, orders, head, &graph, io, io);
         testing::check_network(&network, graph.sites(), io, io);
+        testing::check_told(&network.told(1), graph.sites(), io, io, 1);
     }
 }
 

@@ -154,6 +154,13 @@ impl Hollow {
         Ok(Self::build(&spec.sizes(lattice)?, lattice, inputs, outputs))
     }
 
+    /// The same network, told so many numbers beside the time.
+    pub(crate) fn told(mut self, conditions: usize) -> Self {
+        self.stack.time = self.stack.time.told(conditions);
+        self.head = self.head.told(conditions);
+        self
+    }
+
     /// Its settings, all of them given.
     pub(crate) fn spec(&self) -> HollowSpec {
         HollowSpec {

@@ -56,7 +56,7 @@ impl Stack {
             depth: sizes.depth,
             first: Convolution::new(geometry, inputs, channels),
             next: Convolution::new(geometry, channels, channels),
-            time: TimeEmbedding { outputs: 2 * channels },
+            time: TimeEmbedding::new(2 * channels),
             totals: sizes.totals.then(|| Totals::new(geometry, inputs)),
         }
     }

@@ -43,6 +43,7 @@ fn gradients_are_finite_differences_and_outputs_are_hollow() {
         };
         let network = Hollow::new(&spec, &lattice, channels_of, channels_of).unwrap();
         testing::check_network(&network, lattice.sites(), channels_of, channels_of);
+        testing::check_told(&network.told(2), lattice.sites(), channels_of, channels_of, 2);
     }
 }
 

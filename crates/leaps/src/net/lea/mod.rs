@@ -66,8 +66,14 @@ struct Parts<T> {
 impl Lea {
     pub(crate) fn new(spec: &LeaSpec, sites: usize, inputs: usize, outputs: usize) -> Self {
         let attention = Attention { sites, heads: spec.heads, width: spec.width };
-        let time = TimeEmbedding { outputs: 2 * (attention.size() + spec.embedding) };
+        let time = TimeEmbedding::new(2 * (attention.size() + spec.embedding));
         Lea { sites, inputs, outputs, embedding: spec.embedding, attention, time }
+    }
+
+    /// The same network, told so many numbers beside the time.
+    pub(crate) fn told(mut self, conditions: usize) -> Self {
+        self.time = self.time.told(conditions);
+        self
     }
 
     fn sizes(&self) -> [usize; 9] {
@@ -362,6 +368,7 @@ mod tests {
             let spec = LeaSpec { heads, width: 3, embedding: 4 };
             let lea = Lea::new(&spec, sites, inputs, outputs);
             testing::check_network(&lea, sites, inputs, outputs);
+            testing::check_told(&lea.told(1), sites, inputs, outputs, 1);
         }
     }
 }

@@ -44,7 +44,13 @@ pub(crate) struct Mlp {
 impl Mlp {
     pub(crate) fn new(spec: &MlpSpec, sites: usize, inputs: usize, outputs: usize) -> Self {
         let hidden = spec.hidden;
-        Mlp { hidden, sites, inputs, outputs, time: TimeEmbedding { outputs: 2 * hidden } }
+        Mlp { hidden, sites, inputs, outputs, time: TimeEmbedding::new(2 * hidden) }
+    }
+
+    /// The same network, told so many numbers beside the time.
+    pub(crate) fn told(mut self, conditions: usize) -> Self {
+        self.time = self.time.told(conditions);
+        self
     }
 
     /// Inputs that a site reads: all but its own.
@@ -186,6 +192,7 @@ mod tests {
         {
             let mlp = Mlp::new(&MlpSpec { hidden }, sites, inputs, outputs);
             testing::check_network(&mlp, sites, inputs, outputs);
+            testing::check_told(&mlp.told(2), sites, inputs, outputs, 2);
         }
     }
 }

@@ -266,7 +266,8 @@ fn speed_of_steps_and_passes_without_the_network() {
         let (own, lanes, q) = (180_000, 16384, target.tokens());
         let spec = TrainSpec { batch: 1024, pool: 65536, ..TrainSpec::default() };
         let start = std::time::Instant::now();
-        let pool = Pool::new(&target, &path, spec.pool, 1, &Unwatched).unwrap();
+        let only = crate::train::Member { path: path.clone(), condition: Vec::new() };
+        let pool = Pool::new(&target, &[only], spec.pool, 1, &Unwatched).unwrap();
         println!("{q} tokens: a pool in {:?} on the processor", start.elapsed());
         let barker = Parametrisation::Barker;
         let network: (Box<dyn CardNetwork>, usize) = (Box::new(Still), lanes);

@@ -32,13 +32,13 @@ impl Offsets {
             let entering = if layer == 0 { inputs } else { c };
             layers.push((take(c * entering * sizes.taps), take(c)));
             if layer > 0 {
-                embeddings.push(take(TimeEmbedding { outputs: 2 * c }.parameters()));
+                embeddings.push(take(TimeEmbedding::new(2 * c).parameters()));
             }
         }
         let mix = (take(width * (sizes.directions * c + sizes.real_totals)), take(width));
         let hidden = (take(width * width), take(width));
         let out = (take(sizes.outputs * width), take(sizes.outputs));
-        embeddings.push(take(TimeEmbedding { outputs: 2 * width }.parameters()));
+        embeddings.push(take(TimeEmbedding::new(2 * width).parameters()));
         Offsets { layers, mix, hidden, out, embeddings, total: at }
     }
 
@@ -218,7 +218,7 @@ impl Collection {
         let embedding = |e: usize| {
             let outputs =
                 2 * if e + 1 < offsets.embeddings.len() { s.real_channels } else { s.real_head };
-            TimeEmbedding { outputs }.parameters()
+            TimeEmbedding::new(outputs).parameters()
         };
         let mut starts = Vec::new();
         let mut embedded = 0;

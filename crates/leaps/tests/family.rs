@@ -1,0 +1,175 @@
+//! One network for many targets: exact whatever it is told, better when it is told the truth.
+
+use leaps::device::{Engine, Unwatched};
+use leaps::exact::enumerate;
+use leaps::net::{FreeEnergy, FreeEnergySpec, HollowSpec, LecSpec, MlpSpec, Net, NetSpec};
+use leaps::path::{Path, Schedule};
+use leaps::rates::Parametrisation;
+use leaps::sampler::{Ensemble, Flow, Resampling, Stepper, anneal, flow_grid, followers};
+use leaps::target::{Boundary, Lattice, Pairwise};
+use leaps::train::{Batch, Family, Loss, Member, Ranges, TrainSpec, Trainer};
+
+const RANGES: Ranges = Ranges { beta: Some([0.1, 0.4]), field: Some([-0.4, 0.4]) };
+
+/// Ising on a square torus with a field of strength 1, which paths weigh.
+fn target(side: usize) -> Pairwise {
+    let lattice = Lattice::new(&[side, side], Boundary::Periodic).unwrap();
+    Pairwise::ising(lattice, 1.0, 1.0).unwrap()
+}
+
+fn member(beta: f64, field: f64) -> Member {
+    let path = Path::new(&[beta, beta * field], Schedule::Linear).unwrap();
+    Member { path, condition: RANGES.condition(beta, field).unwrap() }
+}
+
+fn family(count: usize) -> Family {
+    let members = RANGES.members(count, 0.0, 0.0);
+    Family {
+        condition: RANGES.condition(0.4, 0.2).unwrap(),
+        members: members.into_iter().map(|(beta, field)| member(beta, field)).collect(),
+    }
+}
+
+fn hollow() -> NetSpec {
+    NetSpec::Hollow(HollowSpec { channels: 8, depth: None, rows: None, totals: true, head: None })
+}
+
+/// Sample along the path of one member, the network being told of another or the same.
+fn sample(net: &Net, parameters: &[f32], path: &Path, told: &Member, walkers: usize) -> Ensemble {
+    let target = target(4);
+    let own = &parameters[..net.parameters()];
+    let flow = Flow::new(net, own, Parametrisation::Barker).told(&told.condition);
+    let cuts: Vec<f64> = (0..=30).map(|k| f64::from(k) / 30.0).collect();
+    let (grid, durations) = flow_grid(path, Stepper::Events, &cuts).unwrap();
+    let cpu = &Engine::Cpu;
+    let mut walkers =
+        followers(cpu, &target, path, &flow, Stepper::Events, durations, 0, walkers, 5).unwrap();
+    anneal(&target, &mut *walkers, &grid, &Resampling::NEVER, 1, 5, &Unwatched).unwrap()
+}
+
+#[test]
+fn log_z_of_every_member_is_unbiased_with_an_untrained_network() {
+    let target = target(4);
+    for spec in [hollow(), NetSpec::Mlp(MlpSpec { hidden: 6 })] {
+        let net = Net::told(&spec, &target, 2).unwrap();
+        let parameters: Vec<f32> = net.initial(3).iter().map(|p| 1.5 * p).collect();
+        for (beta, field) in [(0.1, 0.4), (0.15, -0.3), (0.2, 0.1)] {
+            let at = member(beta, field);
+            let ensemble = sample(&net, &parameters, &at.path, &at, 20_000);
+            let exact = enumerate::solve(&target, at.path.ends(), &Unwatched).unwrap().log_z;
+            let log_z = ensemble.log_z();
+            let z = (log_z.mean - exact) / log_z.error;
+            // Another of these members' answers would be off by 0.2 and more.
+            assert!(z.abs() < 5.0 && log_z.error < 0.04, "{beta} {field}: {log_z:?} {exact}");
+        }
+    }
+}
+
+#[test]
+fn the_gradient_over_members_is_a_finite_difference() {
+    let target = target(3);
+    for spec in [hollow(), NetSpec::Mlp(MlpSpec { hidden: 4 })] {
+        let net = Net::told(&spec, &target, 2).unwrap();
+        let free = FreeEnergy::new(&FreeEnergySpec::Rate, 9).unwrap().told(2).unwrap();
+        let members = family(5).members;
+        let mut loss = Loss::new(&target, &members[0].path, &net, &free, Parametrisation::Barker)
+            .over(&members);
+        let mut parameters: Vec<f32> = net.initial(1).iter().map(|p| 2.0 * p).collect();
+        parameters.extend(free.initial(1));
+        let mut batch = Batch::new(9);
+        for i in 0..40 {
+            batch.states.extend((0..9).map(|site| ((i * i + 3 * site + i * site) / 4 % 2) as u8));
+            batch.times.push((i as f64 + 0.5) / 40.0);
+            batch.members.push(i % 5);
+        }
+        let mut g = vec![f32::NAN; parameters.len()];
+        loss.gradient(&parameters, &batch, &mut g, &Unwatched).unwrap();
+        let mut slope_along = |d: &[f32]| {
+            let mut value = |h: f32| {
+                let moved: Vec<f32> = parameters.iter().zip(d).map(|(p, d)| p + h * d).collect();
+                let mut unused = vec![0.0; d.len()];
+                let r = loss.gradient(&moved, &batch, &mut unused, &Unwatched).unwrap();
+                r.iter().map(|r| r * r).sum::<f64>() / r.len() as f64
+            };
+            (value(1e-3) - value(-1e-3)) / 2e-3
+        };
+        let norm = |g: &[f32]| g.iter().map(|g| f64::from(*g).powi(2)).sum::<f64>().sqrt();
+        // Along the gradient the loss changes by its norm: of all parameters, and of those alone that read what the network is told.
+        let mut told = vec![0.0; g.len()];
+        let (mut at, tensors) = (0, [net.tensors(), free.tensors()].concat());
+        for tensor in tensors {
+            if tensor.name.ends_with("hidden.weight") {
+                for row in 0..tensor.shape[0] {
+                    for feature in 9..tensor.shape[1] {
+                        let k = at + row * tensor.shape[1] + feature;
+                        told[k] = g[k];
+                    }
+                }
+            }
+            at += tensor.len();
+        }
+        for part in [g.clone(), told] {
+            let size = norm(&part);
+            assert!(size > 1e-3, "{spec:?}: {size}");
+            let along: Vec<f32> = part.iter().map(|g| g / size as f32).collect();
+            let slope = slope_along(&along);
+            assert!((slope / size - 1.0).abs() < 1e-2, "{spec:?}: {slope} {size}");
+        }
+    }
+}
+
+#[test]
+fn a_family_is_learnt_between_its_members_and_the_network_listens() {
+    let target = target(4);
+    let net = Net::told(&hollow(), &target, 2).unwrap();
+    let free = FreeEnergy::new(&FreeEnergySpec::Rate, 16).unwrap().told(2).unwrap();
+    let spec = TrainSpec {
+        steps: 600,
+        batch: 128,
+        lr: 5e-3,
+        warmup: 20,
+        pool: 2048,
+        beta_range: RANGES.beta,
+        field_range: RANGES.field,
+        ..TrainSpec::default()
+    };
+    let own = member(0.4, 0.2);
+    let barker = Parametrisation::Barker;
+    let mut trainer = Trainer::fresh(&target, &own.path, &net, &free, barker, &spec, 1)
+        .and_then(|trainer| trainer.over(&family(24))?.prepared(&Unwatched))
+        .unwrap();
+    let before = trainer.optimiser.average.clone();
+    for _ in 0..spec.steps {
+        trainer.step(&Unwatched).unwrap();
+    }
+    let after = &trainer.optimiser.average;
+    for (beta, field) in [(0.33, 0.27), (0.37, -0.21), (0.29, -0.35)] {
+        let (at, wrong) = (member(beta, field), member(0.5 - beta, -field));
+        let ess = |parameters: &[f32], told: &Member| {
+            sample(&net, parameters, &at.path, told, 1000).weights.ess()
+        };
+        let (untrained, trained, misled) = (ess(&before, &at), ess(after, &at), ess(after, &wrong));
+        println!("{beta} {field}: {untrained:.3} to {trained:.3}, misled {misled:.3}");
+        assert!(trained > 0.85 && untrained < 0.4, "{beta} {field}: {untrained} to {trained}");
+        assert!(misled < 0.8 * trained, "{beta} {field}: told wrongly {misled}, rightly {trained}");
+        let exact = enumerate::solve(&target, at.path.ends(), &Unwatched).unwrap().log_z;
+        let log_z = sample(&net, after, &at.path, &at, 2000).log_z();
+        assert!(((log_z.mean - exact) / log_z.error).abs() < 5.0, "{log_z:?} {exact}");
+    }
+}
+
+#[test]
+fn what_cannot_be_told_is_refused() {
+    let target = target(4);
+    let error = Net::told(&NetSpec::Lec(LecSpec::default()), &target, 1).unwrap_err().to_string();
+    assert!(error.contains("network.kind = hollow"), "{error}");
+    // A family of two conditions and a network of none.
+    let net = Net::new(&hollow(), &target).unwrap();
+    let free = FreeEnergy::new(&FreeEnergySpec::Rate, 16).unwrap();
+    let path = member(0.2, 0.1).path;
+    let spec = TrainSpec { steps: 1, pool: 256, ..TrainSpec::default() };
+    let trainer =
+        Trainer::fresh(&target, &path, &net, &free, Parametrisation::Barker, &spec, 1).unwrap();
+    let error = trainer.over(&family(8)).err().unwrap().to_string();
+    assert!(error.contains("0 numbers that the network is told"), "{error}");
+}
