@@ -1,7 +1,9 @@
 //! Define what `--json` prints; field names are promises to scripts.
 
 use leaps::exact::{self, Exact};
-use leaps::observe::{ChainWarning, Correlation, Estimate, Histogram, Observables, symmetric};
+use leaps::observe::{
+    ChainWarning, Correlation, Estimate, Histogram, ModeMass, Observables, symmetric,
+};
 use leaps::sampler::{PathPoint, PathStop, WalkerWarning};
 use leaps::target::{Pairwise, Target};
 use serde::Serialize;
@@ -89,6 +91,8 @@ pub struct WalkerResult {
     pub elbo: f64,
     pub observables: Observables,
     pub correlation: Vec<Correlation>,
+    /// The probability that a token is the most frequent one, by token.
+    pub mode_masses: Vec<ModeMass>,
     /// Estimates at inverse temperatures on the way, if any were asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub at_beta: Vec<BetaResult>,
@@ -116,6 +120,7 @@ pub struct BetaResult {
     /// `-log Z / (beta N)`.
     pub free_energy_per_site: Estimate,
     pub observables: Observables,
+    pub mode_masses: Vec<ModeMass>,
 }
 
 impl BetaResult {
@@ -135,6 +140,7 @@ impl BetaResult {
             ess_error: stop.ess.error,
             log_z,
             free_energy_per_site: log_z.exact.map_or(free, |exact| free.with_exact(-exact / scale)),
+            mode_masses: observables.mode_masses.clone(),
             observables,
         }
     }
@@ -202,6 +208,8 @@ pub struct ChainResult {
     /// Each with its autocorrelation time in steps, where it is measured.
     pub observables: Map<String, Value>,
     pub correlation: Vec<Correlation>,
+    /// The probability that a token is the most frequent one, by token.
+    pub mode_masses: Vec<ModeMass>,
     pub acceptance: f64,
     /// Effective sample sizes as the DISCS benchmark reports them.
     pub discs: Discs,
@@ -285,4 +293,19 @@ pub fn named(observables: &Observables) -> Vec<(&'static str, Estimate)> {
     ];
     all.extend(observables.correlation_length.map(|length| ("correlation_length", length)));
     all
+}
+
+/// More modes than this are left out of tables.
+const MANY_MODES: usize = 8;
+
+/// The masses of modes by the names they are printed under; none if they are many.
+pub fn named_modes(masses: &[ModeMass]) -> Vec<(String, Estimate)> {
+    let spins = masses.len() == 2;
+    let name = |mode: &ModeMass| match (spins, mode.token) {
+        (true, 0) => "mass of m < 0".to_owned(),
+        (true, _) => "mass of m > 0".to_owned(),
+        (false, token) => format!("mass of mode {token}"),
+    };
+    let shown = if masses.len() > MANY_MODES { &[] } else { masses };
+    shown.iter().map(|mode| (name(mode), mode.mass)).collect()
 }

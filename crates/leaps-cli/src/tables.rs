@@ -1,9 +1,9 @@
 //! Lay results out for people.
 
-use leaps::observe::Estimate;
+use leaps::observe::{Estimate, Observables};
 
 use crate::output::{Table, fixed, sigmas, with_error};
-use crate::results::{BetaResult, ChainResult, WalkerResult, named};
+use crate::results::{BetaResult, ChainResult, WalkerResult, named, named_modes};
 
 /// A result that can be shown to a person.
 pub trait Report {
@@ -20,8 +20,14 @@ pub trait Report {
     fn doubts(&self) -> Vec<String>;
 }
 
+/// The rows of the observables, and of the modes.
+fn printed(observables: &Observables) -> Vec<(String, Estimate)> {
+    let own = named(observables).into_iter().map(|(name, value)| (name.to_owned(), value));
+    own.chain(named_modes(&observables.mode_masses)).collect()
+}
+
 /// Estimates, with columns for exact values and autocorrelation times if there are any.
-fn estimates(rows: &[(&str, Estimate)], times: &[(&'static str, Estimate)]) -> Table {
+fn estimates(rows: &[(String, Estimate)], times: &[(&'static str, Estimate)]) -> Table {
     let exact = rows.iter().any(|(_, estimate)| estimate.exact.is_some());
     let mut table = Table::default();
     let mut head = vec!["", "estimate"];
@@ -29,7 +35,7 @@ fn estimates(rows: &[(&str, Estimate)], times: &[(&'static str, Estimate)]) -> T
     head.extend((!times.is_empty()).then_some("tau/steps"));
     table.row(head);
     for (name, estimate) in rows {
-        let mut cells = vec![(*name).to_owned(), with_error(estimate.mean, estimate.error)];
+        let mut cells = vec![name.clone(), with_error(estimate.mean, estimate.error)];
         if exact {
             let value = estimate.exact.map(|exact| fixed(exact, 8));
             let deviation =
@@ -92,9 +98,9 @@ impl Report for WalkerResult {
     }
 
     fn table(&self) -> String {
-        let mut rows =
-            vec![("ess", Estimate::new(self.ess, self.ess_error)), ("log_z", self.log_z)];
-        rows.extend(named(&self.observables));
+        let ess = Estimate::new(self.ess, self.ess_error);
+        let mut rows = vec![("ess".to_owned(), ess), ("log_z".to_owned(), self.log_z)];
+        rows.extend(printed(&self.observables));
         let mut table = estimates(&rows, &[]);
         table.row(["elbo".to_owned(), fixed(self.elbo, 4)]);
         if self.model.is_some() {
@@ -128,8 +134,8 @@ impl Report for ChainResult {
     }
 
     fn table(&self) -> String {
-        let mut rows = vec![("ess", Estimate::new(self.ess, self.ess_error))];
-        rows.extend(named(&self.estimates));
+        let mut rows = vec![("ess".to_owned(), Estimate::new(self.ess, self.ess_error))];
+        rows.extend(printed(&self.estimates));
         estimates(&rows, &self.times).text()
     }
 

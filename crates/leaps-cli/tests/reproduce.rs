@@ -285,6 +285,118 @@ fn wrong_settings_are_refused_before_anything_is_trained() {
     }
 }
 
+/// Two targets, of which one has a network, each beside clusters.
+const TARGETS: &str = r#"
+title = "Two targets"
+theirs = "published"
+paper = "elsewhere."
+about = "A test."
+columns = ["ess", "log_z", "energy_per_site", "distance_abs_magnetization", "mode_masses"]
+sample = { walkers = 400, intervals = 20 }
+[[networks]]
+name = "net"
+[[runs]]
+name = "clusters"
+sampler = "mcmc"
+kernel = "swendsen-wang"
+reference = true
+chains = 32
+steps = 1000
+burn_in = 100
+every = 5
+[[runs]]
+name = "walkers"
+sampler = "sample"
+network = "net"
+[[targets]]
+name = "small"
+target = { kind = "ising", size = 8, beta = 0.4407 }
+networks = [{ name = "net", model = "ising-8-critical" }]
+runs = [{ name = "walkers", paper = { ess = 0.875 } }]
+[[targets]]
+name = "other"
+target = { kind = "ising", size = 4, beta = 0.4 }
+networks = [{ name = "net", model = "ising-8-critical" }]
+[[targets]]
+name = "missing"
+target = { kind = "potts", states = 3, size = 4, beta = 0.5 }
+networks = [{ name = "net", model = "no-such-model" }]
+runs = [{ name = "walkers", paper = { ess = 0.125 } }]
+[[figures]]
+name = "ess"
+title = "ESS"
+kind = "rows"
+x = "ess"
+"#;
+
+#[test]
+fn several_targets_share_a_page_and_networks_may_be_missing() {
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("two.toml");
+    std::fs::write(&file, TARGETS).unwrap();
+    let out = scratch.path().join("page");
+    let done = run(&[
+        "reproduce",
+        file.to_str().unwrap(),
+        "--out",
+        out.to_str().unwrap(),
+        "--json",
+        "--engine",
+        "cpu",
+    ]);
+    let talk = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(talk.contains("[9/9]") && talk.contains("is of another target: it is left out"));
+    let numbers = json(&done);
+    let all = numbers["runs"].as_array().unwrap();
+    assert_eq!(all.len(), 6);
+    let walkers = &all[1];
+    assert_eq!(walkers["name"], "small, walkers");
+    near_exact("log Z", &walkers["result"]["log_z"]);
+    near_exact("energy", &walkers["result"]["observables"]["energy_per_site"]);
+    near_exact("a mode", &walkers["result"]["mode_masses"][0]);
+    let distance = &walkers["distances"]["abs_magnetization"];
+    // As for other laws: noise alone gives about 1.
+    assert!(number(&distance["total_variation"]) / number(&distance["noise"]) < 4.0, "{distance}");
+    // The reference stands beside, and is of the same target.
+    let beside = number(&walkers["reference"]["energy_per_site"]["mean"]);
+    assert_eq!(beside, number(&all[0]["result"]["observables"]["energy_per_site"]["mean"]));
+    for (part, name) in [(3, "other, walkers"), (5, "missing, walkers")] {
+        assert_eq!(all[part]["name"], name);
+        assert_eq!(all[part]["absent"], "not trained here", "{}", all[part]);
+    }
+    let page = std::fs::read_to_string(out.join("two.md")).unwrap();
+    for word in [
+        "Targets: Ising 8x8 periodic, beta 0.4407; Ising 4x4",
+        "Published: elsewhere.",
+        "| small, walkers | 0.9",
+        " 0.875 |",
+        "| missing, walkers, not trained here |  | 0.125 |",
+        "ESS, published",
+        "masses of modes",
+        "TV(\\|m\\|)",
+        "shipped as ising-8-critical",
+    ] {
+        assert!(page.contains(word), "no '{word}' in\n{page}");
+    }
+    let chart = std::fs::read_to_string(out.join("two-ess.svg")).unwrap();
+    is_xml(&chart);
+    assert!(chart.contains("missing, walkers") && !chart.contains("clusters"), "{chart}");
+}
+
+#[test]
+fn records_are_quickly_checked() {
+    let scratch = tempfile::tempdir().unwrap();
+    let out = scratch.path().join("page");
+    let out = out.to_str().unwrap();
+    let numbers =
+        json(&run(&["reproduce", "records", "--quick", "--out", out, "--json", "--engine", "cpu"]));
+    let walkers = &numbers["runs"][1]["result"];
+    near_exact("log Z", &walkers["log_z"]);
+    assert!(number(&walkers["ess"]) > 0.9, "{walkers}");
+    assert_eq!(walkers["scheme"], "events");
+    assert_eq!(walkers["kernel"], "none");
+}
+
 #[cfg(unix)]
 #[test]
 fn finished_parts_survive_an_interrupt() {
@@ -334,11 +446,12 @@ fn experiments_are_listed_and_mistakes_are_named() {
         "discs-potts",
         "bias",
         "temperatures",
+        "records",
     ] {
         assert!(list.lines().any(|line| line.starts_with(name)), "{name} in\n{list}");
     }
     let all = json(&run_line("reproduce --list --json"));
-    assert_eq!(all["experiments"].as_array().unwrap().len(), 8);
+    assert_eq!(all["experiments"].as_array().unwrap().len(), 9);
     fails(&["reproduce"], 2, &["no NAME", "--list"]);
     fails(&["reproduce", "biass"], 2, &["NAME = biass", "bias", ".toml"]);
     fails(&["reproduce", "bias", "--seed", "3"], 2, &["--seed", "left out"]);

@@ -8,6 +8,21 @@ mod common;
 use common::{json, leaps, near_exact, number, refused, run, run_line, stdout};
 use serde_json::Value;
 
+/// Masses of modes sum to 1, and are equal where, and only where, nothing prefers a token.
+fn modes(line: &str, result: &Value) {
+    let all = result["mode_masses"].as_array().expect("a list");
+    let sum: f64 = all.iter().map(|mode| number(&mode["mean"])).sum();
+    assert!((sum - 1.0).abs() < 1e-9 && all.len() >= 2, "{line}: {all:?}");
+    let symmetric = !line.contains("--field") && !line.contains("rbm");
+    for mode in all {
+        assert_eq!(mode["exact"].is_number(), symmetric, "{line}: {mode}");
+        if symmetric {
+            near_exact(&format!("{line}: mode {}", mode["token"]), mode);
+        }
+    }
+    assert!(!result["warnings"].to_string().contains("unequal-modes"), "{line}");
+}
+
 #[test]
 fn annealing_finds_log_z() {
     for line in [
@@ -27,6 +42,7 @@ fn annealing_finds_log_z() {
         for name in ["energy_per_site", "abs_magnetization", "magnetization_squared"] {
             near_exact(&format!("{line}: {name}"), &result["observables"][name]);
         }
+        modes(line, &result);
         let ess = number(&result["ess"]);
         assert!(ess > 0.05 && ess <= 1.0, "{line}: ess {ess}");
         assert!(number(&result["elbo"]) < number(&result["log_z"]["mean"]));
@@ -53,6 +69,7 @@ fn chains_agree_with_enumeration() {
         for name in ["energy_per_site", "abs_magnetization", "heat_capacity_per_site"] {
             near_exact(&format!("{line}: {name}"), &result["observables"][name]);
         }
+        modes(line, &result);
         let time = number(&result["observables"]["energy_per_site"]["autocorrelation_time"]);
         assert!(time >= 0.5, "{line}: {time}");
         let tempered = line.contains("tempering") || line.contains("houdayer");

@@ -75,6 +75,31 @@ fn steps_of_fixed_length_are_said_to_be_biased() {
     fails(&["report", model, "--out", page.to_str().unwrap()], 2, &["must end in .html"]);
 }
 
+/// A network that learnt a strong field leads walkers into one of two modes where there is none.
+#[test]
+fn a_mode_that_nobody_reaches_is_warned_about() {
+    let scratch = tempfile::tempdir().unwrap();
+    let model = scratch.path().join("run");
+    let model = model.to_str().unwrap();
+    let line = "train ising --size 4 --beta 0.8 --field 2 --network hollow --steps 200 --batch 64 --pool 512 \
+                --validate-every 0 --engine cpu --quiet --set sample.walkers=16 --set sample.intervals=2 --out";
+    stdout(&run(&[&line.split_whitespace().collect::<Vec<_>>()[..], &[model]].concat()));
+    let sample = format!("sample --model {model} --walkers 2000 --intervals 30 --engine cpu");
+    let wrong = json(&run_line(&format!("{sample} --set target.field=0 --json")));
+    let warnings = wrong["warnings"].to_string();
+    assert!(warnings.contains("unequal-modes"), "{wrong}");
+    let up = &wrong["mode_masses"][1];
+    assert!(common::number(&up["mean"]) < 0.1 && up["exact"] == 0.5, "{up}");
+    // With the field, the same masses are no reason to doubt.
+    let right = json(&run_line(&format!("{sample} --json")));
+    assert!(common::number(&right["mode_masses"][1]["mean"]) < 0.1, "{}", right["mode_masses"]);
+    assert!(!right["warnings"].to_string().contains("unequal-modes"), "{}", right["warnings"]);
+    let shown = run_line(&format!("{sample} --set target.field=0"));
+    let table = stdout(&shown);
+    assert!(table.contains("mass of m < 0") && table.contains("mass of m > 0"), "{table}");
+    assert!(String::from_utf8_lossy(&shown.stderr).contains("warning: the target is symmetric"));
+}
+
 #[test]
 fn sizes_beyond_reason_are_refused_in_one_line() {
     for (flags, words) in [

@@ -31,7 +31,7 @@ fn family(count: usize) -> Family {
 }
 
 fn hollow() -> NetSpec {
-    NetSpec::Hollow(HollowSpec { channels: 8, depth: None, rows: None, totals: true, head: None })
+    NetSpec::Hollow(HollowSpec { channels: 8, depth: None, rows: None, head: None, totals: true })
 }
 
 /// Sample along the path of one member, the network being told of another or the same.

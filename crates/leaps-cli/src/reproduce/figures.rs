@@ -32,7 +32,7 @@ pub fn figures<'e>(
             FigureKind::Difference => differences(figure, &own, runs),
             FigureKind::Correlation => correlation(figure, &own, experiment),
             FigureKind::Sweep => sweep(figure, &own),
-            FigureKind::Rows => rows(figure, &own),
+            FigureKind::Rows => rows(figure, &own, &experiment.theirs),
             FigureKind::Temperatures => temperatures(figure, &own),
         };
         (figure, chart)
@@ -228,8 +228,13 @@ pub fn paper(run: &RunEntry, part: &Part, name: &str) -> Option<f64> {
     published(run, name).into_iter().find(|point| (point.0 - at).abs() < 1e-9 * at).map(|p| p.1)
 }
 
-fn rows(figure: &FigureEntry, runs: &[&(RunEntry, Vec<Part>)]) -> Chart {
-    let parts = || runs.iter().flat_map(|(run, parts)| parts.iter().map(move |part| (run, part)));
+/// One measure, a row for every part but those of references and those that have neither ours nor theirs.
+fn rows(figure: &FigureEntry, runs: &[&(RunEntry, Vec<Part>)], theirs_are: &str) -> Chart {
+    let all = || runs.iter().flat_map(|(run, parts)| parts.iter().map(move |part| (run, part)));
+    let has = |run: &RunEntry, part: &Part| {
+        measure(&part.kept, &figure.x).is_some() || paper(run, part, &figure.x).is_some()
+    };
+    let parts = || all().filter(|(run, part)| !run.reference && has(run, part));
     let names: Vec<String> = parts().map(|(_, part)| part.label.clone()).collect();
     let place = |k: usize| -(k as f64);
     let own = parts()
@@ -239,11 +244,10 @@ fn rows(figure: &FigureEntry, runs: &[&(RunEntry, Vec<Part>)]) -> Chart {
         .enumerate()
         .filter_map(|(k, (run, part))| Some((paper(run, part, &figure.x)?, place(k), 0.0)));
     let height = 84.0 + 20.0 * names.len() as f64;
-    Chart::new(&figure.title, axis(&figure.x), "")
-        .sized(SIZE.0, height)
-        .rows(names)
-        .logarithmic_x()
+    let chart = Chart::new(&figure.title, axis(&figure.x), "").sized(SIZE.0, height).rows(names);
+    let chart = if figure.log_x { chart.logarithmic_x() } else { chart };
+    chart
         .series("ours", Mark::Dots, own.collect())
-        .series("the paper", Mark::Open, theirs.collect())
+        .series(theirs_are, Mark::Open, theirs.collect())
         .unjoined()
 }

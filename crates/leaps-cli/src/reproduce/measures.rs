@@ -10,10 +10,12 @@ pub struct Measure {
     pub mean: f64,
     pub error: f64,
     pub exact: Option<f64>,
+    /// The error of `exact`, where that is of a reference and not exact.
+    pub exact_error: f64,
 }
 
 /// Every measure, what tables call it and what axes call it.
-const KNOWN: [(&str, &str, &str); 21] = [
+const KNOWN: [(&str, &str, &str); 24] = [
     ("steps", "steps", "steps"),
     ("ess", "ESS", "effective sample size per walker"),
     ("log_z", "log Z", "log Z"),
@@ -30,11 +32,14 @@ const KNOWN: [(&str, &str, &str); 21] = [
     ("energy_calls", "energy calls", "energy calls per walker"),
     ("seconds", "seconds", "wall time / s"),
     ("seconds_per_1000", "s/1000 walkers", "wall time for 1000 walkers / s"),
+    ("effective_per_second", "effective/s", "effective samples per second"),
     ("samples_per_second", "samples/s", "effective samples per second"),
     ("ess_per_step", "ESS/step", "ESS per step"),
     ("ess_per_call", "ESS/call", "ESS per call"),
     ("distance_energy", "TV(E)", "total variation, energy"),
     ("distance_magnetization", "TV(m)", "total variation, magnetisation"),
+    ("distance_abs_magnetization", "TV(|m|)", "total variation, |m|"),
+    ("mode_masses", "masses of modes", "smallest mass of a mode"),
 ];
 
 /// Whether there is a measure of this name.
@@ -61,25 +66,34 @@ pub fn axis(name: &str) -> &str {
 pub fn measure(part: &Value, name: &str) -> Option<Measure> {
     let result = &part["result"];
     let plain = |path: &str| number(result, path);
-    let sure = |mean: f64| Measure { mean, error: 0.0, exact: None };
+    let sure = |mean: f64| Measure { mean, error: 0.0, exact: None, exact_error: 0.0 };
     let estimate = |path: &str| {
         Some(Measure {
             mean: plain(&format!("{path}.mean"))?,
             error: plain(&format!("{path}.error")).unwrap_or(f64::INFINITY),
             exact: plain(&format!("{path}.exact")),
+            exact_error: 0.0,
         })
     };
-    let off = |found: Measure| {
-        Some(Measure { mean: found.mean - found.exact?, error: found.error, exact: None })
+    let off =
+        |found: Measure| Some(Measure { mean: found.mean - found.exact?, exact: None, ..found });
+    let beside = |found: Measure| {
+        let reference = &part["reference"][name];
+        let exact = found.exact.or_else(|| reference["mean"].as_f64());
+        let exact_error =
+            if found.exact.is_some() { 0.0 } else { reference["error"].as_f64().unwrap_or(0.0) };
+        Measure { exact, exact_error, ..found }
     };
     let walkers = || plain("walkers").or_else(|| plain("chains"));
     match name {
         "steps" => plain("intervals").or_else(|| plain("steps")).map(sure),
         "ess" => {
             let error = plain("ess_error").unwrap_or(f64::INFINITY);
-            Some(Measure { mean: plain("ess")?, error, exact: None })
+            Some(Measure { mean: plain("ess")?, error, exact: None, exact_error: 0.0 })
         }
-        "log_z" | "free_energy_per_site" => estimate(name),
+        "log_z" => estimate(name).map(beside),
+        "energy_per_site" => estimate("observables.energy_per_site").map(beside),
+        "free_energy_per_site" => estimate(name),
         "log_z_off" => estimate("log_z").and_then(off),
         "energy_per_site_off" => estimate("observables.energy_per_site").and_then(off),
         "network_passes" => plain("network_passes_per_walker").filter(|n| *n > 0.0).map(sure),
@@ -87,6 +101,7 @@ pub fn measure(part: &Value, name: &str) -> Option<Measure> {
         "seconds" => plain("seconds").map(sure),
         "seconds_per_1000" => Some(sure(1000.0 * plain("seconds")? / walkers()?)),
         // Of chains: as DISCS counts. Of walkers: as the paper does, a walker for a step, its passes for calls.
+        "effective_per_second" => plain("effective_samples_per_second").map(sure),
         "samples_per_second" => plain("discs.ess_per_second")
             .or_else(|| plain("effective_samples_per_second"))
             .map(sure),
@@ -100,6 +115,8 @@ pub fn measure(part: &Value, name: &str) -> Option<Measure> {
         }
         "distance_energy" => distance(part, "energy_per_site"),
         "distance_magnetization" => distance(part, "magnetization"),
+        "distance_abs_magnetization" => distance(part, "abs_magnetization"),
+        "mode_masses" => modes(part).into_iter().min_by(|a, b| a.mean.total_cmp(&b.mean)),
         _ => estimate(&format!("observables.{name}")),
     }
 }
@@ -108,13 +125,33 @@ pub fn measure(part: &Value, name: &str) -> Option<Measure> {
 fn distance(part: &Value, observable: &str) -> Option<Measure> {
     let found = &part["distances"][observable];
     let mean = found["total_variation"].as_f64()?;
-    Some(Measure { mean, error: found["noise"].as_f64()?, exact: None })
+    Some(Measure { mean, error: found["noise"].as_f64()?, exact: None, exact_error: 0.0 })
+}
+
+/// The masses of all modes.
+pub fn modes(part: &Value) -> Vec<Measure> {
+    let mass = |mode: &Value| {
+        let error = mode["error"].as_f64().unwrap_or(f64::INFINITY);
+        Some(Measure { mean: mode["mean"].as_f64()?, error, exact: None, exact_error: 0.0 })
+    };
+    part["result"]["mode_masses"].as_array().into_iter().flatten().filter_map(mass).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn references_stand_where_nothing_is_exact() {
+        let mut part = json!({"result": {"log_z": {"mean": 3.5, "error": 0.1, "exact": 3.0}},
+            "reference": {"log_z": {"mean": 3.2, "error": 0.2}}});
+        let known = measure(&part, "log_z").unwrap();
+        assert_eq!((known.exact, known.exact_error), (Some(3.0), 0.0));
+        part["result"]["log_z"]["exact"].take();
+        let known = measure(&part, "log_z").unwrap();
+        assert_eq!((known.exact, known.exact_error), (Some(3.2), 0.2));
+    }
 
     #[test]
     fn walkers_and_chains_are_counted_as_the_paper_does() {

@@ -17,6 +17,7 @@ use serde_json::Value;
 
 use crate::app::Context;
 use crate::config::Config;
+use networks::Ready;
 use page::Page;
 use parts::Bench;
 
@@ -48,7 +49,9 @@ impl Order<'_> {
     /// Do what is not done yet, and write the page with everything that belongs to it.
     pub fn run(&self, experiment: &Experiment) -> Result<Finished> {
         let (name, context) = (&experiment.name, self.context);
-        experiment.check_settings()?;
+        for one in experiment.each() {
+            one.check_settings()?;
+        }
         let folder = self.out.join("parts").join(if self.quick {
             format!("{name}-quick")
         } else {
@@ -56,17 +59,32 @@ impl Order<'_> {
         });
         create(&folder)?;
         context.say(format!("{name}: {}", experiment.title));
-        let mut bench =
-            Bench { experiment, networks: &[], out: &self.out, folder, context, fresh: self.fresh };
-        let all = experiment.networks.len() + bench.count();
-        let mut ready = Vec::new();
-        for (number, entry) in experiment.networks.iter().enumerate() {
-            context.say(format!("[{}/{all}] network {}", number + 1, entry.name));
-            let network = networks::ready(experiment, entry, self.quick, &self.networks, context)?;
-            ready.push(network);
+        let all = experiment.each().iter().map(|one| one.networks.len() + parts::count(one)).sum();
+        let (mut ready, mut runs, mut done) = (Vec::new(), Vec::new(), 0);
+        for one in experiment.each() {
+            let mut networks = Vec::new();
+            for entry in &one.networks {
+                done += 1;
+                let shown = one.label(&entry.name);
+                context.say(format!("[{done}/{all}] network {shown}"));
+                networks.extend(networks::ready(one, entry, self.quick, &self.networks, context)?);
+            }
+            let bench = Bench {
+                experiment: one,
+                networks: &networks,
+                out: &self.out,
+                folder: folder.clone(),
+                context,
+                fresh: self.fresh,
+            };
+            runs.extend(bench.run(done, all)?);
+            done += parts::count(one);
+            ready.extend(
+                networks
+                    .into_iter()
+                    .map(|network| Ready { name: one.label(&network.name), ..network }),
+            );
         }
-        bench.networks = &ready;
-        let runs = bench.run(ready.len(), all)?;
         if context.is_stopped() {
             return Err(Error::Interrupted.into());
         }
@@ -76,7 +94,11 @@ impl Order<'_> {
             write_file(file("svg"), chart.svg_file().as_bytes())?;
             write_file(file("png"), &chart.png())?;
         }
-        let layers = experiment.layers()?;
+        let mut targets = Vec::new();
+        for one in experiment.each() {
+            let layers = one.layers()?;
+            targets.push(Config::resolve(&layers)?.problem(&layers)?.description);
+        }
         let page = Page {
             experiment,
             quick: self.quick,
@@ -84,7 +106,7 @@ impl Order<'_> {
             runs: &runs,
             figures: &figures,
             context,
-            target: Config::resolve(&layers)?.problem(&layers)?.description,
+            target: targets.join("; "),
         };
         let numbers = page.numbers()?;
         let text = serde_json::to_string_pretty(&numbers)? + "\n";

@@ -23,30 +23,35 @@ pub struct Ready {
     pub validations: Vec<(f64, f64)>,
 }
 
-/// The network of `entry`: the shipped model, unless `quick` or for another target, or else one trained below `root`.
+/// The network of `entry`: the model it names if that is for the target, or else one trained below `root`; `None` where there is no model and the entry does
+/// not say how to train one. Quick experiments are of smaller targets, and train where they can.
 pub fn ready(
     experiment: &Experiment,
     entry: &NetworkEntry,
     quick: bool,
     root: &Path,
     context: &Context,
-) -> Result<Ready> {
+) -> Result<Option<Ready>> {
     let mut layers = experiment.training(entry)?;
     let start = Start::prepare(&mut layers, None)?;
     let config = Config::resolve(&layers)?;
     let problem = config.problem(&layers)?;
-    if let Some(Found { model, .. }) = shipped(entry, quick)? {
+    let (name, trained) = (&entry.model, entry.can_be_trained());
+    if let Some(Found { model, .. }) = shipped(entry, quick && trained)? {
         if model.target == described(&config.target) {
-            let facts = facts(entry, &model, &config, context, Some(&entry.model))?;
-            return Ok(Ready {
+            let facts = facts(entry, &model, &config, context, Some(name))?;
+            return Ok(Some(Ready {
                 name: entry.name.clone(),
-                model: entry.model.clone().into(),
+                model: name.into(),
                 facts,
                 validations: Vec::new(),
-            });
+            }));
         }
-        let name = &entry.model;
-        context.say(format!("the model {name} is of another target: a network is trained"));
+        let then = if trained { "a network is trained" } else { "it is left out" };
+        context.say(format!("the model {name} is of another target: {then}"));
+    }
+    if !trained {
+        return Ok(None);
     }
     config.check_memory(&problem).map_err(|error| layers.explain(error))?;
     let settings = json!({
@@ -76,12 +81,12 @@ pub fn ready(
     let (metrics, _) = Metrics::read(&directory)?;
     let validations =
         metrics.iter().filter_map(|line| Some((line.progress.step as f64, line.ess?))).collect();
-    Ok(Ready { name: entry.name.clone(), model: directory, facts, validations })
+    Ok(Some(Ready { name: entry.name.clone(), model: directory, facts, validations }))
 }
 
-/// The model that an entry names, if there is one; quick experiments are of smaller targets, and train.
-fn shipped(entry: &NetworkEntry, quick: bool) -> Result<Option<Found>> {
-    if quick || entry.model.is_empty() { Ok(None) } else { models::lookup(entry.model.as_ref()) }
+/// The model that an entry names, if there is one and it is wanted.
+fn shipped(entry: &NetworkEntry, unwanted: bool) -> Result<Option<Found>> {
+    if unwanted || entry.model.is_empty() { Ok(None) } else { models::lookup(entry.model.as_ref()) }
 }
 
 fn facts(

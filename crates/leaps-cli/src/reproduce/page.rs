@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::figures::paper;
 use super::machine;
-use super::measures::{Measure, heading, measure};
+use super::measures::{Measure, heading, measure, modes};
 use super::networks::Ready;
 use super::parts::Part;
 use super::spec::{Experiment, FigureEntry, RunEntry};
@@ -118,10 +118,19 @@ impl Page<'_> {
             let cell = |name: &String| {
                 let found = measure(&part.kept, name);
                 let exact = found.and_then(|found| found.exact);
+                let text = |found: Measure| match name.as_str() {
+                    "mode_masses" => masses(&part.kept),
+                    _ => shown(name, found),
+                };
                 [
-                    found.map(|found| shown(name, found)),
-                    exact.map(|exact| fixed(exact, 6)),
-                    found.zip(exact).map(|(found, exact)| sigmas(found.mean, found.error, exact)),
+                    found.map(text),
+                    found.zip(exact).map(|(found, exact)| match found.exact_error {
+                        0.0 => fixed(exact, 6),
+                        error => with_error(exact, error),
+                    }),
+                    found.zip(exact).map(|(found, exact)| {
+                        sigmas(found.mean, found.error.hypot(found.exact_error), exact)
+                    }),
                     paper(run, part, name).map(plain),
                 ]
             };
@@ -142,7 +151,7 @@ impl Page<'_> {
                 0 => name.to_owned(),
                 1 => "exact".to_owned(),
                 2 => "sigmas".to_owned(),
-                _ => format!("{name}, the paper"),
+                _ => format!("{name}, {}", self.experiment.theirs),
             }
         };
         let mut rows =
@@ -177,14 +186,17 @@ impl Page<'_> {
                     the numbers of the experiment.\n\n";
         }
         let target = &self.target;
-        out += &format!("{}\n\nTarget: {target}. In the paper: {paper}\n\n", about.trim());
+        let word = if self.experiment.targets.len() > 1 { "Targets" } else { "Target" };
+        let theirs =
+            if self.experiment.theirs == "the paper" { "In the paper" } else { "Published" };
+        out += &format!("{}\n\n{word}: {target}. {theirs}: {paper}\n\n", about.trim());
         for (figure, chart) in self.figures {
             out += &format!("![{}]({name}-{}.svg)\n\n", chart.title, figure.name);
         }
         out += "## Numbers\n\n";
         out += &markdown_table(&self.rows());
         out += "\nErrors are standard errors, in the last digits. Exact values and numbers of the paper stand beside ours where there are \
-                some.\n";
+                some; values with an error under 'exact' are those of the reference runs.\n";
         if !self.networks.is_empty() {
             out += "\n## Networks\n\n";
             out += &markdown_table(&self.network_rows());
@@ -272,6 +284,13 @@ fn shown(name: &str, found: Measure) -> String {
     }
 }
 
+/// The masses of all modes.
+fn masses(part: &Value) -> String {
+    let all: Vec<String> =
+        modes(part).iter().map(|mode| with_error(mode.mean, mode.error)).collect();
+    all.join(" ")
+}
+
 /// A number without an error: three figures.
 fn plain(value: f64) -> String {
     match value.abs() {
@@ -298,7 +317,7 @@ mod tests {
 
     #[test]
     fn numbers_are_shown_with_their_errors() {
-        let measure = |mean, error| Measure { mean, error, exact: None };
+        let measure = |mean, error| Measure { mean, error, exact: None, exact_error: 0.0 };
         assert_eq!(shown("ess", measure(0.9678, 0.0012)), "0.9678(12)");
         assert_eq!(shown("steps", measure(1e6, 0.0)), "1000000");
         assert_eq!(shown("ess_per_step", measure(1.6e-4, 0.0)), "1.60e-4");

@@ -21,7 +21,7 @@ use crate::samplers::{self, Samples, bins, energies};
 use crate::verbs::compare::{Job, Outcome};
 
 /// The observables whose laws are compared.
-const OBSERVABLES: [&str; 2] = ["energy_per_site", "magnetization"];
+const OBSERVABLES: [&str; 3] = ["energy_per_site", "magnetization", "abs_magnetization"];
 
 /// What one sampler found at one setting.
 #[derive(Clone, Debug)]
@@ -29,7 +29,7 @@ pub struct Part {
     /// The value of the key that is varied.
     pub at: Option<f64>,
     pub label: String,
-    /// What is kept on the disk: `settings`, `result`, `histograms`, `engine`.
+    /// What is kept on the disk: `settings`, `result`, `histograms`, `engine`; or why there is nothing, `absent`.
     pub kept: Value,
 }
 
@@ -48,7 +48,17 @@ impl RunEntry {
     }
 }
 
+/// How many parts the runs of an experiment have.
+pub fn count(experiment: &Experiment) -> usize {
+    experiment.runs.iter().map(|run| run.entries().len()).sum()
+}
+
 impl Experiment {
+    /// A name with that of the target before it, where there are several.
+    pub fn label(&self, name: &str) -> String {
+        if self.heading.is_empty() { name.to_owned() } else { format!("{}, {name}", self.heading) }
+    }
+
     /// Refuse settings of networks and runs that would fail later, when much is done already.
     pub fn check_settings(&self) -> Result<()> {
         // A network may start from one that is trained first; that is only known then.
@@ -62,7 +72,7 @@ impl Experiment {
             for (varied, entry) in run.entries() {
                 check_entry(&layers, number, run, entry)
                     .map_err(|error| self.name_run(error, number, &run.name))?;
-                let label = label(run, varied.as_ref());
+                let label = self.label(&label(run, varied.as_ref()));
                 let name = slug(&label);
                 let wrong = |text| usage(format!("{}.toml: run '{label}': {text}", self.name));
                 if name.is_empty() {
@@ -130,29 +140,28 @@ pub struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// How many parts the runs have.
-    pub fn count(&self) -> usize {
-        self.experiment.runs.iter().map(|run| run.entries().len()).sum()
-    }
-
     /// Run what was not run before; the reference, if there is one, first. `done` parts come before, out of `all`.
     pub fn run(&self, done: usize, all: usize) -> Result<Vec<(RunEntry, Vec<Part>)>> {
         let mut order: Vec<&RunEntry> = self.experiment.runs.iter().collect();
         order.sort_by_key(|run| !run.reference);
         let mut finished: Vec<(RunEntry, Vec<Part>)> = Vec::new();
-        let (mut reference, mut number) = (None, done);
+        let (mut references, mut number) = (Vec::new(), done);
         for run in order {
             let mut parts = Vec::new();
             for (varied, settings) in run.entries() {
                 number += 1;
                 let at = varied.as_ref().and_then(|(_, value)| as_number(value));
-                let label = label(run, varied.as_ref());
+                let label = self.experiment.label(&label(run, varied.as_ref()));
                 let place = format!("[{number}/{all}] {label}");
-                let kept = self.part(run, &label, settings, reference.as_ref(), &place)?;
+                let kept = self.part(run, &label, settings, references.first(), &place)?;
+                let label = match kept["absent"].as_str() {
+                    Some(reason) => format!("{label}, {reason}"),
+                    None => label,
+                };
                 parts.push(Part { at, label, kept });
             }
-            if run.reference && reference.is_none() {
-                reference = parts.first().map(|part| part.kept.clone());
+            if run.reference {
+                references.extend(parts.first().map(|part| part.kept.clone()));
             }
             finished.push((run.clone(), parts));
         }
@@ -160,7 +169,8 @@ impl Bench<'_> {
         finished.sort_by_key(|(run, _)| place(run));
         for (_, parts) in &mut finished {
             for part in parts {
-                compare_laws(&mut part.kept, reference.as_ref());
+                compare_laws(&mut part.kept, references.first());
+                compare_means(&mut part.kept, &references);
             }
         }
         Ok(finished)
@@ -179,6 +189,10 @@ impl Bench<'_> {
             .network
             .as_ref()
             .and_then(|name| self.networks.iter().find(|network| &network.name == name));
+        if run.network.is_some() && network.is_none() {
+            self.context.say(format!("{place}: not trained here"));
+            return Ok(json!({ "name": label, "absent": "not trained here" }));
+        }
         let asked = json!(entry);
         entry.insert("sampler".to_owned(), run.sampler.clone().into());
         entry.insert("name".to_owned(), label.into());
@@ -318,9 +332,11 @@ fn laws(
     let weights = LogWeights::new(samples.log_weights.clone())?;
     let measured = WeightedSamples::new(target, lambda, &samples.states, &weights, &families)?;
     let mut all = Map::new();
-    for (name, values) in
-        OBSERVABLES.into_iter().zip([energies(&measured), measured.column(Layout::M)])
-    {
+    for (name, values) in OBSERVABLES.into_iter().zip([
+        energies(&measured),
+        measured.column(Layout::M),
+        measured.column(Layout::ABS_M),
+    ]) {
         let bins = match reference.and_then(|part| histogram(&part["histograms"][name])) {
             Some(shared) => shared.bins,
             None => bins(&values)?,
@@ -360,5 +376,20 @@ fn compare_laws(part: &mut Value, reference: Option<&Value>) {
         && reference.is_some_and(|reference| reference["name"] != part["name"])
     {
         part.insert("distances".to_owned(), Value::Object(distances));
+    }
+}
+
+/// Put energy and log Z of the references beside those of a part, for where nothing exact is known.
+fn compare_means(part: &mut Value, references: &[Value]) {
+    let mut beside = Map::new();
+    for (name, path) in
+        [("energy_per_site", "/result/observables/energy_per_site"), ("log_z", "/result/log_z")]
+    {
+        let found = references.iter().find_map(|reference| reference.pointer(path));
+        beside.extend(found.map(|found| (name.to_owned(), found.clone())));
+    }
+    let own = references.iter().any(|reference| reference["name"] == part["name"]);
+    if let Some(part) = part.as_object_mut().filter(|_| !own && !beside.is_empty()) {
+        part.insert("reference".to_owned(), Value::Object(beside));
     }
 }

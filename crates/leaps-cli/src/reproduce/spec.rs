@@ -13,7 +13,7 @@ use crate::config::{Layers, SEED};
 use crate::error::usage;
 
 /// The experiments that the program brings along.
-pub const SHIPPED: [(&str, &str); 8] = [
+pub const SHIPPED: [(&str, &str); 9] = [
     ("ablation", include_str!("../../../../experiments/ablation.toml")),
     ("ising-critical", include_str!("../../../../experiments/ising-critical.toml")),
     ("ais-ising", include_str!("../../../../experiments/ais-ising.toml")),
@@ -22,6 +22,7 @@ pub const SHIPPED: [(&str, &str); 8] = [
     ("discs-potts", include_str!("../../../../experiments/discs-potts.toml")),
     ("bias", include_str!("../../../../experiments/bias.toml")),
     ("temperatures", include_str!("../../../../experiments/temperatures.toml")),
+    ("records", include_str!("../../../../experiments/records.toml")),
 ];
 
 /// Everything about an experiment.
@@ -34,10 +35,19 @@ pub struct Experiment {
     /// Whether the program brings it along.
     #[serde(skip)]
     pub shipped: bool,
+    /// The name of its target, where the file has several.
+    #[serde(skip)]
+    pub heading: String,
+    /// One experiment for every entry of `[[targets]]`; this one is like the first of them.
+    #[serde(skip)]
+    pub targets: Vec<Experiment>,
     /// What is done, in a line.
     pub title: String,
     /// Where the paper does the same.
     pub paper: String,
+    /// What tables and legends call the numbers of others.
+    #[serde(default = "the_paper")]
+    pub theirs: String,
     /// What a reader of the page needs to know.
     pub about: String,
     #[serde(default = "usual_seed")]
@@ -57,12 +67,12 @@ pub struct Experiment {
     pub columns: Vec<String>,
 }
 
-/// A network: a model that is shipped, or what to train where there is none.
+/// A network: a model that is shipped, or what to train where there is none; nothing where it is not said how.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NetworkEntry {
     pub name: String,
-    /// The name of a shipped model.
+    /// The name of a shipped model, or the folder of one or of a run.
     #[serde(default)]
     pub model: String,
     #[serde(default)]
@@ -79,7 +89,7 @@ pub struct RunEntry {
     pub sampler: String,
     /// The network of `sample`.
     pub network: Option<String>,
-    /// The others are held against this one's observables.
+    /// The others are held against what this one has: laws of observables, energy, log Z; of several, the first that has it.
     #[serde(default)]
     pub reference: bool,
     /// Write the states to a file.
@@ -143,6 +153,17 @@ fn usual_seed() -> u64 {
     SEED
 }
 
+fn the_paper() -> String {
+    "the paper".to_owned()
+}
+
+impl NetworkEntry {
+    /// Whether the entry says how to train it.
+    pub fn can_be_trained(&self) -> bool {
+        !self.network.is_empty() || !self.train.is_empty()
+    }
+}
+
 impl Experiment {
     /// A shipped experiment by its name, or one in a file.
     pub fn find(word: &str, quick: bool) -> Result<Self> {
@@ -192,15 +213,36 @@ impl Experiment {
             }
         }
         let wrong = |text: String| usage(format!("{}: {text}", path.display()));
-        let mut experiment =
-            Experiment::deserialize(table).map_err(|error| wrong(error.message().to_owned()))?;
-        experiment.name = name.to_owned();
+        let read = |table: Table| -> Result<Experiment> {
+            let mut experiment = Experiment::deserialize(table)
+                .map_err(|error| wrong(error.message().to_owned()))?;
+            experiment.name = name.to_owned();
+            Ok(experiment)
+        };
+        let mut targets = Vec::new();
+        for (heading, own) in each_target(&mut table).map_err(wrong)? {
+            targets.push(Experiment { heading, ..read(own)? });
+        }
+        let experiment = match targets.first() {
+            Some(first) => Experiment { targets: targets.clone(), ..first.clone() },
+            None => read(table)?,
+        };
         experiment.check().map_err(wrong)?;
         Ok(experiment)
     }
 
-    /// Refuse names that stand for nothing.
+    /// The experiments on one target each that this one is made of.
+    pub fn each(&self) -> Vec<&Experiment> {
+        if self.targets.is_empty() { vec![self] } else { self.targets.iter().collect() }
+    }
+
     fn check(&self) -> std::result::Result<(), String> {
+        self.each().into_iter().try_for_each(Experiment::check_runs)?;
+        self.check_page()
+    }
+
+    /// Refuse runs whose names stand for nothing.
+    fn check_runs(&self) -> std::result::Result<(), String> {
         let known = |name: &str| self.networks.iter().any(|network| network.name == name);
         for run in &self.runs {
             let name = &run.name;
@@ -227,6 +269,11 @@ impl Experiment {
                 return Err(format!("run '{name}': name: must differ from those of other runs"));
             }
         }
+        Ok(())
+    }
+
+    /// Refuse columns and figures whose names stand for nothing.
+    fn check_page(&self) -> std::result::Result<(), String> {
         if let Some(unknown) = self.columns.iter().find(|name| !measures::is_known(name)) {
             return Err(format!("columns: '{unknown}' is not known; {}", measures::names()));
         }
@@ -249,7 +296,9 @@ impl Experiment {
                 let (name, known) = (&figure.name, measures::names());
                 return Err(format!("figure '{name}': '{unknown}' is not known; {known}"));
             }
-            let run = |name: &&String| !self.runs.iter().any(|run| run.name == **name);
+            let all = self.each();
+            let runs = || all.iter().flat_map(|one| &one.runs);
+            let run = |name: &&String| !runs().any(|run| run.name == **name);
             if let Some(unknown) = figure.runs.iter().find(run) {
                 let name = &figure.name;
                 return Err(format!("figure '{name}': runs: '{unknown}' is none of [[runs]]"));
@@ -284,10 +333,37 @@ impl Experiment {
 
 /// The paper's numbers are not those of smaller settings.
 fn forget_paper(table: &mut Table) {
-    let runs = table.get_mut("runs").and_then(Value::as_array_mut);
-    for run in runs.into_iter().flatten().filter_map(Value::as_table_mut) {
-        run.remove("paper");
+    let mut each = |list: &str, forget: &dyn Fn(&mut Table)| {
+        let list = table.get_mut(list).and_then(Value::as_array_mut);
+        list.into_iter().flatten().filter_map(Value::as_table_mut).for_each(forget);
+    };
+    each("runs", &|run| _ = run.remove("paper"));
+    each("targets", &forget_paper);
+}
+
+/// Take `[[targets]]` out of a file: the name of each, and the file with the entry laid over it as `[quick]` is.
+fn each_target(table: &mut Table) -> std::result::Result<Vec<(String, Table)>, String> {
+    let entries = match table.remove("targets") {
+        None => return Ok(Vec::new()),
+        Some(Value::Array(entries)) if !entries.is_empty() => entries,
+        Some(_) => return Err("targets: must be a list, [[targets]], with an entry".to_owned()),
+    };
+    let mut all: Vec<(String, Table)> = Vec::new();
+    for entry in entries {
+        let Value::Table(mut entry) = entry else {
+            return Err("targets: entries must be tables".to_owned());
+        };
+        let Some(Value::String(name)) = entry.remove("name") else {
+            return Err("targets: an entry has no name".to_owned());
+        };
+        if all.iter().any(|(other, _)| *other == name) {
+            return Err(format!("target '{name}': name: must differ from those of others"));
+        }
+        let mut own = table.clone();
+        merge(&mut own, entry);
+        all.push((name, own));
     }
+    Ok(all)
 }
 
 /// Lay a table over another. Entries of lists find theirs by `name`; `drop = true` removes one.
@@ -337,19 +413,25 @@ mod tests {
         for (name, _) in SHIPPED {
             for quick in [false, true] {
                 let experiment = Experiment::find(name, quick).unwrap();
-                experiment.check_settings().unwrap();
-                for entry in &experiment.networks {
+                for experiment in experiment.each() {
+                    experiment.check_settings().unwrap();
+                }
+                let each = experiment.each();
+                let networks = each.iter().flat_map(|one| &one.networks);
+                for entry in networks.filter(|entry| entry.can_be_trained()) {
                     let layers = experiment.training(entry).unwrap();
                     let config = Config::resolve(&layers).unwrap();
                     let problem = config.problem(&layers).unwrap();
                     config.net(&problem.target).unwrap();
                     assert!(config.train.validate_every > 0, "{name}: the page shows validations");
                 }
-                let layers = experiment.layers().unwrap();
-                for run in experiment.runs.iter().filter(|run| run.sampler != "sample") {
-                    for (_, mut entry) in run.entries() {
-                        entry.insert("sampler".to_owned(), run.sampler.clone().into());
-                        Job::new(&layers, 1, entry).unwrap();
+                for experiment in each {
+                    let layers = experiment.layers().unwrap();
+                    for run in experiment.runs.iter().filter(|run| run.sampler != "sample") {
+                        for (_, mut entry) in run.entries() {
+                            entry.insert("sampler".to_owned(), run.sampler.clone().into());
+                            Job::new(&layers, 1, entry).unwrap();
+                        }
                     }
                 }
                 assert!(!experiment.figures.is_empty());
@@ -364,6 +446,34 @@ mod tests {
             experiment.runs.iter().any(|run| !run.paper.is_empty())
         };
         assert!(has(false) && !has(true));
+    }
+
+    #[test]
+    fn targets_are_laid_over_what_they_share() {
+        let text = "title = 't'\npaper = 'p'\nabout = 'a'\ncolumns = ['ess']\nsample = { walkers = 7 }\n\
+                    runs = [{ name = 'one', sampler = 'ais' }, { name = 'two', sampler = 'smc' }]\n\
+                    [[targets]]\nname = 'small'\ntarget = { kind = 'ising', size = 2 }\n\
+                    runs = [{ name = 'one', paper = { ess = 0.5 } }]\n\
+                    [[targets]]\nname = 'large'\ntarget = { kind = 'ising', size = 4 }\n\
+                    runs = [{ name = 'two', drop = true }]\n\
+                    [[quick.targets]]\nname = 'large'\ndrop = true\n";
+        let parse = |text: &str, quick| Experiment::parse("x", text, Path::new("x.toml"), quick);
+        let both = parse(text, false).unwrap();
+        let [small, large] = &both.targets[..] else { panic!("{}", both.targets.len()) };
+        assert_eq!((small.heading.as_str(), small.runs.len()), ("small", 2));
+        assert_eq!((large.heading.as_str(), large.runs.len()), ("large", 1));
+        assert_eq!(large.target["size"].as_integer(), Some(4));
+        assert!(!small.runs[0].paper.is_empty() && small.sample == large.sample);
+        let quick = parse(text, true).unwrap();
+        assert_eq!(quick.each().len(), 1);
+        assert!(quick.each()[0].runs[0].paper.is_empty());
+        for (name, words) in
+            [("'small'", "must differ"), ("'large'\nfoo = 1", "foo"), ("3", "no name")]
+        {
+            let wrong = text.replacen("name = 'large'", &format!("name = {name}"), 1);
+            let error = parse(&wrong, false).unwrap_err().to_string();
+            assert!(error.contains(words) && error.contains("x.toml"), "{error}");
+        }
     }
 
     #[test]

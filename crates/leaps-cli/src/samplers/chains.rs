@@ -107,6 +107,7 @@ pub fn run_chains(
         ess_error: ess * slower.time.error / slower.time.mean,
         observables: with_times(&estimates, &times),
         correlation: estimates.correlation.clone(),
+        mode_masses: estimates.mode_masses.clone(),
         acceptance: finished.acceptance,
         discs,
         tempering: finished.tempering,

@@ -57,12 +57,13 @@ pub fn measured(
         intervals: journey.intervals,
         resamplings: ensemble.segments.resamplings(),
         families: ensemble.effective_families(),
-        warnings: warnings(journey.scheme, &ensemble),
+        warnings: warnings(journey.scheme, &ensemble, &samples),
         ess: ess.mean,
         ess_error: ess.error,
         log_z,
         elbo: ensemble.elbo(),
         correlation: observables.correlation.clone(),
+        mode_masses: observables.mode_masses.clone(),
         observables,
         histograms: histograms(&samples, &ensemble)?,
         snapshots: journey.snapshots,
@@ -81,8 +82,13 @@ pub fn measured(
     Ok((result, samples))
 }
 
-fn warnings(scheme: &'static str, ensemble: &Ensemble) -> Vec<WalkerWarning> {
+fn warnings(
+    scheme: &'static str,
+    ensemble: &Ensemble,
+    samples: &WeightedSamples,
+) -> Vec<WalkerWarning> {
     let mut all = ensemble.warnings();
+    all.extend(WalkerWarning::of_modes(samples));
     let biased = match scheme {
         "euler" => "log Z and observables",
         "trapezoid" => "observables more than log Z",

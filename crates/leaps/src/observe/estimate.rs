@@ -179,6 +179,26 @@ impl Jackknife {
         })
     }
 
+    /// Call `each` with the part of every family in what the means of `values.len()` columns from `first` on differ from `values`:
+    /// $(S_f - W_f v)/W$. The parts sum to the difference.
+    pub(super) fn each_departure(
+        &self,
+        first: usize,
+        values: &[f64],
+        mut each: impl FnMut(&[f64]),
+    ) {
+        let mut part = vec![0.0; values.len()];
+        for (family, &weight) in self.weights.iter().enumerate().filter(|&(_, &w)| w > 0.0) {
+            let sums = &self.sums[family * self.width + first..];
+            let origin = &self.origin[first..];
+            for (((part, value), sum), origin) in part.iter_mut().zip(values).zip(sums).zip(origin)
+            {
+                *part = (sum + weight * (origin - value)) / self.weight;
+            }
+            each(&part);
+        }
+    }
+
     fn sum_without(&self, family: usize, column: usize) -> f64 {
         if family == self.heaviest {
             self.rest_sum[column]

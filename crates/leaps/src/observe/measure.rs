@@ -1,6 +1,7 @@
 //! Reduce a state to a row of basic observables, of which all others are functions of the averages.
 
-use super::Order;
+use super::modes;
+use super::order::{Order, counts};
 use crate::target::{Boundary, Target};
 
 /// Lattices with more sites than this have their correlations measured up to [`FAR`] only.
@@ -17,6 +18,7 @@ const FAR: usize = 64;
 /// | [`M`](Self::M), [`ABS_M`](Self::ABS_M), [`M_SQUARED`](Self::M_SQUARED), [`M_FOURTH`](Self::M_FOURTH) | [`Order`] |
 /// | [`correlation(r)`](Self::correlation) | $G(r) = \frac{q \langle [x_i = x_{i+r}] \rangle - 1}{q - 1}$, averaged over sites and axes (two tokens: $\langle s_i s_{i+r} \rangle$) |
 /// | [`structure(a)`](Self::structure) | $S(k_a) = \frac{q}{(q-1)N} \sum_s \lvert\sum_i [x_i = s]\, e^{2\pi i\, c_a(i)/L_a}\rvert^2$, the smallest momentum along axis $a$ (two tokens: $\lvert\sum_i s_i e^{ikx}\rvert^2/N$) |
+/// | [`mode(s)`](Self::mode) | 1 if token $s$ is on more sites than any other, shared evenly by tokens that tie |
 ///
 /// At momentum 0 the structure factor is $N m^2$. Correlations need a lattice: distances go to half the
 /// shortest side (periodic) or to one less than it (free), and stop at 64 on lattices of more than
@@ -33,6 +35,8 @@ pub struct Layout {
     pub sides: Vec<usize>,
     /// Number of tokens.
     pub tokens: usize,
+    /// Number of modes whose masses are measured: one for every token, 0 for very many tokens.
+    pub modes: usize,
     /// Whether no token is preferred anywhere ([`symmetric`]), so that $\langle m \rangle$ vanishes for two tokens.
     pub symmetric: bool,
 }
@@ -75,9 +79,14 @@ impl Layout {
         Self::FIXED + self.distances + axis
     }
 
+    /// Column of the mode of `token < modes`.
+    pub fn mode(&self, token: usize) -> usize {
+        Self::FIXED + self.distances + self.sides.len() + token
+    }
+
     /// Number of columns.
     pub fn width(&self) -> usize {
-        Self::FIXED + self.distances + self.sides.len()
+        self.mode(self.modes)
     }
 }
 
@@ -132,7 +141,8 @@ impl<'a> Measure<'a> {
         let beta = lambda.first().copied().unwrap_or(0.0);
         let (sites, tokens) = (target.sites(), target.tokens());
         let symmetric = symmetric(target, lambda);
-        let layout = Layout { sites, beta, distances, sides, tokens, symmetric };
+        let modes = modes::count(tokens);
+        let layout = Layout { sites, beta, distances, sides, tokens, modes, symmetric };
         Measure { target, lambda: lambda.to_vec(), layout, axes, periodic }
     }
 
@@ -158,7 +168,8 @@ impl<'a> Measure<'a> {
                 potential += weight * value;
             }
         }
-        let order = Order::of(x, self.target.tokens());
+        let counts = &counts(x)[..self.target.tokens()];
+        let order = Order::of_counts(counts);
         let (fixed, rest) = row.split_at_mut(Layout::FIXED);
         fixed[Layout::ENERGY] = energy;
         fixed[Layout::ENERGY_SQUARED] = energy * energy;
@@ -168,7 +179,9 @@ impl<'a> Measure<'a> {
         fixed[Layout::ABS_M] = order.abs;
         fixed[Layout::M_SQUARED] = order.squared;
         fixed[Layout::M_FOURTH] = order.fourth;
-        let (correlation, structure) = rest.split_at_mut(self.layout.distances);
+        let (correlation, rest) = rest.split_at_mut(self.layout.distances);
+        let (structure, share) = rest.split_at_mut(self.layout.sides.len());
+        modes::shares(counts, share);
         let q = self.target.tokens() as f64;
         for (r, value) in correlation.iter_mut().enumerate() {
             let (equal, pairs) = self.pairs(x, r);

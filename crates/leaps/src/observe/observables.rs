@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::modes::{self, ModeMass};
 use super::{Estimate, Jackknife, Layout};
 
 /// The two-point function at one distance.
@@ -14,8 +15,8 @@ pub struct Correlation {
     pub value: Estimate,
 }
 
-/// Observables with their errors. Serialises as `observables` of `results.json`; `correlation` is a
-/// list of its own there and is not part of it.
+/// Observables with their errors. Serialises as `observables` of `results.json`; `correlation` and
+/// `mode_masses` are lists of their own there and not part of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Observables {
     /// $\langle H \rangle / N$ with $H = \sum_k E_k$, temperatures left out.
@@ -41,6 +42,9 @@ pub struct Observables {
     /// $G(r)$ by distance, empty without a lattice.
     #[serde(skip)]
     pub correlation: Vec<Correlation>,
+    /// The probability that a token is the most frequent one, by token; empty for very many tokens.
+    #[serde(skip)]
+    pub mode_masses: Vec<ModeMass>,
 }
 
 impl Observables {
@@ -66,6 +70,7 @@ impl Observables {
                 && (layout.symmetric || layout.tokens == 2))
                 .then(length),
             correlation: (0..layout.distances).map(correlation).collect(),
+            mode_masses: modes::masses(layout, sums),
         }
     }
 }

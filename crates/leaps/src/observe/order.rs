@@ -34,12 +34,17 @@ impl Order {
 
     /// The order parameter of `x` with `tokens` tokens.
     pub fn of(x: &[u8], tokens: usize) -> Self {
-        let mut counts = [0usize; 256];
-        for &token in x {
-            counts[token as usize] += 1;
-        }
-        Self::of_counts(&counts[..tokens])
+        Self::of_counts(&counts(x)[..tokens])
     }
+}
+
+/// How many sites of `x` are in every token.
+pub(super) fn counts(x: &[u8]) -> [usize; 256] {
+    let mut counts = [0; 256];
+    for &token in x {
+        counts[token as usize] += 1;
+    }
+    counts
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use super::modes;
 use super::{
     Bins, Estimate, Families, Histogram, Jackknife, Layout, Measure, Observables, Segments,
 };
@@ -85,6 +86,12 @@ impl WeightedSamples {
     /// Effective sample size with its error; see [`ess`](super::ess).
     pub fn ess(&self) -> Estimate {
         super::ess(&self.weights, &self.families)
+    }
+
+    /// The probability that masses of modes as unequal as these, or more, come out where a symmetry makes modes equally
+    /// likely; `None` where none does.
+    pub fn mode_equality(&self) -> Option<f64> {
+        modes::equality(&self.layout, &self.sums)
     }
 
     /// One column of all rows, such as [`Layout::ENERGY`], walker by walker.

@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 use serde::Serialize;
 
+use super::modes;
 use super::{
     Autocorrelation, Bins, ChainRecorder, Families, Histogram, Jackknife, Layout, Observables,
     discs_ess,
@@ -72,8 +73,9 @@ pub struct ChainSummary<'a> {
     chains: Vec<ChainRecorder<'a>>,
     autocorrelations: Autocorrelations,
     discs_ess: f64,
-    /// Fine blocks joined for the order parameter, and for everything else; `None`: one block per chain.
+    /// Fine blocks joined for the order parameter, for modes, and for everything else; `None`: one block per chain.
     order_join: Option<usize>,
+    mode_join: Option<usize>,
     join: Option<usize>,
 }
 
@@ -108,12 +110,19 @@ impl<'a> ChainSummary<'a> {
         };
         let ess: Vec<f64> = chains.par_iter().map(|chain| discs_ess(&chain.distance)).collect();
         let discs_ess = ess.iter().sum::<f64>() / ess.len() as f64;
-        let mut summary =
-            ChainSummary { chains, autocorrelations, discs_ess, order_join: None, join: None };
+        let mut summary = ChainSummary {
+            chains,
+            autocorrelations,
+            discs_ess,
+            order_join: None,
+            mode_join: None,
+            join: None,
+        };
         // An odd mode such as m can have a tail that no automatic window sees (tempering's round trips):
         // where chains suffice, they are the blocks.
         if summary.chains.len() < ENOUGH_CHAINS {
             summary.order_join = summary.choose(&summary.autocorrelations.magnetization);
+            summary.mode_join = summary.choose(summary.slowest());
         }
         if summary.chains.len() < ENOUGH_BLOCKS {
             summary.join = summary.choose(summary.slower());
@@ -130,6 +139,17 @@ impl<'a> ChainSummary<'a> {
             order
         } else {
             energy
+        }
+    }
+
+    /// The slower of `m` and the distance to a random state, which tells the colours of Potts models apart.
+    fn slowest(&self) -> &Autocorrelation {
+        let (order, distance) =
+            (&self.autocorrelations.magnetization, &self.autocorrelations.distance);
+        if order.constant || !distance.constant && distance.time.mean > order.time.mean {
+            distance
+        } else {
+            order
         }
     }
 
@@ -213,12 +233,14 @@ impl<'a> ChainSummary<'a> {
         }
     }
 
-    /// The observables with their errors; see [`jackknife`](Self::jackknife). The mean of `m` has blocks of
-    /// its own.
+    /// The observables with their errors; see [`jackknife`](Self::jackknife). The mean of `m` and the masses of modes have blocks of
+    /// their own.
     pub fn observables(&self) -> Observables {
         let order = self.block_sums(self.order_join, &self.autocorrelations.magnetization);
+        let between = self.block_sums(self.mode_join, self.slowest());
         Observables {
             magnetization: order.mean(Layout::M),
+            mode_masses: modes::masses(self.layout(), &between),
             ..Observables::new(self.layout(), &self.jackknife())
         }
     }

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::Ensemble;
+use crate::observe::WeightedSamples;
 
 /// Fewer effective walkers than this make no error bar.
 const FEW_WALKERS: f64 = 50.0;
@@ -12,6 +13,8 @@ const SMALL_PART: f64 = 0.01;
 const HEAVY_TAIL: f64 = 0.7;
 /// Fewer effective families than this make no error bar.
 const FEW_FAMILIES: f64 = 30.0;
+/// Masses of modes that chance makes so unequal more rarely than this are not equal.
+const UNEQUAL_BY_CHANCE: f64 = 1e-5;
 /// A step of the path that keeps less than this is too large for the walkers to follow.
 const LARGE_STEP: f64 = 0.75;
 
@@ -36,6 +39,20 @@ pub enum WalkerWarning {
         ess: f64,
         /// [`LogWeights::tail_index`](super::LogWeights::tail_index).
         tail_index: f64,
+    },
+    /// Modes that a symmetry makes equally likely have different masses.
+    #[error(
+        "the target is symmetric, but its modes have masses from {smallest:.3} to {largest:.3} where each has {exact:.3} (p = {p:.1e}): log Z is probably too low, and errors do not know of it; train longer, use more sweeps or more intervals"
+    )]
+    UnequalModes {
+        /// The smallest mass of a mode.
+        smallest: f64,
+        /// The largest.
+        largest: f64,
+        /// What all of them are.
+        exact: f64,
+        /// The probability that masses come out as unequal by chance.
+        p: f64,
     },
     /// Nearly all walkers descend from a few.
     #[error(
@@ -65,6 +82,21 @@ pub enum WalkerWarning {
         /// The smallest conditional effective sample size of a step.
         conditional_ess: f64,
     },
+}
+
+impl WalkerWarning {
+    /// [`UnequalModes`](Self::UnequalModes) where chance makes masses of modes as unequal in fewer than one of 100,000 runs.
+    pub fn of_modes(samples: &WeightedSamples) -> Option<Self> {
+        let p = samples.mode_equality().filter(|p| *p < UNEQUAL_BY_CHANCE)?;
+        let masses = samples.observables().mode_masses;
+        let all = || masses.iter().map(|mode| mode.mass.mean);
+        Some(WalkerWarning::UnequalModes {
+            smallest: all().fold(1.0, f64::min),
+            largest: all().fold(0.0, f64::max),
+            exact: 1.0 / masses.len() as f64,
+            p,
+        })
+    }
 }
 
 impl Ensemble {

@@ -4,6 +4,7 @@ mod chain;
 mod estimate;
 mod evidence;
 mod measure;
+mod modes;
 mod samples;
 
 use leaps::device::{Purpose, Stream};

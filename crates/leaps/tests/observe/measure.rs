@@ -85,9 +85,10 @@ fn an_ordered_state_has_full_correlation_and_no_structure() {
         let layout = measure.layout();
         assert!((0..layout.distances).all(|r| row[layout.correlation(r)] == 1.0));
         assert!((0..layout.sides.len()).all(|a| row[layout.structure(a)] < 1e-20));
+        assert_eq!((row[layout.mode(0)], row[layout.mode(1)]), (0.0, 1.0));
     }
     let glass = Pairwise::sherrington_kirkpatrick(6, leaps::target::Disorder::Pm1, 1).unwrap();
-    assert_eq!(Measure::new(&glass, &[1.0]).layout().width(), 8);
+    assert_eq!(Measure::new(&glass, &[1.0]).layout().width(), 8 + 2);
 }
 
 #[test]
