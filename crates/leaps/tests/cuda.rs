@@ -19,6 +19,16 @@ fn card(precision: Precision) -> Option<Engine> {
     Engine::cuda(precision).inspect_err(|error| println!("skipped: {error}")).ok()
 }
 
+/// Whether there are so few walkers that only the kernels are tested, not the statistics: `LEAPS_FEW_WALKERS=1`, for
+/// tools that slow kernels down a hundred times.
+fn few() -> bool {
+    std::env::var_os("LEAPS_FEW_WALKERS").is_some()
+}
+
+fn up_to(walkers: usize) -> usize {
+    if few() { walkers.min(130) } else { walkers }
+}
+
 fn ising(side: usize) -> Pairwise {
     let lattice = Lattice::new(&[side, side], Boundary::Periodic).unwrap();
     Pairwise::ising(lattice, 1.0, 0.1).unwrap()
@@ -56,11 +66,12 @@ fn walkers_take_the_same_way_on_a_card() {
     let Some(engine) = card(Precision::Float32) else { return };
     let target = ising(8);
     for stepper in [Stepper::Events, Stepper::Euler, Stepper::Trapezoid] {
-        let (_, here) = run(&Engine::Cpu, &target, 0.4, (stepper, 20), 1000);
-        let (_, there) = run(&engine, &target, 0.4, (stepper, 20), 1000);
+        let walkers = up_to(1000);
+        let (_, here) = run(&Engine::Cpu, &target, 0.4, (stepper, 20), walkers);
+        let (_, there) = run(&engine, &target, 0.4, (stepper, 20), walkers);
         let same = here.chunks(64).zip(there.chunks(64)).filter(|(a, b)| a == b).count();
-        println!("{stepper:?}: {same} of 1000 walkers end in the same state");
-        assert!(same >= 990, "{stepper:?}: only {same} of 1000 walkers");
+        println!("{stepper:?}: {same} of {walkers} walkers end in the same state");
+        assert!(100 * same >= 99 * walkers, "{stepper:?}: only {same} of {walkers} walkers");
     }
 }
 
@@ -74,14 +85,14 @@ fn weights_are_exact_whatever_the_precision() {
         let (target, beta) = (ising(4), 0.15);
         let wanted = enumerate::solve(&target, &[beta; 2], &Unwatched).unwrap().log_z;
         let z = |stepper| {
-            let (ensemble, _) = run(&engine, &target, beta, (stepper, 5), 100_000);
+            let (ensemble, _) = run(&engine, &target, beta, (stepper, 5), up_to(100_000));
             let log_z = ensemble.log_z();
             println!("{name} {stepper:?}: ESS {}, {log_z:?}", ensemble.weights.ess());
             (log_z.mean - wanted) / log_z.error
         };
         let (events, euler) = (z(Stepper::Events), z(Stepper::Euler));
         assert!(events.abs() < 4.0, "{name}: {events} errors");
-        assert!(euler.abs() > 5.0, "{name}: {euler} errors, too few to tell");
+        assert!(few() || euler.abs() > 5.0, "{name}: {euler} errors, too few to tell");
     }
 }
 
@@ -169,7 +180,7 @@ fn annealed_walkers_take_the_same_way_on_a_card() {
     let Some(engine) = card(Precision::Float32) else { return };
     for (name, target, beta) in targets() {
         for kernel in Moves::ON_CARDS {
-            let walkers = if target.sites() > 1000 { 70 } else { 1000 };
+            let walkers = if target.sites() > 1000 { 70 } else { up_to(1000) };
             let ais = annealing(walkers, kernel);
             let resampling = Resampling { threshold: 0.7, scheme: Scheme::Systematic };
             let smc = Settings { resampling, ..ais.clone() };
@@ -189,7 +200,7 @@ fn other_amounts_take_the_same_way_on_a_card() {
     for (name, target, beta) in targets().into_iter().filter(|(name, ..)| *name != "complete") {
         for kernel in Moves::ON_CARDS {
             for amount in [Amount::Steps(3), Amount::Updates(1), Amount::Updates(43)] {
-                let walkers = if target.sites() > 1000 { 10 } else { 300 };
+                let walkers = if target.sites() > 1000 { 10 } else { up_to(300) };
                 let mut settings = annealing(walkers, kernel);
                 settings.moves = Moves { kernel, amount, scan: Scan::Coloured };
                 settings.times = Times::Adaptive { conditional_ess: 0.8, pilot_walkers: 64 };
@@ -207,7 +218,7 @@ fn ancestors_are_the_same_on_a_card() {
     let Some(engine) = card(Precision::Float32) else { return };
     let target = ising(6);
     for scheme in Scheme::ALL {
-        for walkers in [1, 2, 31, 1023, 1025, 20_001] {
+        for walkers in [1, 2, 31, 1023, 1025, 20_001].into_iter().filter(|n| !few() || *n < 2000) {
             let resampling = Resampling { threshold: 0.999, scheme };
             let settings = Settings { resampling, ..annealing(walkers, KernelName::HeatBath) };
             let [here, there] =
@@ -261,12 +272,15 @@ fn log_z_of_annealing_on_a_card_is_exact() {
         for kernel in Moves::ON_CARDS {
             for threshold in [0.0, 0.9] {
                 let resampling = Resampling { threshold, scheme: Scheme::Systematic };
-                let settings = Settings { resampling, ..annealing(100_000, kernel) };
+                let settings = Settings { resampling, ..annealing(up_to(100_000), kernel) };
                 let log_z = anneal_on(&engine, &target, beta, &settings).log_z();
                 let z = (log_z.mean - wanted) / log_z.error;
                 println!("{name} {kernel} {threshold}: {log_z:?}, exact {wanted}, {z:.2} errors");
                 // Errors are about 0.005: a bias of 0.03 is seen.
-                assert!(z.abs() < 5.0 && log_z.error < 0.01, "{name} {kernel} {threshold}: {z}");
+                assert!(
+                    z.abs() < 5.0 && (few() || log_z.error < 0.01),
+                    "{name} {kernel} {threshold}: {z}"
+                );
             }
         }
     }

@@ -160,10 +160,13 @@ fn add(args: &ModelsArgs, run: &Path, name: &str, context: &Context) -> Result<(
     let target = found.description().unwrap_or_default();
 
     let engine = context.engine_of(found.model.family.as_ref())?;
-    let (large, _) = sample(&found, args.walkers, &engine, context)?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(CORES).build()?;
     context.interrupted(); // signals are caught here, not in a thread of the pool
-    let (_, seconds) = pool.install(|| sample(&found, FEW, &Engine::Cpu, context))?;
+    let (few, seconds) = pool.install(|| sample(&found, FEW, &Engine::Cpu, context))?;
+    let large = match (&engine, args.walkers) {
+        (Engine::Cpu, FEW) => few,
+        _ => sample(&found, args.walkers, &engine, context)?.0,
+    };
 
     let layers = found.layers()?;
     let problem = Config::resolve(&layers)?.problem(&layers)?;
