@@ -397,6 +397,30 @@ fn records_are_quickly_checked() {
     assert_eq!(walkers["kernel"], "none");
 }
 
+#[test]
+fn methods_are_counted_alike() {
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("rates.toml");
+    let text = TINY.replace("columns = [\"ess\",", "columns = [\"effective_per_second\",").replace(
+        "sampler = \"smc\" }]",
+        "sampler = \"mcmc\", kernel = \"heat-bath\", chains = 8, steps = 200 }]",
+    );
+    assert!(text.contains("heat-bath") && text.contains("effective_per_second"));
+    std::fs::write(&file, text).unwrap();
+    let out = scratch.path().join("page");
+    let arguments = ["reproduce", file.to_str().unwrap(), "--out", out.to_str().unwrap()];
+    let numbers = json(&run(&[&arguments[..], &["--json", "--engine", "cpu"]].concat()));
+    let page = std::fs::read_to_string(out.join("rates.md")).unwrap();
+    assert!(page.contains("| effective/s |"), "{page}");
+    let [walkers, chains] = [0, 1].map(|k| &numbers["runs"][k]["result"]);
+    // Nothing was resampled: families are walkers, so that the rate is ESS times walkers over seconds.
+    let (ess, seconds) = (number(&walkers["ess"]), number(&walkers["seconds"]));
+    let rate = number(&walkers["effective_samples_per_second"]);
+    assert!((rate * seconds / (50.0 * ess) - 1.0).abs() < 1e-9, "{rate} {ess} {seconds}");
+    assert!(number(&chains["effective_samples_per_second"]) > 0.0);
+    assert!(number(&chains["discs"]["ess_per_second"]) > 0.0);
+}
+
 #[cfg(unix)]
 #[test]
 fn finished_parts_survive_an_interrupt() {
@@ -447,11 +471,12 @@ fn experiments_are_listed_and_mistakes_are_named() {
         "bias",
         "temperatures",
         "records",
+        "methods",
     ] {
         assert!(list.lines().any(|line| line.starts_with(name)), "{name} in\n{list}");
     }
     let all = json(&run_line("reproduce --list --json"));
-    assert_eq!(all["experiments"].as_array().unwrap().len(), 9);
+    assert_eq!(all["experiments"].as_array().unwrap().len(), 10);
     fails(&["reproduce"], 2, &["no NAME", "--list"]);
     fails(&["reproduce", "biass"], 2, &["NAME = biass", "bias", ".toml"]);
     fails(&["reproduce", "bias", "--seed", "3"], 2, &["--seed", "left out"]);

@@ -101,7 +101,11 @@ pub fn measure(part: &Value, name: &str) -> Option<Measure> {
         "seconds" => plain("seconds").map(sure),
         "seconds_per_1000" => Some(sure(1000.0 * plain("seconds")? / walkers()?)),
         // Of chains: as DISCS counts. Of walkers: as the paper does, a walker for a step, its passes for calls.
-        "effective_per_second" => plain("effective_samples_per_second").map(sure),
+        // Of chains: by the slowest of energy, |m| and the distance to a random state, which knows of modes.
+        "effective_per_second" => {
+            let distance = plain("discs.ess_per_second").unwrap_or(f64::INFINITY);
+            plain("effective_samples_per_second").map(|rate| sure(rate.min(distance)))
+        }
         "samples_per_second" => plain("discs.ess_per_second")
             .or_else(|| plain("effective_samples_per_second"))
             .map(sure),
@@ -166,6 +170,14 @@ mod tests {
         let chains =
             json!({"result": {"steps": 50, "discs": {"ess_per_step": 1e-4, "ess_per_call": 5e-5}}});
         assert_eq!(measure(&chains, "ess_per_step").unwrap().mean, 1e-4);
+        // By the slower of energy and |m|, and by the distance to a random state: the slowest counts.
+        let both = json!({"result": {"effective_samples_per_second": 9.0, "discs": {"ess_per_second": 4.0}}});
+        assert_eq!(measure(&both, "effective_per_second").unwrap().mean, 4.0);
+        assert_eq!(measure(&both, "samples_per_second").unwrap().mean, 4.0);
+        let slow = json!({"result": {"effective_samples_per_second": 3.0, "discs": {"ess_per_second": 4.0}}});
+        assert_eq!(measure(&slow, "effective_per_second").unwrap().mean, 3.0);
+        let walkers = json!({"result": {"effective_samples_per_second": 5.0}});
+        assert_eq!(measure(&walkers, "effective_per_second").unwrap().mean, 5.0);
         assert_eq!(measure(&chains, "log_z"), None);
         assert_eq!(measure(&chains, "network_passes"), None);
     }

@@ -13,7 +13,7 @@ use crate::config::{Layers, SEED};
 use crate::error::usage;
 
 /// The experiments that the program brings along.
-pub const SHIPPED: [(&str, &str); 9] = [
+pub const SHIPPED: [(&str, &str); 10] = [
     ("ablation", include_str!("../../../../experiments/ablation.toml")),
     ("ising-critical", include_str!("../../../../experiments/ising-critical.toml")),
     ("ais-ising", include_str!("../../../../experiments/ais-ising.toml")),
@@ -22,6 +22,7 @@ pub const SHIPPED: [(&str, &str); 9] = [
     ("discs-potts", include_str!("../../../../experiments/discs-potts.toml")),
     ("bias", include_str!("../../../../experiments/bias.toml")),
     ("temperatures", include_str!("../../../../experiments/temperatures.toml")),
+    ("methods", include_str!("../../../../experiments/methods.toml")),
     ("records", include_str!("../../../../experiments/records.toml")),
 ];
 
