@@ -80,6 +80,8 @@ pub struct NetworkEntry {
     pub network: Table,
     #[serde(default)]
     pub train: Table,
+    /// Seed of its training, where it is not the experiment's: trainings apart from each other.
+    pub seed: Option<u64>,
 }
 
 /// A sampler, at one setting or over several.
@@ -327,6 +329,9 @@ impl Experiment {
         let file = format!("{}.toml", self.name);
         for (section, values) in [("network", &entry.network), ("train", &entry.train)] {
             layers.describe(section, &serde_json::to_value(values)?, &file)?;
+        }
+        if let Some(seed) = entry.seed {
+            layers.set(&[format!("seed={seed}")])?;
         }
         Ok(layers)
     }
