@@ -423,13 +423,18 @@ mod tests {
                     experiment.check_settings().unwrap();
                 }
                 let each = experiment.each();
-                let networks = each.iter().flat_map(|one| &one.networks);
-                for entry in networks.filter(|entry| entry.can_be_trained()) {
-                    let layers = experiment.training(entry).unwrap();
-                    let config = Config::resolve(&layers).unwrap();
-                    let problem = config.problem(&layers).unwrap();
-                    config.net(&problem.target).unwrap();
-                    assert!(config.train.validate_every > 0, "{name}: the page shows validations");
+                for one in &each {
+                    for entry in one.networks.iter().filter(|entry| entry.can_be_trained()) {
+                        let layers = one.training(entry).unwrap();
+                        let config = Config::resolve(&layers).unwrap();
+                        assert_eq!(config.seed, entry.seed.unwrap_or(one.seed), "{name}");
+                        let problem = config.problem(&layers).unwrap();
+                        config.net(&problem.target).unwrap();
+                        assert!(
+                            config.train.validate_every > 0,
+                            "{name}: the page shows validations"
+                        );
+                    }
                 }
                 for experiment in each {
                     let layers = experiment.layers().unwrap();
