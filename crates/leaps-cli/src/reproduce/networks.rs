@@ -49,6 +49,9 @@ pub fn ready(
         }
         let then = if trained { "a network is trained" } else { "it is left out" };
         context.say(format!("the model {name} is of another target: {then}"));
+    } else if !(name.is_empty() || quick && trained) {
+        let then = if trained { "a network is trained" } else { "it is left out" };
+        context.say(format!("there is no model {name}: {then}; 'leaps models' lists them"));
     }
     if !trained {
         return Ok(None);

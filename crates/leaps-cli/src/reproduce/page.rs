@@ -263,10 +263,10 @@ fn architecture(facts: &Value) -> String {
     let spec = &facts["network"];
     let kind = spec["kind"].as_str().unwrap_or("network").to_owned();
     let sizes = spec.as_object().into_iter().flatten();
-    let sizes =
-        sizes.filter(|(key, value)| *key != "kind" && (value.is_number() || value.is_array()));
-    let words = sizes.map(|(key, value)| {
-        format!("{} {}", key.replace('_', " "), value.to_string().replace('"', ""))
+    let told = |value: &Value| value.is_number() || value.is_array() || *value == true;
+    let words = sizes.filter(|(key, value)| *key != "kind" && told(value)).map(|(key, value)| {
+        let key = key.replace('_', " ");
+        if *value == true { key } else { format!("{key} {}", value.to_string().replace('"', "")) }
     });
     let rates = facts["parametrisation"].as_str().map(|rates| format!("{rates} rates"));
     std::iter::once(kind).chain(words).chain(rates).collect::<Vec<_>>().join(", ")

@@ -216,6 +216,9 @@ impl Experiment {
             }
         }
         let wrong = |text: String| usage(format!("{}: {text}", path.display()));
+        if let Some(key) = not_finite(&Value::Table(table.clone()), "") {
+            return Err(wrong(format!("{key}: must be finite")));
+        }
         let read = |table: Table| -> Result<Experiment> {
             let mut experiment = Experiment::deserialize(table)
                 .map_err(|error| wrong(error.message().to_owned()))?;
@@ -337,6 +340,17 @@ impl Experiment {
     }
 }
 
+/// The first key whose value is no finite number: it would be taken for one that was left out.
+fn not_finite(value: &Value, key: &str) -> Option<String> {
+    let below = |name: &str| if key.is_empty() { name.to_owned() } else { format!("{key}.{name}") };
+    match value {
+        Value::Float(number) if !number.is_finite() => Some(format!("{key} = {number}")),
+        Value::Array(list) => list.iter().find_map(|one| not_finite(one, key)),
+        Value::Table(table) => table.iter().find_map(|(name, one)| not_finite(one, &below(name))),
+        _ => None,
+    }
+}
+
 /// The paper's numbers are not those of smaller settings.
 fn forget_paper(table: &mut Table) {
     let mut each = |list: &str, forget: &dyn Fn(&mut Table)| {
@@ -413,6 +427,18 @@ mod tests {
     use super::*;
     use crate::config::Config;
     use crate::verbs::compare::Job;
+
+    #[test]
+    fn numbers_must_be_finite() {
+        let text = SHIPPED.iter().find(|(name, _)| *name == "records").unwrap().1;
+        let parse = |text: &str| Experiment::parse("mine", text, Path::new("mine.toml"), false);
+        assert!(parse(text).is_ok());
+        for (old, new) in [("beta = 0.4461", "beta = nan"), ("beta = 1.001", "beta = -inf")] {
+            assert!(text.contains(old));
+            let error = parse(&text.replacen(old, new, 1)).unwrap_err().to_string();
+            assert!(error.contains("targets.target.beta") && error.contains("finite"), "{error}");
+        }
+    }
 
     #[test]
     fn every_shipped_experiment_can_be_run() {

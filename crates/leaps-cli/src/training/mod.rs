@@ -92,7 +92,7 @@ impl Training<'_> {
             config.train.steps
         ));
         if let (Some(start), Some(warm)) = (&self.start, &warm) {
-            context.say(start.words(warm));
+            context.say(start.words(warm, config.ranges()));
         }
         let run = TrainingRun {
             config: self.config_text()?,

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use leaps::run::{Checkpoints, Model, Origin, WarmStart};
+use leaps::train::Ranges;
 use serde_json::Value;
 
 use crate::config::{Layers, NetworkSpec, TrainingSpec, keys};
@@ -80,7 +81,7 @@ impl Start {
     }
 
     /// What goes over, in words.
-    pub fn words(&self, warm: &WarmStart) -> String {
+    pub fn words(&self, warm: &WarmStart, ranges: Option<Ranges>) -> String {
         let steps = self.model.as_ref().map_or(0, |model| model.training.steps);
         let mut text = format!("starts from {}, trained for {steps} steps", self.name);
         match warm.new_layers {
@@ -90,6 +91,13 @@ impl Start {
         }
         if !warm.free_energy {
             text += "; its free energy is of another kind and starts afresh";
+        }
+        let trained = self.model.as_ref().and_then(|model| model.family);
+        if let Some(trained) = trained.filter(|own| Some(*own) != ranges) {
+            text += &format!(
+                "; that was {}: told places within its ranges, it takes the members of other ranges for other ones at first",
+                trained.describe()
+            );
         }
         text
     }

@@ -153,6 +153,13 @@ fn add(args: &ModelsArgs, run: &Path, name: &str, context: &Context) -> Result<(
             "--name = {name}: must be new; {shown} exists, remove it first"
         )));
     }
+    if args.walkers < 2 {
+        let walkers = args.walkers;
+        return Err(usage(format!("--walkers = {walkers}: must be at least 2; 20000 is usual")));
+    }
+    // Before anything long is done.
+    let fail = |source| leaps::Error::Io { path: args.into.clone(), source };
+    std::fs::create_dir_all(&args.into).map_err(fail)?;
     let source = models::find("--add", run)?;
     check(&source.model, run)?;
     let training = training(&source, args);
