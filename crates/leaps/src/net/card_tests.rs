@@ -368,6 +368,7 @@ fn other_networks_on_a_card_compute_what_the_processor_does() {
 /// Hollow convolutions of one to three dimensions, some too large for matrix units.
 fn hollow_cases() -> Vec<(Pairwise, NetSpec)> {
     use Boundary::{Free, Periodic};
+    // One of them, of 24 channels, is not told what the others add up to.
     let hollow = |channels, depth, rows, head| {
         let (depth, rows, head) = (Some(depth), Some(rows), Some(head));
         NetSpec::Hollow(HollowSpec { channels, depth, rows, head, totals: channels != 24 })

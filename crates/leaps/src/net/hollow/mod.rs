@@ -57,12 +57,8 @@ pub struct HollowSpec {
     pub head: Option<usize>,
     /// Whether sites are also told what all others add up to: how often each token occurs, and how many bonds join equal ones. Networks saved
     /// before there was this setting do not.
-    #[serde(default = "without")]
+    #[serde(default)]
     pub totals: bool,
-}
-
-fn without() -> bool {
-    false
 }
 
 impl Default for HollowSpec {

@@ -449,6 +449,11 @@ fn the_network_is_built_from_a_file() {
     let spec: NetSpec = serde_json::from_str(r#"{"kind": "hollow", "channels": 9}"#).unwrap();
     let net = Net::new(&spec, &model).unwrap();
     assert!(net.parameters() > 0);
+    // Files that do not speak of totals are older than they.
+    assert!(matches!(net.spec(), NetSpec::Hollow(own) if !own.totals));
+    let told = r#"{"kind": "hollow", "channels": 9, "totals": true}"#;
+    let told = Net::new(&serde_json::from_str(told).unwrap(), &model).unwrap();
+    assert_eq!(told.parameters() - net.parameters(), 18 * 8);
     assert!(serde_json::from_str::<NetSpec>(r#"{"kind": "hollow", "chanels": 9}"#).is_err());
     let graph =
         Pairwise::from_edges(Interaction::Ising, 3, 2, &[(0, 1, 1.0), (1, 2, 1.0)]).unwrap();
