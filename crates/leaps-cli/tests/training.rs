@@ -337,3 +337,40 @@ fn a_finished_cosine_is_not_stretched_but_starts_a_longer_run() {
     stdout(&run(&arguments(&line, &next)));
     assert_eq!(status(&next)["step"], 40);
 }
+
+/// Large lattices are trained on smaller ones first; a stop on the way changes nothing, and a run that began without goes on without.
+#[test]
+fn large_lattices_start_from_smaller_ones() {
+    let scratch = tempfile::tempdir().unwrap();
+    let at = |name: &str| scratch.path().join(name).to_str().unwrap().to_owned();
+    let line = "train ising --size 22x28 --beta 0.4 --field 0.05 --channels 4 --depth 8 --batch 16 --pool 32 \
+                --validate-every 0 --set sample.walkers=20 --set sample.intervals=3";
+    let go =
+        |name: &str, more: &str| run(&arguments(&format!("{line} {more}"), Path::new(&at(name))));
+    let output = go("whole", "--steps 5");
+    let (_, messages) = code(&output);
+    assert!(stdout(&output).contains("log_z") && messages.contains("15x19"), "{messages}");
+    let [config, first] = ["whole/config.toml", "whole/start/config.toml"]
+        .map(|name| std::fs::read_to_string(at(name)).unwrap());
+    assert!(first.contains("size = [15, 19]") && first.contains("depth = 6 "), "{first}");
+    assert!(config.contains("size = [22, 28]") && config.contains("depth = 8 "), "{config}");
+    // Stopped before anything was kept, and then once more when the smaller lattice was done.
+    let (status, messages) = code(&go("parts", "--steps 5 --time-limit 0.000001s"));
+    assert!(status == Some(75) && messages.contains("parts'"), "{messages}");
+    assert!(!Path::new(&at("parts/meta.json")).exists());
+    stdout(&run(&["train", "--out", &at("parts/start")]));
+    assert_eq!(self::status(Path::new(&at("parts")))["run"], at("parts/start"));
+    stdout(&run(&["train", "--out", &at("parts")]));
+    let last = |run: &str| {
+        let file = format!("{run}/checkpoints/step-00000005/model.safetensors");
+        std::fs::read(at(&file)).unwrap()
+    };
+    assert!(last("whole") == last("parts"), "stops change the network");
+    // What users say of sizes is not what the first part is told.
+    let again = go("whole", "--steps 5");
+    assert!(stdout(&again).contains("log_z"), "{:?}", code(&again));
+    stdout(&go("alone", "--steps 5 --grow false"));
+    assert!(!Path::new(&at("alone/start")).exists() && last("alone") != last("whole"));
+    let output = go("alone", "--steps 5");
+    assert!(stdout(&output).contains("log_z") && !code(&output).1.contains("15x19"));
+}

@@ -31,6 +31,8 @@ pub enum Source {
     Compare(usize),
     /// The model of this name.
     Model(String),
+    /// Training on a smaller lattice first.
+    Grow,
 }
 
 /// The values given so far, by key path, and their sources. What is not given has its default.
@@ -178,6 +180,11 @@ impl Layers {
         Ok(())
     }
 
+    /// Put a value in place of what was given, for training on a smaller lattice first.
+    pub fn grow(&mut self, key: &str, value: impl Into<Value>) -> Result<()> {
+        self.insert(key, value.into(), Source::Grow)
+    }
+
     fn insert(&mut self, key: &str, value: Value, source: Source) -> Result<()> {
         if key == "compare" {
             return self.take_comparisons(value);
@@ -245,6 +252,7 @@ impl Layers {
             Source::Flag => "the command line".to_owned(),
             Source::Compare(n) => format!("compare entry {n}"),
             Source::Model(name) => name.clone(),
+            Source::Grow => "train.grow".to_owned(),
         })
     }
 
@@ -260,7 +268,7 @@ impl Layers {
                 "target.path" => "PATH".to_owned(),
                 _ => schema::flag(key).unwrap_or_else(|| key.to_owned()),
             },
-            None => key.to_owned(),
+            Some(Source::Grow) | None => key.to_owned(),
         }
     }
 

@@ -25,13 +25,13 @@ use leaps::target::{Pairwise, Target};
 
 pub use layers::Layers;
 pub use moves::{Move, kernels_help};
-pub use network::NetworkSpec;
+pub use network::{NetworkKind, NetworkSpec};
 pub use path::{PathSpec, ScheduleName};
 pub use render::{to_toml, to_toml_from};
 pub use sample::{ChainSpec, FlowSpec, KernelSpec, ResampleSpec, ScanName, UpdateSpec, WalkerSpec};
-pub use target::{Kind, TargetSpec};
+pub use target::{BoundaryName, Kind, TargetSpec};
 pub use train::TrainingSpec;
-pub use value::{Field, count, number, seed};
+pub use value::{Field, Size, count, number, seed};
 
 use layers::Source;
 use schema::defaults;

@@ -144,6 +144,10 @@ pub struct TrainingSpec {
     #[arg(long, value_name = "DIR|NAME")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<PathBuf>,
+    /// Train on a smaller lattice first (Ising and Potts models on more than 400 sites of a plane) [default: true]
+    #[arg(long, value_name = "BOOL", hide_short_help = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grow: Option<bool>,
 }
 
 impl Default for TrainingSpec {
@@ -160,7 +164,7 @@ impl TrainingSpec {
         };
         // JSON has no word for numbers that are not finite.
         Ranges { beta: self.beta_range, field: self.field_range }.check()?;
-        let here = TrainingSpec { from: None, ..self.clone() };
+        let here = TrainingSpec { from: None, grow: None, ..self.clone() };
         let values = serde_json::to_value(here).map_err(|error| fail(&error))?;
         let spec: TrainSpec = serde_json::from_value(values).map_err(|error| fail(&error))?;
         spec.check()?;

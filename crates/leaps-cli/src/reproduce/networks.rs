@@ -73,6 +73,7 @@ pub fn ready(
             config: &config,
             problem: &problem,
             directory: directory.clone(),
+            whole: directory.clone(),
             start,
             fallback: true,
             until: None,

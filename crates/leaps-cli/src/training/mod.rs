@@ -1,5 +1,6 @@
 //! Train a network as a configuration says, in a run directory, and sample with it at the end.
 
+mod grow;
 mod limit;
 mod start;
 mod watch;
@@ -22,6 +23,7 @@ use crate::results::{Origin, Printed, WalkerResult};
 use crate::samplers::{Samples, run_flow};
 use watch::TrainingWatch;
 
+pub use grow::sizes;
 pub use limit::{deadline, duration};
 pub use start::Start;
 
@@ -32,6 +34,8 @@ pub struct Training<'a> {
     pub problem: &'a Problem,
     /// The run directory.
     pub directory: PathBuf,
+    /// The run that this one is a part of, itself if of none: the one that users know of.
+    pub whole: PathBuf,
     /// What the run starts from, if it does not start afresh.
     pub start: Option<Start>,
     /// Pass over damaged checkpoints.
@@ -41,8 +45,17 @@ pub struct Training<'a> {
 }
 
 impl Training<'_> {
-    /// Train until all steps are made; a stop before that is an error with an exit code of its own.
+    /// Train until all steps are made, on smaller lattices first where that helps; a stop before that is an error with an exit code of its own.
     pub fn train(&self, context: &Context) -> Result<Outcome> {
+        let Some(mut layers) = self.grown(context)? else { return self.train_here(context) };
+        let start = Start::prepare(&mut layers, Some(&self.directory))?;
+        let config = Config::resolve(&layers)?;
+        let (directory, whole) = (self.directory.clone(), self.whole.clone());
+        Training { layers: &layers, config: &config, start, directory, whole, ..*self }
+            .train_here(context)
+    }
+
+    fn train_here(&self, context: &Context) -> Result<Outcome> {
         let (config, problem) = (self.config, self.problem);
         if config.path.schedule == ScheduleName::Adaptive {
             let advice = "an adaptive schedule chooses the steps of ais and smc";
@@ -78,7 +91,7 @@ impl Training<'_> {
             described_target: models::pin_files(described(&config.target))?,
             described_path: described(&config.path),
         };
-        let directory = self.directory.display();
+        let (directory, whole) = (self.directory.display(), self.whole.display());
         context.say(format!("{}, seed {}", problem.description, config.seed));
         context.detail(config.formula());
         if let (Some(ranges), Some(members)) = (config.ranges(), &members) {
@@ -110,7 +123,7 @@ impl Training<'_> {
             let text = |by: &str| {
                 format!(
                     "stopped by {by} before the reference walkers were ready: there is nothing to keep, and \
-                     'leaps train --out {directory}' starts again; a smaller --pool is ready earlier"
+                     'leaps train --out {whole}' starts again; a smaller --pool is ready earlier"
                 )
             };
             if !signals.caught() {
@@ -127,7 +140,7 @@ impl Training<'_> {
             other => named(other),
         })?;
         let checkpoint = outcome.checkpoint.display();
-        let go_on = format!("continue with 'leaps train --out {directory}'");
+        let go_on = format!("continue with 'leaps train --out {whole}'");
         let text = |by: &str| {
             format!("stopped by {by} after step {}, kept in {checkpoint}; {go_on}", outcome.step)
         };
@@ -180,7 +193,6 @@ impl Training<'_> {
     }
 }
 
-/// A section as JSON, without what is left out.
 /// A section as it is written into files, without what is left out.
 pub fn described(section: &impl serde::Serialize) -> Value {
     let mut value = serde_json::to_value(section).unwrap_or_default();

@@ -42,6 +42,7 @@ pub fn run(args: &DemoArgs, context: &Context) -> Result<()> {
         config: &config,
         problem: &problem,
         directory: run.clone(),
+        whole: run.clone(),
         fallback: true,
         start: None,
         until: None,
@@ -59,6 +60,7 @@ pub fn run(args: &DemoArgs, context: &Context) -> Result<()> {
         }
         run = training::fresh(&run)?;
         training.directory.clone_from(&run);
+        training.whole.clone_from(&run);
         training.train(context)?;
     }
 

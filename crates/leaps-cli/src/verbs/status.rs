@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::Args;
 use leaps::Error;
 use leaps::observe::Estimate;
-use leaps::run::{Checkpoints, Metrics};
+use leaps::run::{Checkpoints, Metrics, START};
 use leaps::train::Ranges;
 use serde::Serialize;
 use serde_json::Value;
@@ -82,11 +82,22 @@ pub fn run(args: &StatusArgs, context: &Context) -> Result<()> {
 
 /// The run itself, or the runs in a folder of runs.
 fn within(folder: &Path) -> Vec<PathBuf> {
-    let is_run = |path: &Path| path.join("events.jsonl").is_file();
+    if let Some(run) = begun(folder.to_owned()) {
+        return vec![run];
+    }
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut runs: Vec<PathBuf> = entries.map(|e| e.path()).filter(|p| is_run(p)).collect();
+    let mut runs: Vec<PathBuf> = entries.filter_map(|entry| begun(entry.path())).collect();
     runs.sort();
-    if is_run(folder) || runs.is_empty() { vec![folder.to_owned()] } else { runs }
+    if runs.is_empty() { vec![folder.to_owned()] } else { runs }
+}
+
+/// The run, or the one on a smaller lattice that it is about to start from.
+fn begun(run: PathBuf) -> Option<PathBuf> {
+    if run.join("events.jsonl").is_file() {
+        return Some(run);
+    }
+    let part = run.join(START);
+    if part.is_dir() { begun(part) } else { None }
 }
 
 /// Steps over which loss and rate are taken.

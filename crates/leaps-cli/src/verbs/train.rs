@@ -82,6 +82,7 @@ pub fn run(args: &TrainArgs, context: &Context) -> Result<()> {
         layers: &layers,
         config: &config,
         problem: &problem,
+        whole: directory.clone(),
         directory,
         start,
         fallback: args.run.fallback,

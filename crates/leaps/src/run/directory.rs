@@ -7,6 +7,7 @@
 //! | `metrics.jsonl` | one line per gradient step: step, loss, norm of the gradient, lr, seconds; at validations also ess and log_z |
 //! | `events.jsonl` | what happened: started, resumed, validated, checkpointed, rolled back, failed, stopped |
 //! | `checkpoints/`, `latest` | see [`Checkpoints`] |
+//! | `start/` | the run on a smaller lattice that this one starts from, if there is one: a run directory itself |
 //! | `dump-step-*.safetensors` | the batch on which a loss was not finite |
 
 use std::fs::{self, File, TryLockError};
@@ -23,7 +24,7 @@ use crate::device::{Level, processor};
 use crate::{Error, Result};
 
 /// Names that a run directory may hold before its first checkpoint.
-const OURS: [&str; 8] = [
+const OURS: [&str; 9] = [
     "config.toml",
     "meta.json",
     "metrics.jsonl",
@@ -31,9 +32,38 @@ const OURS: [&str; 8] = [
     "checkpoints",
     "latest",
     "figures",
+    START,
     LOCK,
 ];
 const LOCK: &str = ".lock";
+/// The part of a run directory that holds the run it starts from.
+pub const START: &str = "start";
+
+/// Refuse a directory with things in it that are not of a run.
+pub fn check_directory(path: &Path) -> Result<()> {
+    let ours = |name: &str| {
+        OURS.contains(&name) || name.ends_with(".part") || name.starts_with("dump-step-")
+    };
+    let mut strange = None;
+    for entry in fs::read_dir(path).map_err(|source| failed(path, source))? {
+        let name = entry.map_err(|source| failed(path, source))?.file_name();
+        let name = name.to_string_lossy();
+        if name == "meta.json" {
+            return Ok(()); // a run of ours, with whatever its owner put beside it
+        }
+        if !ours(&name) {
+            strange = Some(name.into_owned());
+        }
+    }
+    strange.map_or(Ok(()), |name| {
+        Err(Error::invalid(
+            "--out",
+            path.display(),
+            "an empty directory or a run",
+            format!("it holds {name}; give a new name"),
+        ))
+    })
+}
 
 /// A run directory that this process alone writes to.
 #[derive(Debug)]
@@ -47,29 +77,7 @@ impl RunDirectory {
     /// Make `path` or take it over; refuses a directory with other things in it, or one in which a process trains.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         fs::create_dir_all(path).map_err(|source| failed(path, source))?;
-        let ours = |name: &str| {
-            OURS.contains(&name) || name.ends_with(".part") || name.starts_with("dump-step-")
-        };
-        let mut strange = None;
-        for entry in fs::read_dir(path).map_err(|source| failed(path, source))? {
-            let name = entry.map_err(|source| failed(path, source))?.file_name();
-            let name = name.to_string_lossy();
-            if name == "meta.json" {
-                strange = None; // a run of ours, with whatever its owner put beside it
-                break;
-            }
-            if !ours(&name) {
-                strange = Some(name.into_owned());
-            }
-        }
-        if let Some(name) = strange {
-            return Err(Error::invalid(
-                "--out",
-                path.display(),
-                "an empty directory or a run",
-                format!("it holds {name}; give a new name"),
-            ));
-        }
+        check_directory(path)?;
         let file = path.join(LOCK);
         let open = File::options().create(true).truncate(false).write(true).open(&file);
         let lock = open.map_err(|source| failed(&file, source))?;

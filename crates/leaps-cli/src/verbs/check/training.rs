@@ -9,7 +9,8 @@ use leaps::target::Target;
 use leaps::train::{Batch, Loss, Reference, TrainSpec};
 
 use super::{KERNEL_UPDATE, bytes, seconds};
-use crate::config::{Config, Problem};
+use crate::config::{Config, Problem, Size};
+use crate::training;
 
 /// Vectors of 16 configurations that share a network pass.
 const LANES: usize = 16;
@@ -41,6 +42,15 @@ pub fn rows(config: &Config, problem: &Problem) -> Result<Vec<(&'static str, Str
         ("time_train", time(config, problem, &net, &free, &spec)?),
     ];
     rows.splice(1..1, family);
+    let first = training::sizes(config);
+    if !first.is_empty() {
+        let sizes: Vec<String> = first.iter().map(Size::to_string).collect();
+        let (sizes, steps) = (sizes.join(", "), config.train.steps);
+        rows.push((
+            "trained_first",
+            format!("on {sizes}, {steps} steps each, not counted in time_train"),
+        ));
+    }
     Ok(rows)
 }
 
