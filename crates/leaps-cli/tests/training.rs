@@ -117,6 +117,8 @@ fn a_time_limit_ends_with_75_and_the_run_goes_on() {
     assert!(errors.contains("time limit") && errors.contains("leaps train --out"), "{errors}");
     let first = status(&directory);
     assert_eq!(first["state"], "stopped (time limit)");
+    let step = format!("after step {},", first["step"]);
+    assert!(errors.contains(&step), "{errors} has no '{step}'");
     let output = run(&["train", "--out", directory.to_str().unwrap(), "--time-limit", "1s"]);
     let (exit, errors) = code(&output);
     assert_eq!(exit, Some(75), "{errors}");
