@@ -485,8 +485,18 @@ fn experiments_are_listed_and_mistakes_are_named() {
     let file = scratch.path().join("x.toml");
     let name = file.to_str().unwrap();
     let change = |from: &str, to: &str| SMALL.replacen(from, to, 1);
-    let wrong: [(String, &[&str]); 7] = [
+    let wrong: [(String, &[&str]); 14] = [
         (change("title =", "titel ="), &["x.toml", "titel"]),
+        (change("title =", "seed = 'one'\ntitle ="), &["x.toml: seed: ", "string \"one\""]),
+        (change("columns = [", "columns = [3, "), &["x.toml: columns: ", "3"]),
+        (change("keep = true", "keep = 3"), &["x.toml: run 'events': keep: ", "boolean"]),
+        (change("train = {", "trains = {"), &["x.toml: network 'perceptron': ", "trains"]),
+        (change("log_x = true", "log_x = 'no'"), &["x.toml: figure 'sweep': log_x: ", "boolean"]),
+        (change("[sample]", "[sample]\nwalks = 3"), &["x.toml", "sample.walks"]),
+        (
+            change("[[runs]]", "[[networks]]\nname = \"perceptron\"\n[[runs]]"),
+            &["x.toml: network 'perceptron': name", "differ"],
+        ),
         (change("network = \"perceptron\"", ""), &["events", "[[networks]]"]),
         (change("\"ess\", ", "\"es\", "), &["columns", "'es'", "measures are"]),
         (change("x = \"steps\"", "x = \"step\""), &["sweep", "'step'"]),

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use toml::{Table, Value};
 
 use super::measures;
+use super::mistakes::{check_names, explain, not_finite};
 use crate::config::{Layers, SEED};
 use crate::error::usage;
 
@@ -202,6 +203,8 @@ impl Experiment {
                 reason,
             }
         })?;
+        let wrong = |text: String| usage(format!("{}: {text}", path.display()));
+        check_names(&table).map_err(wrong)?;
         let overlay = table.remove("quick");
         if quick {
             match overlay {
@@ -215,13 +218,12 @@ impl Experiment {
                 }
             }
         }
-        let wrong = |text: String| usage(format!("{}: {text}", path.display()));
         if let Some(key) = not_finite(&Value::Table(table.clone()), "") {
             return Err(wrong(format!("{key}: must be finite")));
         }
         let read = |table: Table| -> Result<Experiment> {
-            let mut experiment = Experiment::deserialize(table)
-                .map_err(|error| wrong(error.message().to_owned()))?;
+            let mut experiment = Experiment::deserialize(table.clone())
+                .map_err(|error| wrong(explain(&table, &error)))?;
             experiment.name = name.to_owned();
             Ok(experiment)
         };
@@ -271,9 +273,6 @@ impl Experiment {
             if let Some((key, _)) = run.over.iter().find(|(_, values)| values.is_empty()) {
                 return Err(format!("run '{name}': over.{key} = []: must have a value"));
             }
-            if self.runs.iter().filter(|other| other.name == *name).count() > 1 {
-                return Err(format!("run '{name}': name: must differ from those of other runs"));
-            }
         }
         Ok(())
     }
@@ -288,9 +287,6 @@ impl Experiment {
             let odd = |c: char| matches!(c, '/' | '\\') || c.is_control();
             if name.is_empty() || name.contains("..") || name.contains(odd) {
                 return Err(format!("figure '{name}': name: must be part of a file's name"));
-            }
-            if self.figures.iter().filter(|other| other.name == *name).count() > 1 {
-                return Err(format!("figure '{name}': name: must differ from those of others"));
             }
             let axes = match figure.kind {
                 FigureKind::Sweep => vec![&figure.x, &figure.y],
@@ -340,17 +336,6 @@ impl Experiment {
     }
 }
 
-/// The first key whose value is no finite number: it would be taken for one that was left out.
-fn not_finite(value: &Value, key: &str) -> Option<String> {
-    let below = |name: &str| if key.is_empty() { name.to_owned() } else { format!("{key}.{name}") };
-    match value {
-        Value::Float(number) if !number.is_finite() => Some(format!("{key} = {number}")),
-        Value::Array(list) => list.iter().find_map(|one| not_finite(one, key)),
-        Value::Table(table) => table.iter().find_map(|(name, one)| not_finite(one, &below(name))),
-        _ => None,
-    }
-}
-
 /// The paper's numbers are not those of smaller settings.
 fn forget_paper(table: &mut Table) {
     let mut each = |list: &str, forget: &dyn Fn(&mut Table)| {
@@ -376,9 +361,6 @@ fn each_target(table: &mut Table) -> std::result::Result<Vec<(String, Table)>, S
         let Some(Value::String(name)) = entry.remove("name") else {
             return Err("targets: an entry has no name".to_owned());
         };
-        if all.iter().any(|(other, _)| *other == name) {
-            return Err(format!("target '{name}': name: must differ from those of others"));
-        }
         let mut own = table.clone();
         merge(&mut own, entry);
         all.push((name, own));
