@@ -22,6 +22,7 @@ intervals = 30
 [[networks]]
 name = "perceptron"
 model = "no-such-model"
+seed = 7
 network = { kind = "mlp", hidden = 6 }
 train = { steps = 40, batch = 64, pool = 512, warmup = 10, lr = 0.01, validate_every = 20, validate_walkers = 64, validate_intervals = 10 }
 [[runs]]
@@ -152,9 +153,11 @@ fn a_small_experiment_from_its_file_to_its_page() {
         "ESS, the paper | ",
         " 0.500 |",
         &exact,
-        "`leaps reproduce nine --quick --engine cpu`",
+        "`leaps reproduce nine.toml --quick --engine cpu`, settings in `nine.toml`",
         "core",
         "mlp, hidden 6",
+        "| seed | gradient steps |",
+        " | 7 | 40 | 64 |",
         "nine.json",
     ] {
         assert!(page.contains(word), "no '{word}' in\n{page}");
@@ -378,6 +381,7 @@ fn several_targets_share_a_page_and_networks_may_be_missing() {
     ] {
         assert!(page.contains(word), "no '{word}' in\n{page}");
     }
+    assert!(!page.contains("| seed |"), "no network has one of its own:\n{page}");
     let chart = std::fs::read_to_string(out.join("two-ess.svg")).unwrap();
     is_xml(&chart);
     assert!(chart.contains("missing, walkers") && !chart.contains("clusters"), "{chart}");

@@ -34,6 +34,9 @@ pub struct Experiment {
     /// The name of its page and of its files.
     #[serde(skip)]
     pub name: String,
+    /// What it is called on the command line: its name, or its file. Of files elsewhere without the folder, which pages do not tell.
+    #[serde(skip)]
+    pub word: String,
     /// Whether the program brings it along.
     #[serde(skip)]
     pub shipped: bool,
@@ -174,7 +177,7 @@ impl Experiment {
         if let Some((name, text)) = SHIPPED.iter().find(|(name, _)| *name == word) {
             let file = format!("{name}.toml");
             let found = Self::parse(name, text, Path::new(&file), quick)?;
-            return Ok(Experiment { shipped: true, ..found });
+            return Ok(Experiment { word: word.to_owned(), shipped: true, ..found });
         }
         let path = Path::new(word);
         if !word.ends_with(".toml") {
@@ -186,7 +189,9 @@ impl Experiment {
         let fail = |source| Error::Io { path: PathBuf::from(path), source };
         let text = std::fs::read_to_string(path).map_err(fail)?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        Self::parse(&name, &text, path, quick)
+        let own = path.file_name().filter(|_| path.is_absolute());
+        let word = own.map_or(word.to_owned(), |own| own.to_string_lossy().into_owned());
+        Ok(Experiment { word, ..Self::parse(&name, &text, path, quick)? })
     }
 
     /// The experiment in `text`, with `[quick]` over it if asked for; `path` is for messages.
