@@ -81,7 +81,7 @@ impl Table {
 
 /// A value with its standard error in the last digits, as physicists write it: 209.829(4).
 ///
-/// The error has one digit, or two if the first is 1.
+/// The error has one digit, or two if the first is 1. Next to nothing is written with powers of ten: 1.2e-9(1.3e-9).
 pub fn with_error(mean: f64, error: f64) -> String {
     if !mean.is_finite() || !error.is_finite() || error < 0.0 {
         return format!("{}(?)", (mean * 1e6).round() / 1e6);
@@ -95,6 +95,15 @@ pub fn with_error(mean: f64, error: f64) -> String {
         digits += 1;
     }
     let scaled = (error * 10f64.powi(digits)).round();
+    if error < 1e-6 && mean != 0.0 && mean.abs() < 1e-4 {
+        let places = digits + mean.abs().log10().floor() as i32;
+        let own = digits + error.log10().floor() as i32;
+        return format!(
+            "{mean:.places$e}({error:.own$e})",
+            places = places.max(0) as usize,
+            own = own.max(0) as usize
+        );
+    }
     if digits > 0 {
         return format!("{mean:.places$}({scaled})", places = digits.min(300) as usize);
     }
@@ -131,6 +140,11 @@ mod tests {
             (1234.0, 56.0, "1230(60)"),
             (1234.0, 12.0, "1234(12)"),
             (1.0, 0.0, "1(0)"),
+            (0.00012, 0.0000008, "0.0001200(8)"),
+            (0.00002, 0.000008, "0.000020(8)"),
+            (1.23e-9, 1.3e-9, "1.2e-9(1.3e-9)"),
+            (-2.34567e-5, 3.1e-8, "-2.346e-5(3e-8)"),
+            (4e-12, 9.7e-9, "4e-12(1e-8)"),
             (f64::NAN, 0.1, "NaN(?)"),
             (1.0, f64::INFINITY, "1(?)"),
         ] {

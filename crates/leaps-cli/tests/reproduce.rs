@@ -22,6 +22,7 @@ intervals = 30
 [[networks]]
 name = "perceptron"
 model = "no-such-model"
+seed = 7
 network = { kind = "mlp", hidden = 6 }
 train = { steps = 40, batch = 64, pool = 512, warmup = 10, lr = 0.01, validate_every = 20, validate_walkers = 64, validate_intervals = 10 }
 [[runs]]
@@ -152,9 +153,11 @@ fn a_small_experiment_from_its_file_to_its_page() {
         "ESS, the paper | ",
         " 0.500 |",
         &exact,
-        "`leaps reproduce nine --quick --engine cpu`",
+        "`leaps reproduce nine.toml --quick --engine cpu`, settings in `nine.toml`",
         "core",
         "mlp, hidden 6",
+        "| seed | gradient steps |",
+        " | 7 | 40 | 64 |",
         "nine.json",
     ] {
         assert!(page.contains(word), "no '{word}' in\n{page}");
@@ -378,6 +381,7 @@ fn several_targets_share_a_page_and_networks_may_be_missing() {
     ] {
         assert!(page.contains(word), "no '{word}' in\n{page}");
     }
+    assert!(!page.contains("| seed |"), "no network has one of its own:\n{page}");
     let chart = std::fs::read_to_string(out.join("two-ess.svg")).unwrap();
     is_xml(&chart);
     assert!(chart.contains("missing, walkers") && !chart.contains("clusters"), "{chart}");
@@ -485,8 +489,18 @@ fn experiments_are_listed_and_mistakes_are_named() {
     let file = scratch.path().join("x.toml");
     let name = file.to_str().unwrap();
     let change = |from: &str, to: &str| SMALL.replacen(from, to, 1);
-    let wrong: [(String, &[&str]); 7] = [
+    let wrong: [(String, &[&str]); 14] = [
         (change("title =", "titel ="), &["x.toml", "titel"]),
+        (change("title =", "seed = 'one'\ntitle ="), &["x.toml: seed: ", "string \"one\""]),
+        (change("columns = [", "columns = [3, "), &["x.toml: columns: ", "3"]),
+        (change("keep = true", "keep = 3"), &["x.toml: run 'events': keep: ", "boolean"]),
+        (change("train = {", "trains = {"), &["x.toml: network 'perceptron': ", "trains"]),
+        (change("log_x = true", "log_x = 'no'"), &["x.toml: figure 'sweep': log_x: ", "boolean"]),
+        (change("[sample]", "[sample]\nwalks = 3"), &["x.toml", "sample.walks"]),
+        (
+            change("[[runs]]", "[[networks]]\nname = \"perceptron\"\n[[runs]]"),
+            &["x.toml: network 'perceptron': name", "differ"],
+        ),
         (change("network = \"perceptron\"", ""), &["events", "[[networks]]"]),
         (change("\"ess\", ", "\"es\", "), &["columns", "'es'", "measures are"]),
         (change("x = \"steps\"", "x = \"step\""), &["sweep", "'step'"]),

@@ -42,6 +42,10 @@ fn training_ends_with_results() {
     assert!(number(&status["ess"]) > 0.3 && status["log_z"]["mean"].is_number(), "{status}");
     let text = stdout(&run(&["status", directory.to_str().unwrap()]));
     assert!(text.lines().count() == 2 && text.contains("200/200"), "{text}");
+    // The directory stands for its configuration.
+    let output = run(&["check", directory.to_str().unwrap()]);
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(stdout(&output).contains("hamiltonian") && words.contains("config.toml is valid"));
     // Once more: nothing is left to train, the same numbers come out.
     let again = json(&run(&["train", "--out", directory.to_str().unwrap(), "--json"]));
     assert_eq!(again["log_z"], result["log_z"]);
@@ -117,6 +121,8 @@ fn a_time_limit_ends_with_75_and_the_run_goes_on() {
     assert!(errors.contains("time limit") && errors.contains("leaps train --out"), "{errors}");
     let first = status(&directory);
     assert_eq!(first["state"], "stopped (time limit)");
+    let step = format!("after step {},", first["step"]);
+    assert!(errors.contains(&step), "{errors} has no '{step}'");
     let output = run(&["train", "--out", directory.to_str().unwrap(), "--time-limit", "1s"]);
     let (exit, errors) = code(&output);
     assert_eq!(exit, Some(75), "{errors}");
@@ -225,6 +231,7 @@ fn wrong_settings_are_named_before_anything_is_written() {
     }
     fails(&["train", "/nowhere/run.toml", "--out", out], 4, &["/nowhere/run.toml"]);
     fails(&["status", "/nowhere"], 4, &["/nowhere"]);
+    fails(&["check", scratch.path().to_str().unwrap()], 4, &["config.toml"]);
     assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 0, "files left behind");
 }
 

@@ -3,6 +3,7 @@
 mod figures;
 mod machine;
 mod measures;
+mod mistakes;
 mod networks;
 mod page;
 mod parts;

@@ -112,6 +112,7 @@ fn facts(
         "network": model.network,
         "parametrisation": model.parametrisation,
         "parameters": net.parameters(),
+        "seed": model.training.seed,
         "steps": model.training.steps,
         "batch": model.training.settings["batch"],
         "seconds": last.map(|line| line.seconds),

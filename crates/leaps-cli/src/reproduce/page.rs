@@ -36,7 +36,7 @@ impl Page<'_> {
     /// The words that repeat the experiment.
     fn command(&self) -> String {
         let globals = &self.context.globals;
-        let mut words = format!("leaps reproduce {}", self.experiment.name);
+        let mut words = format!("leaps reproduce {}", self.experiment.word);
         if self.quick {
             words += " --quick";
         }
@@ -206,7 +206,7 @@ impl Page<'_> {
         let engines = self.engines();
         let settings = match self.experiment.shipped {
             true => format!("[`experiments/{name}.toml`](../../experiments/{name}.toml)"),
-            false => format!("`{name}.toml`"),
+            false => format!("`{}`", self.experiment.word),
         };
         let mut lines = vec![
             format!("`{}`, settings in {settings}, seed {}", self.command(), self.experiment.seed),
@@ -235,8 +235,12 @@ impl Page<'_> {
         out + &lines.iter().map(|line| format!("- {line}\n")).collect::<String>()
     }
 
+    /// The table of the networks; seeds are shown if any of them has one of its own.
     fn network_rows(&self) -> Vec<Vec<String>> {
-        let head = ["", "network", "parameters", "gradient steps", "batch", "training time"];
+        let all = self.experiment.each();
+        let seeds = all.iter().flat_map(|one| &one.networks).any(|entry| entry.seed.is_some());
+        let head =
+            ["", "network", "parameters", "seed", "gradient steps", "batch", "training time"];
         let mut rows = vec![head.map(str::to_owned).to_vec()];
         for network in self.networks {
             let facts = &network.facts;
@@ -249,10 +253,15 @@ impl Page<'_> {
                 network.name.clone(),
                 architecture(facts),
                 number("parameters"),
+                number("seed"),
                 number("steps"),
                 number("batch"),
                 time,
             ]);
+        }
+        if !seeds {
+            let column = head.iter().position(|name| *name == "seed").unwrap_or(head.len());
+            rows.iter_mut().for_each(|row| drop(row.remove(column)));
         }
         rows
     }

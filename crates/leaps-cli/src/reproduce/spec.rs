@@ -9,6 +9,7 @@ use serde::Deserialize;
 use toml::{Table, Value};
 
 use super::measures;
+use super::mistakes::{check_names, explain, not_finite};
 use crate::config::{Layers, SEED};
 use crate::error::usage;
 
@@ -33,6 +34,9 @@ pub struct Experiment {
     /// The name of its page and of its files.
     #[serde(skip)]
     pub name: String,
+    /// What it is called on the command line: its name, or its file. Of files elsewhere without the folder, which pages do not tell.
+    #[serde(skip)]
+    pub word: String,
     /// Whether the program brings it along.
     #[serde(skip)]
     pub shipped: bool,
@@ -173,7 +177,7 @@ impl Experiment {
         if let Some((name, text)) = SHIPPED.iter().find(|(name, _)| *name == word) {
             let file = format!("{name}.toml");
             let found = Self::parse(name, text, Path::new(&file), quick)?;
-            return Ok(Experiment { shipped: true, ..found });
+            return Ok(Experiment { word: word.to_owned(), shipped: true, ..found });
         }
         let path = Path::new(word);
         if !word.ends_with(".toml") {
@@ -185,7 +189,9 @@ impl Experiment {
         let fail = |source| Error::Io { path: PathBuf::from(path), source };
         let text = std::fs::read_to_string(path).map_err(fail)?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        Self::parse(&name, &text, path, quick)
+        let own = path.file_name().filter(|_| path.is_absolute());
+        let word = own.map_or(word.to_owned(), |own| own.to_string_lossy().into_owned());
+        Ok(Experiment { word, ..Self::parse(&name, &text, path, quick)? })
     }
 
     /// The experiment in `text`, with `[quick]` over it if asked for; `path` is for messages.
@@ -202,6 +208,8 @@ impl Experiment {
                 reason,
             }
         })?;
+        let wrong = |text: String| usage(format!("{}: {text}", path.display()));
+        check_names(&table).map_err(wrong)?;
         let overlay = table.remove("quick");
         if quick {
             match overlay {
@@ -215,13 +223,12 @@ impl Experiment {
                 }
             }
         }
-        let wrong = |text: String| usage(format!("{}: {text}", path.display()));
         if let Some(key) = not_finite(&Value::Table(table.clone()), "") {
             return Err(wrong(format!("{key}: must be finite")));
         }
         let read = |table: Table| -> Result<Experiment> {
-            let mut experiment = Experiment::deserialize(table)
-                .map_err(|error| wrong(error.message().to_owned()))?;
+            let mut experiment = Experiment::deserialize(table.clone())
+                .map_err(|error| wrong(explain(&table, &error)))?;
             experiment.name = name.to_owned();
             Ok(experiment)
         };
@@ -271,9 +278,6 @@ impl Experiment {
             if let Some((key, _)) = run.over.iter().find(|(_, values)| values.is_empty()) {
                 return Err(format!("run '{name}': over.{key} = []: must have a value"));
             }
-            if self.runs.iter().filter(|other| other.name == *name).count() > 1 {
-                return Err(format!("run '{name}': name: must differ from those of other runs"));
-            }
         }
         Ok(())
     }
@@ -288,9 +292,6 @@ impl Experiment {
             let odd = |c: char| matches!(c, '/' | '\\') || c.is_control();
             if name.is_empty() || name.contains("..") || name.contains(odd) {
                 return Err(format!("figure '{name}': name: must be part of a file's name"));
-            }
-            if self.figures.iter().filter(|other| other.name == *name).count() > 1 {
-                return Err(format!("figure '{name}': name: must differ from those of others"));
             }
             let axes = match figure.kind {
                 FigureKind::Sweep => vec![&figure.x, &figure.y],
@@ -340,17 +341,6 @@ impl Experiment {
     }
 }
 
-/// The first key whose value is no finite number: it would be taken for one that was left out.
-fn not_finite(value: &Value, key: &str) -> Option<String> {
-    let below = |name: &str| if key.is_empty() { name.to_owned() } else { format!("{key}.{name}") };
-    match value {
-        Value::Float(number) if !number.is_finite() => Some(format!("{key} = {number}")),
-        Value::Array(list) => list.iter().find_map(|one| not_finite(one, key)),
-        Value::Table(table) => table.iter().find_map(|(name, one)| not_finite(one, &below(name))),
-        _ => None,
-    }
-}
-
 /// The paper's numbers are not those of smaller settings.
 fn forget_paper(table: &mut Table) {
     let mut each = |list: &str, forget: &dyn Fn(&mut Table)| {
@@ -376,9 +366,6 @@ fn each_target(table: &mut Table) -> std::result::Result<Vec<(String, Table)>, S
         let Some(Value::String(name)) = entry.remove("name") else {
             return Err("targets: an entry has no name".to_owned());
         };
-        if all.iter().any(|(other, _)| *other == name) {
-            return Err(format!("target '{name}': name: must differ from those of others"));
-        }
         let mut own = table.clone();
         merge(&mut own, entry);
         all.push((name, own));

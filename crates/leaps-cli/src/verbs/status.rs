@@ -115,7 +115,7 @@ fn status(run: &Path, context: &Context) -> Result<Status> {
         context.say(format!("warning: {error}"));
     }
     let steps = events.iter().rev().find_map(|event| event["steps"].as_u64()).unwrap_or(0);
-    let step = metrics.last().map_or(0, |last| last.progress.step);
+    let step = metrics.last().map_or(0, |last| last.progress.step).max(made(&events));
     let recent = &metrics[metrics.len().saturating_sub(RECENT)..];
     let loss: f64 = recent.iter().map(|line| line.progress.loss).sum();
     let rate = match (recent.first(), recent.last()) {
@@ -138,6 +138,13 @@ fn status(run: &Path, context: &Context) -> Result<Status> {
         state: state(run, &events),
         family: Checkpoints::of(run).identity().and_then(|run| run.train.ranges()),
     })
+}
+
+/// Steps that were made as the last event has it. Not every step has a line of metrics: one that is to be validated has none before
+/// that is done, and long runs leave lines out.
+fn made(events: &[Value]) -> u64 {
+    let step = |event: &Value| event["to"].as_u64().or(event["step"].as_u64());
+    events.iter().rev().find_map(step).unwrap_or(0)
 }
 
 /// Running, or how it ended.

@@ -20,7 +20,7 @@ use crate::net::{FreeEnergy, FreeEnergySpec, Net, NetSpec, Tensor};
 use crate::observe::Estimate;
 use crate::rates::Parametrisation;
 use crate::sampler::Flow;
-use crate::target::Target;
+use crate::target::{Boundary, Target};
 use crate::train::Ranges;
 use crate::{Error, Result};
 
@@ -275,9 +275,27 @@ impl Model {
 
     /// Build the network for `target` and see that every tensor of it is there, with the right shape and finite.
     pub fn net(&self, target: &dyn Target) -> Result<Net> {
+        self.check_sides(target)?;
         let net = Net::told(&self.network, target, self.conditions())?;
         self.collect("net.", &net.tensors())?;
         Ok(net)
+    }
+
+    /// Refuse a torus that is too small. The sizes of a trained network cannot be changed, so that it is the lattice that must be another.
+    fn check_sides(&self, target: &dyn Target) -> Result<()> {
+        let (NetSpec::Hollow(spec), Some(lattice)) = (&self.network, target.lattice()) else {
+            return Ok(());
+        };
+        let side = lattice.shape().iter().min().copied().unwrap_or(0);
+        match spec.least_side() {
+            Some(least) if side < least && lattice.boundary() == Boundary::Periodic => {
+                let reason = format!(
+                    "it looks so far that a periodic lattice must have sides of at least {least}, and the shortest here is {side}"
+                );
+                Err(Error::not_applicable("the model's network", reason))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Build the free energy for `target`, checked like [`net`](Model::net).

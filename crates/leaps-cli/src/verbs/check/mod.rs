@@ -21,8 +21,8 @@ use crate::tables::span;
 /// Flags of `check`.
 #[derive(Args, Debug)]
 pub struct CheckArgs {
-    /// Configuration file (- reads standard input)
-    #[arg(value_name = "FILE")]
+    /// Configuration file, or run directory (- reads standard input)
+    #[arg(value_name = "FILE|DIR")]
     config: PathBuf,
     /// Override a key of the configuration, such as sample.walkers=2000; repeatable
     #[arg(long = "set", value_name = "KEY=VALUE")]
@@ -38,7 +38,11 @@ const MEASUREMENT: f64 = 45.0;
 /// Validate, and say what would be sampled and at what cost.
 pub fn run(args: &CheckArgs, context: &Context) -> Result<()> {
     let mut layers = Layers::default();
-    layers.read_file(&args.config)?;
+    let file = match args.config.is_dir() {
+        true => args.config.join("config.toml"),
+        false => args.config.clone(),
+    };
+    layers.read_file(&file)?;
     layers.set(&args.set)?;
     let config = Config::resolve(&layers)?;
     let problem = config.problem(&layers)?;
@@ -58,7 +62,7 @@ pub fn run(args: &CheckArgs, context: &Context) -> Result<()> {
         return output::json(&object);
     }
     output::data(&output::pairs(&rows))?;
-    context.say(format!("{} is valid; nothing was run", args.config.display()));
+    context.say(format!("{} is valid; nothing was run", file.display()));
     Ok(())
 }
 

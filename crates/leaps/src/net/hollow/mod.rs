@@ -81,6 +81,11 @@ struct Sizes {
 }
 
 impl HollowSpec {
+    /// The least length of every axis of a torus on which a network is hollow whose sizes are all given, as those of a trained one are.
+    pub(crate) fn least_side(&self) -> Option<usize> {
+        Some(self.rows?.saturating_sub(1) * self.depth? + 2)
+    }
+
     /// Fill in what was left open, and refuse what would not be hollow.
     fn sizes(&self, lattice: &Lattice) -> Result<Sizes> {
         let head = self.head.unwrap_or(2 * self.channels);

@@ -1,8 +1,8 @@
 use serde_json::json;
 
 use super::*;
-use crate::net::MlpSpec;
-use crate::target::{Boundary, Lattice, Pairwise};
+use crate::net::{HollowSpec, MlpSpec};
+use crate::target::{Lattice, Pairwise};
 
 fn ising(side: usize) -> Pairwise {
     let lattice = Lattice::new(&[side, side], Boundary::Periodic).unwrap();
@@ -91,6 +91,32 @@ fn a_network_for_another_target_is_refused_tensor_by_tensor() {
     assert!(loaded.net(&ising(3)).unwrap_err().to_string().contains("net.weight: holds U8"));
     loaded.network = NetSpec::Mlp(MlpSpec { hidden: 0 });
     assert!(matches!(loaded.net(&ising(3)), Err(Error::Invalid { .. })));
+}
+
+#[test]
+fn lattices_that_are_too_small_for_a_network_are_refused_with_the_side_it_needs() {
+    let spec = HollowSpec {
+        channels: 2,
+        depth: Some(2),
+        rows: Some(3),
+        head: Some(2),
+        ..Default::default()
+    };
+    let net = Net::new(&NetSpec::Hollow(spec), &ising(6)).unwrap();
+    let free = FreeEnergy::new(&FreeEnergySpec::Rate, 36).unwrap();
+    let mut all = net.initial(1);
+    all.extend(free.initial(1));
+    let (none, barker) = (serde_json::Value::Null, Parametrisation::Barker);
+    let model = Model::new(&net, &free, barker, none.clone(), none, Summary::default(), &all, None)
+        .unwrap();
+    model.net(&ising(6)).unwrap();
+    model.net(&ising(7)).unwrap();
+    let text = model.net(&ising(5)).unwrap_err().to_string();
+    assert!(text.contains("at least 6") && text.contains("is 5"), "{text}");
+    assert!(!text.contains("network.depth"), "its depth is what it is: {text}");
+    // Free boundaries have no way round.
+    let free = Lattice::new(&[3, 3], Boundary::Free).unwrap();
+    model.net(&Pairwise::ising(free, 1.0, 0.1).unwrap()).unwrap();
 }
 
 #[test]

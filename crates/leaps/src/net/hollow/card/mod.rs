@@ -3,6 +3,7 @@
 //! Both are the same kernels with the same arguments ([plain.cu](plain.cu), [matrix.cu](matrix.cu)), around which this module
 //! lays out tables and memory. On matrix units channels are padded to a multiple of 8 with zeros.
 
+mod back;
 mod sizes;
 mod tables;
 #[cfg(test)]
@@ -16,8 +17,9 @@ use super::Hollow;
 use crate::Result;
 use crate::device::cuda::{Card, Kernels, Precision, failed, launch};
 use crate::net::card::{CardBatch, CardNetwork, Entry, MOMENT, ORDER, Order};
+use back::Kept;
 use sizes::Sizes;
-use tables::{Collection, Offsets, Orders, Section};
+use tables::{Collection, Offsets, Orders};
 
 const PLAIN: &str = include_str!("plain.cu");
 /// In this order: the forward stack and what all share, the head, the way back, the gradients of weights.
@@ -60,24 +62,6 @@ struct Functions {
     add_rows: CudaFunction,
     add_parts: CudaFunction,
     collect: CudaFunction,
-}
-
-/// What a backward pass needs beyond a forward pass.
-struct Kept {
-    layers: CudaSlice<u32>,
-    d_layers: CudaSlice<u32>,
-    u: CudaSlice<u32>,
-    v: CudaSlice<u32>,
-    w: CudaSlice<u32>,
-    d_u: CudaSlice<u32>,
-    d_w: CudaSlice<u32>,
-    d_seen: CudaSlice<u32>,
-    stack_sums: CudaSlice<f32>,
-    head_sums: CudaSlice<f32>,
-    d_times: CudaSlice<f32>,
-    d_hidden: CudaSlice<f32>,
-    parts: CudaSlice<f32>,
-    sums: CudaSlice<f32>,
 }
 
 /// See the [module](self).
@@ -240,29 +224,6 @@ impl CardHollow {
         })
     }
 
-    fn keep(&self) -> Result<Kept> {
-        let (card, s) = (&self.card, &self.sizes);
-        let items = self.lanes * s.directions;
-        let stack = s.layers * items * s.sites * s.words(s.channels);
-        let head = self.lanes * s.sites * s.words(s.head);
-        Ok(Kept {
-            layers: card.zeros(stack)?,
-            d_layers: card.zeros(stack)?,
-            u: card.zeros(head)?,
-            v: card.zeros(head)?,
-            w: card.zeros(head)?,
-            d_u: card.zeros(head)?,
-            d_w: card.zeros(head)?,
-            d_seen: card.zeros(self.lanes * s.sites * s.words(s.directions * s.channels))?,
-            stack_sums: card.zeros(s.layers * items * s.back_sums())?,
-            head_sums: card.zeros(self.lanes * s.head_blocks() * s.head_sums())?,
-            d_times: card.zeros(self.lanes * s.time_row())?,
-            d_hidden: card.zeros(self.lanes * s.layers * 32)?,
-            parts: card.zeros(self.collection.total)?,
-            sums: card.zeros(self.collection.sums)?,
-        })
-    }
-
     fn room_for_times(&mut self, moments: usize) -> Result<()> {
         let s = &self.sizes;
         if self.times.len() < moments * s.time_row() {
@@ -305,29 +266,6 @@ impl CardHollow {
             bond_factor,
             bond_offset,
             root,
-        )
-    }
-
-    /// Add up the rows of `blocks` blocks of sums over lanes into the parts of a section.
-    fn add_rows(
-        &self,
-        from: &CudaSlice<f32>,
-        (blocks, rows, width): (usize, usize, usize),
-        section: Section,
-        parts: &mut CudaSlice<f32>,
-    ) -> Result<()> {
-        let mut to = parts.slice_mut(section.start..);
-        let grid = (width.div_ceil(128) as u32, section.parts as u32, blocks as u32);
-        let (rows, width, stride) = (rows as u32, width as u32, section.len as u32);
-        launch!(
-            self.card,
-            self.functions.add_rows,
-            (grid, 128, 0),
-            from,
-            &mut to,
-            &rows,
-            &width,
-            &stride,
         )
     }
 }
@@ -464,167 +402,6 @@ impl CardNetwork for CardHollow {
         d_out: &CudaSlice<f32>,
         gradient: &mut CudaViewMut<'_, f32>,
     ) -> Result<()> {
-        let Some(mut kept) = self.kept.take() else {
-            unreachable!("backward follows forward_kept")
-        };
-        let (s, f, c) = (&self.sizes, &self.functions, &self.collection);
-        let (lanes, items) = (batch.lanes as u32, (batch.lanes * s.directions) as u32);
-        let blocks = s.head_blocks() as u32;
-        launch!(
-            self.card,
-            f.head_backward,
-            ((lanes, blocks, 1), s.head_threads(), s.head_shared()),
-            batch.moments,
-            &self.times,
-            &self.mix_back.data,
-            &self.hidden_back.data,
-            &self.last.data,
-            d_out,
-            &kept.u,
-            &kept.w,
-            &mut kept.d_u,
-            &mut kept.d_w,
-            &mut kept.d_seen,
-            &mut kept.head_sums,
-        )?;
-        launch!(
-            self.card,
-            f.stack_backward,
-            ((items, 1, 1), s.back_threads(), s.back_shared()),
-            batch.moments,
-            &self.times,
-            &self.taps_back,
-            &self.after,
-            &self.weights_back.data,
-            &kept.layers,
-            &kept.d_seen,
-            &mut kept.d_layers,
-            &mut kept.stack_sums,
-            &mut self.scratch,
-        )?;
-        let residual = (s.layers - 1) as u32;
-        if residual > 0 {
-            let groups = s.taps.div_ceil(s.outer_taps()) as u32;
-            let mut to = kept.parts.slice_mut(c.weights.start..);
-            launch!(
-                self.card,
-                f.weights_backward,
-                (
-                    (c.weights.parts as u32, residual, groups),
-                    s.weights_threads(),
-                    s.weights_shared()
-                ),
-                batch.moments,
-                &self.times,
-                &self.taps,
-                &kept.layers,
-                &kept.d_layers,
-                &mut to,
-                &items,
-            )?;
-        }
-        let mut to = kept.parts.slice_mut(c.first.start..);
-        launch!(
-            self.card,
-            f.first_backward,
-            (
-                (c.first.parts as u32, s.first_blocks() as u32, 1),
-                s.first_threads(),
-                s.first_shared()
-            ),
-            batch.states,
-            batch.rows,
-            &self.taps,
-            &kept.d_layers,
-            &mut to,
-            &items,
-        )?;
-        let (threads, shared) = s.mix_outer();
-        let mut to = kept.parts.slice_mut(c.mix.start..);
-        launch!(
-            self.card,
-            f.mix_outer,
-            ((c.mix.parts as u32, 1, 1), threads, shared),
-            &self.seen,
-            &self.totals,
-            &self.before,
-            &kept.d_u,
-            &mut to,
-            &lanes,
-        )?;
-        let (threads, shared) = s.hidden_outer();
-        let mut to = kept.parts.slice_mut(c.hidden.start..);
-        launch!(
-            self.card,
-            f.hidden_outer,
-            ((c.hidden.parts as u32, 1, 1), threads, shared),
-            &kept.v,
-            &kept.d_w,
-            &mut to,
-            &lanes,
-        )?;
-        launch!(
-            self.card,
-            f.gather_times,
-            ((lanes, 1, 1), 256, 0),
-            &kept.stack_sums,
-            &kept.head_sums,
-            &mut kept.d_times,
-            &lanes,
-            &blocks,
-        )?;
-        launch!(
-            self.card,
-            f.embed_back,
-            ((lanes, 1, 1), 128, 0),
-            &self.parameters,
-            &self.embeddings,
-            batch.moments,
-            &self.hidden_units,
-            &kept.d_times,
-            &mut kept.d_hidden,
-        )?;
-        let rows = 1 + (2 * s.real_channels.max(s.real_head)).div_ceil(8) as u32;
-        let mut to = kept.parts.slice_mut(c.embeddings.start..);
-        launch!(
-            self.card,
-            f.embed_gradient,
-            ((s.layers as u32, rows, 1), 1024, 0),
-            &self.embeddings,
-            &self.starts,
-            batch.moments,
-            batch.table,
-            &self.hidden_units,
-            &kept.d_times,
-            &kept.d_hidden,
-            &mut to,
-            &lanes,
-        )?;
-        let rows = (s.layers, items as usize, s.back_sums());
-        self.add_rows(&kept.stack_sums, rows, c.stack, &mut kept.parts)?;
-        let rows = (1, (lanes * blocks) as usize, s.head_sums());
-        self.add_rows(&kept.head_sums, rows, c.head, &mut kept.parts)?;
-        let sections = self.sections.len() as u32 / 4;
-        launch!(
-            self.card,
-            f.add_parts,
-            ((2 * self.card.multiprocessors() as u32, sections, 1), 256, 0),
-            &kept.parts,
-            &self.sections,
-            &mut kept.sums,
-        )?;
-        let n = self.parameters.len() as u32;
-        launch!(
-            self.card,
-            f.collect,
-            ((n.div_ceil(256), 1, 1), 256, 0),
-            &kept.sums,
-            &self.plus,
-            &self.minus,
-            gradient,
-            &n,
-        )?;
-        self.kept = Some(kept);
-        Ok(())
+        self.back(batch, d_out, gradient)
     }
 }
