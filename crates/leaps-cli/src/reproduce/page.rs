@@ -63,11 +63,12 @@ impl Page<'_> {
         for (run, part) in self.parts() {
             let engine = part.kept["engine"].as_str().unwrap_or_default();
             match all.iter_mut().find(|(name, _)| *name == engine) {
+                // Several targets have runs of the same name.
+                Some((_, runs)) if runs.contains(&run.name.as_str()) => {}
                 Some((_, runs)) => runs.push(&run.name),
                 None => all.push((engine, vec![&run.name])),
             }
         }
-        all.iter_mut().for_each(|(_, runs)| runs.dedup());
         all
     }
 
