@@ -367,6 +367,20 @@ fn large_lattices_start_from_smaller_ones() {
     assert!(!Path::new(&at("parts/meta.json")).exists());
     stdout(&run(&["train", "--out", &at("parts/start")]));
     assert_eq!(self::status(Path::new(&at("parts")))["run"], at("parts/start"));
+    // Other settings are refused, and leave no trace.
+    for other in ["--lr 1e-4", "--size 30", "--beta 0.3"] {
+        let line =
+            format!("{line} --steps 5").replace("--beta 0.4 ", "").replace("--size 22x28 ", "");
+        let line = match other.split_once(' ') {
+            Some(("--lr", _)) => format!("{line} --beta 0.4 --size 22x28 {other}"),
+            Some(("--size", _)) => format!("{line} --beta 0.4 {other}"),
+            _ => format!("{line} --size 22x28 {other}"),
+        };
+        let (status, messages) = code(&run(&arguments(&line, Path::new(&at("parts")))));
+        assert!(status == Some(2) && messages.contains("first part"), "{other}: {messages}");
+    }
+    let kept = std::fs::read_to_string(at("parts/config.toml")).unwrap();
+    assert!(kept.contains("size = [22, 28]") && kept.contains("beta = 0.4 "), "{kept}");
     stdout(&run(&["train", "--out", &at("parts")]));
     let last = |run: &str| {
         let file = format!("{run}/checkpoints/step-00000005/model.safetensors");
@@ -376,6 +390,14 @@ fn large_lattices_start_from_smaller_ones() {
     // What users say of sizes is not what the first part is told.
     let again = go("whole", "--steps 5");
     assert!(stdout(&again).contains("log_z"), "{:?}", code(&again));
+    // A new beginning is one from the smaller lattice on.
+    stdout(&run(&["train", &at("whole"), "--seed", "2", "--fresh"]));
+    assert!(Path::new(&at("whole-2/start/meta.json")).exists() && last("whole-2") != last("whole"));
+    // What sampling would refuse is refused before anything is trained.
+    let (status, messages) =
+        code(&go("deep", "--steps 5 --set network.rows=3 --set sample.at_beta=[0.9]"));
+    assert!(status == Some(2) && messages.contains("at_beta"), "{messages}");
+    assert!(!Path::new(&at("deep")).exists());
     stdout(&go("alone", "--steps 5 --grow false"));
     assert!(!Path::new(&at("alone/start")).exists() && last("alone") != last("whole"));
     let output = go("alone", "--steps 5");

@@ -144,7 +144,7 @@ pub struct TrainingSpec {
     #[arg(long, value_name = "DIR|NAME")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<PathBuf>,
-    /// Train on a smaller lattice first (Ising and Potts models on more than 400 sites of a plane) [default: true]
+    /// Train on a smaller lattice first (Ising and Potts models on planes with sides of at least 21) [default: true]
     #[arg(long, value_name = "BOOL", hide_short_help = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grow: Option<bool>,

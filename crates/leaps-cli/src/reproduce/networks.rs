@@ -100,7 +100,8 @@ fn facts(
     context: &Context,
     shipped: Option<&str>,
 ) -> Result<Value> {
-    let net = model.net(&config.target.build()?)?;
+    let target = config.target.build()?;
+    let net = model.net(&target)?;
     let file = model.file();
     let run = file.parent().and_then(Path::parent).and_then(Path::parent);
     let run = run.filter(|_| shipped.is_none());
@@ -111,7 +112,7 @@ fn facts(
         "shipped": shipped,
         "network": model.network,
         "parametrisation": model.parametrisation,
-        "parameters": net.parameters(),
+        "parameters": net.parameters() + model.free(&target)?.parameters(),
         "seed": model.training.seed,
         "steps": model.training.steps,
         "batch": model.training.settings["batch"],

@@ -229,10 +229,11 @@ impl Page<'_> {
             .iter()
             .map(|(figure, _)| format!("[{0}]({name}-{0}.png)", figure.name))
             .collect();
-        lines.push(format!(
-            "raw numbers: [{name}.json]({name}.json); figures as PNG: {}",
-            png.join(", ")
-        ));
+        let mut files = format!("raw numbers: [{name}.json]({name}.json)");
+        if !png.is_empty() {
+            files += &format!("; figures as PNG: {}", png.join(", "));
+        }
+        lines.push(files);
         out + &lines.iter().map(|line| format!("- {line}\n")).collect::<String>()
     }
 

@@ -1,17 +1,17 @@
 //! Train on a smaller lattice first.
 //!
 //! What a hollow convolution has learnt on a small lattice holds on a large one, where every step costs more: decision 12. A run on a large lattice
-//! therefore starts from one on two thirds of its sides, kept in `start/` of the run's directory, which may start from a smaller one in the same way.
+//! therefore starts from one on two thirds of its sides, kept in `start/` of the run's directory, which may start from a smaller one in the same way. The
+//! configuration of the large one determines both.
 
 use anyhow::Result;
-use leaps::run::{self, Checkpoints, Model, START};
+use leaps::Error;
+use leaps::run::{self, Checkpoints, START};
 
 use super::{Start, Training};
 use crate::app::Context;
-use crate::config::{BoundaryName, Config, Field, Kind, Layers, NetworkKind, Size, to_toml_from};
+use crate::config::{BoundaryName, Config, Field, Kind, NetworkKind, Size, to_toml_from};
 
-/// Sites up to which a lattice is small.
-const FEW_SITES: usize = 400;
 /// The shortest side of a smaller lattice: on less, networks would have to be shallower than on the large one.
 const SHORTEST: usize = 14;
 
@@ -34,62 +34,78 @@ fn smaller(config: &Config, size: Option<&Size>) -> Option<Size> {
         && matches!(target.boundary, None | Some(BoundaryName::Periodic))
         && matches!(config.network.kind, Some(NetworkKind::Hollow));
     let Size(sides) = size.or(target.size.as_ref())?;
-    let sides = match (sides[..].len(), target.dimensions) {
+    let sides = match (sides.len(), target.dimensions) {
         (1, Some(2)) => vec![sides[0]; 2],
         _ => sides.clone(),
     };
-    let two_thirds: Vec<usize> = sides.iter().map(|side| (2 * side + 1) / 3).collect();
-    let large = sides.len() == 2
-        && sides.iter().product::<usize>() > FEW_SITES
-        && two_thirds.iter().all(|&side| side >= SHORTEST);
+    // Antiferromagnets are frustrated on odd sides and not on even ones.
+    let keep_parity = target.coupling.is_some_and(|coupling| coupling < 0.0);
+    let two_thirds = sides.iter().map(|side| {
+        let shorter = (2 * side + 1) / 3;
+        if keep_parity { shorter + (side - shorter) % 2 } else { shorter }
+    });
+    let two_thirds: Vec<usize> = two_thirds.collect();
+    let large = sides.len() == 2 && two_thirds.iter().all(|&side| side >= SHORTEST);
     (wanted && uniform && large).then_some(Size(two_thirds))
 }
 
 impl Training<'_> {
-    /// Train on a smaller lattice, if that is worth while: the configuration with that run to start from.
-    pub(super) fn grown(&self, context: &Context) -> Result<Option<Layers>> {
-        let Some(size) = smaller(self.config, None) else { return Ok(None) };
-        let part = self.directory.join(START);
-        let mut layers = self.layers.clone();
+    /// Train on a smaller lattice, if that is worth while: what the run then starts from.
+    pub(super) fn grown(&self, context: &Context) -> Result<Option<Start>> {
+        let Some(size) = smaller(self.config, None) else {
+            if self.config.train.grow == Some(true) {
+                context.say(
+                    "there is nothing to grow from: only Ising and Potts models on periodic planes with sides of at least 21 and a uniform field, and \
+                     hollow networks without --from, are trained on a smaller lattice first",
+                );
+            }
+            return Ok(None);
+        };
         if let Some(begun) = Checkpoints::of(&self.directory).identity() {
             // A run that goes on knows what it started from.
-            let from = begun.from.map(|from| from.name);
-            return from.map(|from| layers.grow("train.from", from).map(|()| layers)).transpose();
+            return Ok(begun.from.map(Start::begun));
         }
-        if !is_finished(&part, self.config.train.steps) {
-            let fail = |source| leaps::Error::Io { path: self.directory.clone(), source };
-            std::fs::create_dir_all(&self.directory).map_err(fail)?;
-            run::check_directory(&self.directory)?;
+        let part = self.directory.join(START);
+        let mut layers = self.layers.clone();
+        layers.grow("target.size", size.to_string())?;
+        if let Some(depth) = shallower(self.config, &size) {
+            layers.grow("network.depth", depth as i64)?;
+        }
+        let config = Config::resolve(&layers)?;
+        let problem = config.problem(&layers)?;
+        let fail = |source| Error::Io { path: self.directory.clone(), source };
+        std::fs::create_dir_all(&self.directory).map_err(fail)?;
+        run::check_directory(&self.directory)?;
+        // What was begun is not to be overwritten by settings that may be refused.
+        if Checkpoints::of(&part).identity().is_none() {
             let own = to_toml_from(self.config, self.layers);
             run::write_file(self.directory.join("config.toml"), own.as_bytes())?;
-            let mut layers = self.layers.clone();
-            layers.grow("target.size", size.to_string())?;
-            if let Some(depth) = shallower(self.config, &size) {
-                layers.grow("network.depth", depth as i64)?;
-            }
-            let start = Start::prepare(&mut layers, Some(&part))?;
-            let config = Config::resolve(&layers)?;
-            let problem = config.problem(&layers)?;
-            context.say(format!("first on a lattice of {size} (train.grow = false goes without)"));
-            let (directory, whole) = (part.clone(), self.whole.clone());
-            let smaller = Training {
-                layers: &layers,
-                config: &config,
-                problem: &problem,
-                directory,
-                whole,
-                start,
-                ..*self
-            };
-            smaller.train(context)?;
         }
-        layers.grow("train.from", part.display().to_string())?;
-        Ok(Some(layers))
+        context.say(format!("first on a lattice of {size} (train.grow = false goes without)"));
+        let (directory, whole) = (part.clone(), self.whole.clone());
+        let smaller = Training {
+            layers: &layers,
+            config: &config,
+            problem: &problem,
+            directory,
+            whole,
+            start: None,
+            ..*self
+        };
+        smaller.train(context).map_err(|error| match error.downcast() {
+            Ok(Error::Invalid { key, value, condition, advice }) => {
+                let what = format!("{key} = {value}: must be {condition}; {advice}");
+                let (whole, condition) = (self.whole.display(), "a run with these settings");
+                let advice = format!(
+                    "its first part, on {size} in {START}, says {what}; or give a new name"
+                );
+                Error::invalid("--out", whole, condition, advice).into()
+            }
+            Ok(other) => other.into(),
+            Err(error) => error,
+        })?;
+        Ok(Some(Start::part(&part)?))
     }
-}
-
-fn is_finished(run: &std::path::Path, steps: usize) -> bool {
-    Model::load(run).is_ok_and(|model| model.training.steps >= steps as u64)
 }
 
 /// The depth that fits a smaller lattice, if the one that was asked for does not.

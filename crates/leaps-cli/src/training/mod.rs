@@ -47,15 +47,26 @@ pub struct Training<'a> {
 impl Training<'_> {
     /// Train until all steps are made, on smaller lattices first where that helps; a stop before that is an error with an exit code of its own.
     pub fn train(&self, context: &Context) -> Result<Outcome> {
-        let Some(mut layers) = self.grown(context)? else { return self.train_here(context) };
-        let start = Start::prepare(&mut layers, Some(&self.directory))?;
-        let config = Config::resolve(&layers)?;
-        let (directory, whole) = (self.directory.clone(), self.whole.clone());
-        Training { layers: &layers, config: &config, start, directory, whole, ..*self }
-            .train_here(context)
+        self.check()?;
+        context.engine_of(self.config.ranges().as_ref())?;
+        let Some(start) = self.grown(context)? else {
+            return self.train_here(self.start.as_ref(), context);
+        };
+        self.train_here(Some(&start), context)
     }
 
-    fn train_here(&self, context: &Context) -> Result<Outcome> {
+    /// Refuse now what would be refused only when training on smaller lattices, or all of it, is done.
+    fn check(&self) -> Result<()> {
+        let named = |error: Error| self.layers.explain(error);
+        let (config, problem) = (self.config, self.problem);
+        let members = config.family().map_err(named)?;
+        let target = members.as_ref().map_or(&problem.target, |members| &members.target);
+        config.net(target).map_err(named)?;
+        config.flow.stops(&problem.path, problem.beta).map_err(named)?;
+        Ok(())
+    }
+
+    fn train_here(&self, start: Option<&Start>, context: &Context) -> Result<Outcome> {
         let (config, problem) = (self.config, self.problem);
         if config.path.schedule == ScheduleName::Adaptive {
             let advice = "an adaptive schedule chooses the steps of ais and smc";
@@ -72,7 +83,7 @@ impl Training<'_> {
         let net = config.net(target).map_err(named)?;
         let free = config.free(target)?;
         let fit = |model: &Model| model.warm_start(&net, &free, config.seed).map_err(named);
-        let (from, warm) = match &self.start {
+        let (from, warm) = match start {
             Some(start) => start.parameters(fit)?,
             None => (None, None),
         };
@@ -104,7 +115,7 @@ impl Training<'_> {
             config.network.describe(),
             config.train.steps
         ));
-        if let (Some(start), Some(warm)) = (&self.start, &warm) {
+        if let (Some(start), Some(warm)) = (start, &warm) {
             context.say(start.words(warm, config.ranges()));
         }
         let run = TrainingRun {

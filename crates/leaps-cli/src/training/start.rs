@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use leaps::run::{Checkpoints, Model, Origin, WarmStart};
+use leaps::run::{Checkpoints, Model, Origin, START, WarmStart};
 use leaps::train::Ranges;
 use serde_json::Value;
 
@@ -21,6 +21,17 @@ pub struct Start {
 }
 
 impl Start {
+    /// The run on a smaller lattice, in the part [`START`] of a run's directory.
+    pub fn part(directory: &Path) -> Result<Self> {
+        let model = Some(Model::load(directory)?);
+        Ok(Start { name: START.to_owned(), model, begun: None })
+    }
+
+    /// What a run that goes on has started from.
+    pub fn begun(from: Origin) -> Self {
+        Start { name: from.name.clone(), model: None, begun: Some(from) }
+    }
+
     /// Find the model that `train.from` names, and take what is left open about the network from it. Where `run` holds a run that started
     /// from a model of this name, that run has all there is to know.
     pub fn prepare(layers: &mut Layers, run: Option<&Path>) -> Result<Option<Self>> {
@@ -83,7 +94,8 @@ impl Start {
     /// What goes over, in words.
     pub fn words(&self, warm: &WarmStart, ranges: Option<Ranges>) -> String {
         let steps = self.model.as_ref().map_or(0, |model| model.training.steps);
-        let mut text = format!("starts from {}, trained for {steps} steps", self.name);
+        let name = if self.name == START { "the smaller lattice" } else { &self.name };
+        let mut text = format!("starts from {name}, trained for {steps} steps");
         match warm.new_layers {
             0 => {}
             1 => text += ", with 1 more layer that changes nothing yet",

@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::Args;
 use leaps::device::{Engine, processor};
 use leaps::observe::Estimate;
-use leaps::run::{Metrics, Model, write_file};
+use leaps::run::{Metrics, Model, START, write_file};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -66,12 +66,18 @@ pub fn run(args: &ModelsArgs, context: &Context) -> Result<()> {
     let mut models = Vec::new();
     for (name, folder) in models::owned() {
         let file = folder.join(CARD);
-        let card = match std::fs::read_to_string(&file) {
-            Ok(text) => Some(Card::parse(&text, &folder)?),
-            Err(_) => None,
+        let read = || -> Result<_> {
+            let text = std::fs::read_to_string(&file).ok();
+            let card = text.map(|text| Card::parse(&text, &folder)).transpose()?;
+            Ok((models::find("LEAPS_MODELS", &folder)?, card))
         };
-        let found = models::find("LEAPS_MODELS", &folder)?;
-        models.push(listed(name, folder.display().to_string(), &found, card));
+        // A damaged one does not hide the others.
+        match read() {
+            Ok((found, card)) => {
+                models.push(listed(name, folder.display().to_string(), &found, card))
+            }
+            Err(error) => context.say(format!("warning: {error}")),
+        }
     }
     for shipped in SHIPPED {
         // One of the user's hides a shipped one of the same name.
@@ -250,7 +256,6 @@ fn training(source: &Found, args: &ModelsArgs) -> TrainingCard {
         .unwrap_or_default();
     let command = command(&meta["command"]);
     let settings = command.iter().flatten().find(|word| word.ends_with(".toml")).cloned();
-    let last = Metrics::read(run).ok().and_then(|(lines, _)| lines.last().copied());
     let summary = &source.model.training;
     TrainingCard {
         settings,
@@ -258,10 +263,19 @@ fn training(source: &Found, args: &ModelsArgs) -> TrainingCard {
         seed: summary.seed,
         steps: summary.steps,
         machine: args.trained_on.clone().or_else(|| machine(&meta)),
-        seconds: last.map(|line| hundredths(line.seconds)),
-        from: summary.from.as_ref().map(|from| file_name(&from.name)),
+        seconds: seconds(run).map(hundredths),
+        from: summary.from.as_ref().map(|from| match from.name.as_str() {
+            START => "a smaller lattice, for as many steps".to_owned(),
+            name => file_name(name),
+        }),
         source: summary.source.clone(),
     }
+}
+
+/// Seconds of training, on smaller lattices too.
+fn seconds(run: &Path) -> Option<f64> {
+    let last = Metrics::read(run).ok()?.0.last()?.seconds;
+    Some(last + seconds(&run.join(START)).unwrap_or(0.0))
 }
 
 /// A time as exact as anyone can tell.
