@@ -13,7 +13,7 @@
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::json;
 
@@ -36,6 +36,9 @@ const OURS: [&str; 9] = [
     LOCK,
 ];
 const LOCK: &str = ".lock";
+/// How long a lock may outlive its owner: a process that is just being started holds a copy of all open files of the one that starts it, until it
+/// becomes the other program.
+const PATIENCE: Duration = Duration::from_millis(500);
 /// The part of a run directory that holds the run it starts from.
 pub const START: &str = "start";
 
@@ -81,13 +84,19 @@ impl RunDirectory {
         let file = path.join(LOCK);
         let open = File::options().create(true).truncate(false).write(true).open(&file);
         let lock = open.map_err(|source| failed(&file, source))?;
-        match lock.try_lock() {
-            Err(TryLockError::WouldBlock) => {
-                let text = "another process trains in this directory";
-                Err(failed(path, io::Error::new(io::ErrorKind::ResourceBusy, text)))
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            match lock.try_lock() {
+                Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                Err(TryLockError::WouldBlock) => {
+                    let text = "another process trains in this directory";
+                    return Err(failed(path, io::Error::new(io::ErrorKind::ResourceBusy, text)));
+                }
+                // File systems without locks are trusted.
+                _ => return Ok(RunDirectory { path: path.into(), _lock: lock }),
             }
-            // File systems without locks are trusted.
-            _ => Ok(RunDirectory { path: path.into(), _lock: lock }),
         }
     }
 
