@@ -393,6 +393,10 @@ fn large_lattices_start_from_smaller_ones() {
     // A new beginning is one from the smaller lattice on.
     stdout(&run(&["train", &at("whole"), "--seed", "2", "--fresh"]));
     assert!(Path::new(&at("whole-2/start/meta.json")).exists() && last("whole-2") != last("whole"));
+    // A run from a model that was named does not go on without the name.
+    stdout(&go("named", &format!("--steps 5 --from {}", at("whole/start"))));
+    let (status, messages) = code(&go("named", "--steps 5"));
+    assert!(status == Some(2) && messages.contains("from"), "{messages}");
     // What sampling would refuse is refused before anything is trained.
     let (status, messages) =
         code(&go("deep", "--steps 5 --set network.rows=3 --set sample.at_beta=[0.9]"));

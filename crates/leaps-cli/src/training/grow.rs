@@ -62,8 +62,9 @@ impl Training<'_> {
             return Ok(None);
         };
         if let Some(begun) = Checkpoints::of(&self.directory).identity() {
-            // A run that goes on knows what it started from.
-            return Ok(begun.from.map(Start::begun));
+            // A run that goes on knows what it started from; one that `--from` started is another run.
+            let from = begun.from.filter(|from| from.name == START);
+            return Ok(from.map(Start::begun));
         }
         let part = self.directory.join(START);
         let mut layers = self.layers.clone();
