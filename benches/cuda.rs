@@ -97,6 +97,7 @@ fn main() -> Result<()> {
     );
     use Precision::{Bf16, Float32, Tf32};
     let lec = LecSpec { imported: true, ..LecSpec::default() };
+    let paper = LeaSpec { heads: 40, width: 40, embedding: 40 };
     let hollow = |channels| {
         NetSpec::Hollow(HollowSpec { channels, depth: Some(6), ..HollowSpec::default() })
     };
@@ -106,6 +107,7 @@ fn main() -> Result<()> {
         ("hollow 48x6", hollow(48), 1024, &[Bf16, Float32]),
         ("mlp", NetSpec::Mlp(MlpSpec::default()), 400, &[Float32]),
         ("lea", NetSpec::Lea(LeaSpec::default()), 400, &[Float32]),
+        ("lea 40x40", NetSpec::Lea(paper), 400, &[Float32]),
         ("hollow-graph", NetSpec::HollowGraph(HollowGraphSpec::default()), 400, &[Float32]),
     ] {
         let net = Net::new(&spec, &target)?;

@@ -349,6 +349,10 @@ fn dense_cases() -> Vec<(Pairwise, NetSpec)> {
         (on_lattice(&[3, 5], Periodic, 3), lea(1, 3, 5)),
         (on_lattice(&[4, 3], Periodic, 5), lea(3, 4, 7)),
         (on_graph(17), lea(2, 1, 1)),
+        // Several threads for a row; more sites than a tile or a block has.
+        (on_lattice(&[15, 15], Periodic, 2), lea(2, 40, 40)),
+        (on_lattice(&[3, 5], Periodic, 3), lea(3, 19, 70)),
+        (on_graph(41), lea(1, 200, 6)),
         (on_lattice(&[5, 7], Periodic, 2), graph(16, 2, None)),
         (on_lattice(&[3, 5], Periodic, 3), graph(3, 1, Some(5))),
         (on_lattice(&[4, 3], Periodic, 5), graph(5, 3, Some(4))),

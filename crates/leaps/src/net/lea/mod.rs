@@ -11,6 +11,8 @@
 mod attention;
 #[cfg(feature = "cuda")]
 mod card;
+#[cfg(feature = "cuda")]
+mod division;
 
 use serde::{Deserialize, Serialize};
 

@@ -1,0 +1,273 @@
+// Attend from every site to all others, forward and back, one head of one lane in a block (or in PARTS of them).
+//
+// SLICES threads share a row, SLICE numbers each, with zeros beyond WIDTH; a thread has its slice of ROWS rows in registers and meets
+// the rows of all sites, which come through shared memory, TILE sites at a time. So many numbers are multiplied for each that is
+// read. Scores are in units of log 2.
+//
+// Given: SLICES (a power of 2, up to 32), SLICE (even), TILE; ROWS, THREADS and PARTS, and the same with BACK_ on the way back.
+
+// An uneven number of pairs, so that the slices of a row lie in different banks.
+#define STRIDE (SLICE + (SLICE % 4 == 0 ? 2 : 0))
+#define ROW (SLICES * STRIDE)
+#define LOG2_E 1.44269504f
+#define LOG_2 0.69314718f
+// A score whose weight is 0, and a first one for weights to be relative to, which others may exceed by SLACK until it is replaced.
+#define NEVER -3e38f
+#define LOWEST -1e30f
+#define SLACK 8.0f
+
+// What a block works on, and its thread.
+struct Place {
+    u32 lane, head, first, step, slice;
+};
+
+// Rows of a thread are `first + r * step`.
+__device__ __forceinline__ Place place(u32 parts, u32 rows) {
+    u32 item = blockIdx.x / parts, step = blockDim.x / SLICES;
+    return {item / HEADS, item % HEADS, blockIdx.x % parts * rows * step + threadIdx.x / SLICES, step, threadIdx.x % SLICES};
+}
+
+// Query d of a head's site, such that keys times it are scores.
+struct Queries {
+    const float *table, *scale, *shift;
+    __device__ Queries(const float* tables, const float* times, const Place& at)
+        : table(tables + T_QUERY + at.head * WIDTH), scale(times + (u64)at.lane * TIMES + at.head * WIDTH), shift(scale + SIZE) {}
+    __device__ float operator()(u32 site, u32 d) const {
+        return fmaf(table[site * SIZE + d], 1.0f + scale[d], shift[d]) * (LOG2_E * rsqrtf((float)WIDTH));
+    }
+};
+
+// Key or value d of a head's site.
+struct Lookup {
+    const float* table;
+    const u8* x;
+    __device__ Lookup(const float* tables, const u8* x, const Place& at) : table(tables + at.head * WIDTH), x(x) {}
+    __device__ float operator()(u32 site, u32 d) const { return table[x[site] * TABLE + site * SIZE + d]; }
+};
+
+// This thread's slice of a site's row.
+template <class Of>
+__device__ __forceinline__ void take(float* to, const Place& at, u32 site, const Of& of) {
+#pragma unroll
+    for (int e = 0; e < SLICE; e++) {
+        u32 d = at.slice * SLICE + e;
+        to[e] = d < WIDTH && site < SITES ? of(site, d) : 0.0f;
+    }
+}
+
+// Rows of `count` sites for all threads.
+template <class Of>
+__device__ __forceinline__ void fill(float* tile, u32 start, u32 count, const Of& of) {
+    FOR(k, count * SLICES * SLICE) {
+        u32 s = k / (SLICES * SLICE), d = k % (SLICES * SLICE);
+        tile[s * ROW + d / SLICE * STRIDE + d % SLICE] = d < WIDTH ? of(start + s, d) : 0.0f;
+    }
+}
+
+__device__ __forceinline__ void read(float* to, const float* tile, u32 s, u32 slice) {
+    const float2* pairs = (const float2*)(tile + s * ROW + slice * STRIDE);
+#pragma unroll
+    for (int e = 0; e < SLICE / 2; e++) {
+        to[2 * e] = pairs[e].x;
+        to[2 * e + 1] = pairs[e].y;
+    }
+}
+
+// The product of two rows: the same bits in all threads that share them.
+__device__ __forceinline__ float dot(const float* a, const float* b) {
+    float sum = 0.0f;
+#pragma unroll
+    for (int e = 0; e < SLICE; e++) sum = fmaf(a[e], b[e], sum);
+#pragma unroll
+    for (int k = 1; k < SLICES; k *= 2) sum += __shfl_xor_sync(0xffffffffu, sum, k);
+    return sum;
+}
+
+__device__ __forceinline__ void multiply(float* row, float factor) {
+#pragma unroll
+    for (int e = 0; e < SLICE; e++) row[e] *= factor;
+}
+
+__device__ __forceinline__ void clear(float* row) {
+#pragma unroll
+    for (int e = 0; e < SLICE; e++) row[e] = 0.0f;
+}
+
+__device__ __forceinline__ void add(float* sum, float factor, const float* row) {
+#pragma unroll
+    for (int e = 0; e < SLICE; e++) sum[e] = fmaf(factor, row[e], sum[e]);
+}
+
+__device__ __forceinline__ void put(float* to, const Place& at, u32 site, const float* from, float factor) {
+    to += at.lane * TABLE + (u64)site * SIZE + at.head * WIDTH;
+#pragma unroll
+    for (int e = 0; e < SLICE; e++) {
+        u32 d = at.slice * SLICE + e;
+        if (d < WIDTH && site < SITES) to[d] = from[e] * factor;
+    }
+}
+
+// Write `seen[lane][site][SIZE]`, and `logs[lane][head][site]`: of the sum that weights are divided by.
+extern "C" __global__ void __launch_bounds__(THREADS)
+lea_attend(const float* tables, const float* times, const u8* states, const u32* rows, float* seen, float* logs) {
+    __shared__ __align__(16) float keys[TILE * ROW], values[TILE * ROW];
+    Place at = place(PARTS, ROWS);
+    const u8* x = states + (u64)rows[at.lane] * SITES;
+    Queries queries(tables, times, at);
+    Lookup key(tables, x, at), value(tables + T_VALUE, x, at);
+    float query[ROWS][SLICE], sum[ROWS][SLICE], top[ROWS], total[ROWS];
+#pragma unroll
+    for (int r = 0; r < ROWS; r++) {
+        take(query[r], at, at.first + r * at.step, queries);
+        clear(sum[r]);
+        top[r] = LOWEST;
+        total[r] = 0.0f;
+    }
+    for (u32 start = 0; start < SITES; start += TILE) {
+        u32 count = min((u32)TILE, SITES - start);
+        __syncthreads();
+        fill(keys, start, count, key);
+        fill(values, start, count, value);
+        __syncthreads();
+        for (u32 s = 0; s < count; s++) {
+            float k[SLICE], v[SLICE];
+            read(k, keys, s, at.slice);
+            read(v, values, s, at.slice);
+            float score[ROWS];
+            bool higher = false;
+#pragma unroll
+            for (int r = 0; r < ROWS; r++) {
+                score[r] = dot(query[r], k);
+                // The own site has no weight, whatever its token.
+                if (at.first + r * at.step == start + s) score[r] = NEVER;
+                higher |= score[r] > top[r] + SLACK;
+            }
+            if (higher) {
+#pragma unroll
+                for (int r = 0; r < ROWS; r++) {
+                    // What one row meets leaves the others as they are, to the last bit.
+                    float next = score[r] > top[r] + SLACK ? score[r] : top[r], factor = exp2f(top[r] - next);
+                    multiply(sum[r], factor);
+                    total[r] *= factor;
+                    top[r] = next;
+                }
+            }
+#pragma unroll
+            for (int r = 0; r < ROWS; r++) {
+                float weight = exp2f(score[r] - top[r]);
+                total[r] += weight;
+                add(sum[r], weight, v);
+            }
+        }
+    }
+#pragma unroll
+    for (int r = 0; r < ROWS; r++) {
+        u32 site = at.first + r * at.step;
+        put(seen, at, site, sum[r], 1.0f / total[r]);
+        if (at.slice == 0 && site < SITES) logs[((u64)at.lane * HEADS + at.head) * SITES + site] = top[r] + log2f(total[r]);
+    }
+}
+
+// Write `means[lane][head][site]`, the mean over weights of the gradient of a weight, which is that of `seen` times `seen`.
+extern "C" __global__ void lea_means(const float* seen, const float* d_seen, float* means, u32 lanes) {
+    u64 k = (u64)blockIdx.x * blockDim.x + threadIdx.x;
+    if (k >= (u64)lanes * SITES * HEADS) return;
+    u64 head = k % HEADS, site = k / HEADS % SITES, lane = k / HEADS / SITES;
+    float sum = 0.0f;
+    for (int d = 0; d < WIDTH; d++) sum = fmaf(seen[k * WIDTH + d], d_seen[k * WIDTH + d], sum);
+    means[(lane * HEADS + head) * SITES + site] = sum;
+}
+
+// Write the gradients of keys and values, for rows of sites that are read.
+extern "C" __global__ void __launch_bounds__(BACK_THREADS)
+lea_keys_back(const float* tables, const float* times, const u8* states, const u32* rows, const float* logs, const float* means,
+              const float* d_seen, float* d_key, float* d_value) {
+    __shared__ __align__(16) float queries[TILE * ROW], slopes[TILE * ROW];
+    __shared__ float log[TILE], mean[TILE];
+    Place at = place(BACK_PARTS, BACK_ROWS);
+    const u8* x = states + (u64)rows[at.lane] * SITES;
+    const float* d_a = d_seen + at.lane * TABLE + at.head * WIDTH;
+    Queries query(tables, times, at);
+    auto slope = [&](u32 site, u32 d) { return d_a[site * SIZE + d]; };
+    float key[BACK_ROWS][SLICE], value[BACK_ROWS][SLICE], to_key[BACK_ROWS][SLICE], to_value[BACK_ROWS][SLICE];
+#pragma unroll
+    for (int r = 0; r < BACK_ROWS; r++) {
+        take(key[r], at, at.first + r * at.step, Lookup(tables, x, at));
+        take(value[r], at, at.first + r * at.step, Lookup(tables + T_VALUE, x, at));
+        clear(to_key[r]);
+        clear(to_value[r]);
+    }
+    for (u32 start = 0; start < SITES; start += TILE) {
+        u32 count = min((u32)TILE, SITES - start);
+        u64 stats = ((u64)at.lane * HEADS + at.head) * SITES + start;
+        __syncthreads();
+        fill(queries, start, count, query);
+        fill(slopes, start, count, slope);
+        FOR(i, count) {
+            log[i] = logs[stats + i];
+            mean[i] = means[stats + i];
+        }
+        __syncthreads();
+        for (u32 i = 0; i < count; i++) {
+            float q[SLICE], d[SLICE];
+            read(q, queries, i, at.slice);
+            read(d, slopes, i, at.slice);
+#pragma unroll
+            for (int r = 0; r < BACK_ROWS; r++) {
+                float score = dot(q, key[r]), d_weight = dot(d, value[r]);
+                float weight = exp2f((at.first + r * at.step == start + i ? NEVER : score) - log[i]);
+                add(to_key[r], weight * (d_weight - mean[i]), q);
+                add(to_value[r], weight, d);
+            }
+        }
+    }
+#pragma unroll
+    for (int r = 0; r < BACK_ROWS; r++) {
+        put(d_key, at, at.first + r * at.step, to_key[r], LOG_2);
+        put(d_value, at, at.first + r * at.step, to_value[r], 1.0f);
+    }
+}
+
+// Write the gradients of queries over those of what they have seen: each is read by the threads that write it, and before.
+extern "C" __global__ void __launch_bounds__(BACK_THREADS)
+lea_queries_back(const float* tables, const float* times, const u8* states, const u32* rows, const float* logs,
+                 const float* means, float* d_seen) {
+    __shared__ __align__(16) float keys[TILE * ROW], values[TILE * ROW];
+    Place at = place(BACK_PARTS, BACK_ROWS);
+    const u8* x = states + (u64)rows[at.lane] * SITES;
+    const float* d_a = d_seen + at.lane * TABLE + at.head * WIDTH;
+    Queries queries(tables, times, at);
+    Lookup key(tables, x, at), value(tables + T_VALUE, x, at);
+    auto slope = [&](u32 site, u32 d) { return d_a[site * SIZE + d]; };
+    float query[BACK_ROWS][SLICE], d[BACK_ROWS][SLICE], sum[BACK_ROWS][SLICE], log[BACK_ROWS], mean[BACK_ROWS];
+#pragma unroll
+    for (int r = 0; r < BACK_ROWS; r++) {
+        u32 site = at.first + r * at.step;
+        u64 stats = ((u64)at.lane * HEADS + at.head) * SITES + min(site, (u32)SITES - 1);
+        take(query[r], at, site, queries);
+        take(d[r], at, site, slope);
+        clear(sum[r]);
+        log[r] = logs[stats];
+        mean[r] = means[stats];
+    }
+    for (u32 start = 0; start < SITES; start += TILE) {
+        u32 count = min((u32)TILE, SITES - start);
+        __syncthreads();
+        fill(keys, start, count, key);
+        fill(values, start, count, value);
+        __syncthreads();
+        for (u32 s = 0; s < count; s++) {
+            float k[SLICE], v[SLICE];
+            read(k, keys, s, at.slice);
+            read(v, values, s, at.slice);
+#pragma unroll
+            for (int r = 0; r < BACK_ROWS; r++) {
+                float score = dot(query[r], k), d_weight = dot(d[r], v);
+                float weight = exp2f((at.first + r * at.step == start + s ? NEVER : score) - log[r]);
+                add(sum[r], weight * (d_weight - mean[r]), k);
+            }
+        }
+    }
+#pragma unroll
+    for (int r = 0; r < BACK_ROWS; r++) put(d_seen, at, at.first + r * at.step, sum[r], rsqrtf((float)WIDTH));
+}
