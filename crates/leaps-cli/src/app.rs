@@ -57,7 +57,7 @@ impl Context {
     /// Where walkers are moved, as asked for, if a card `has` what they need; else `auto` is the processor.
     pub fn engine_if(&self, has: leaps::Result<()>) -> leaps::Result<leaps::device::Engine> {
         match (self.globals.engine, has) {
-            (_, Ok(())) => self.open(|engine| engine.machine().to_owned()),
+            (_, Ok(())) => self.engine(),
             (Engine::Cuda, Err(error)) => Err(error),
             (_, Err(error)) => {
                 if self.globals.engine == Engine::Auto {
@@ -70,22 +70,6 @@ impl Context {
 
     /// Where networks are computed, as asked for.
     pub fn engine(&self) -> leaps::Result<leaps::device::Engine> {
-        self.open(leaps::device::Engine::description)
-    }
-
-    /// Where a network is computed, as asked for: one for a family of targets on the processor.
-    pub fn engine_of(&self, family: Option<&Ranges>) -> leaps::Result<leaps::device::Engine> {
-        match family {
-            None => self.engine(),
-            Some(_) => self.engine_if(Err(Ranges::no_card())),
-        }
-    }
-
-    /// The engine, which is `called` so the first time.
-    fn open(
-        &self,
-        called: impl Fn(&leaps::device::Engine) -> String,
-    ) -> leaps::Result<leaps::device::Engine> {
         use leaps::device::Engine as Found;
         if let Some(engine) = self.engine.get() {
             return Ok(engine.clone());
@@ -100,9 +84,17 @@ impl Context {
             }),
         };
         if engine.name() != "cpu" {
-            self.say(format!("computing on {}", called(&engine)));
+            self.say(format!("computing on {}", engine.machine()));
         }
         Ok(self.engine.get_or_init(|| engine).clone())
+    }
+
+    /// Where a network is computed, as asked for: one for a family of targets on the processor.
+    pub fn engine_of(&self, family: Option<&Ranges>) -> leaps::Result<leaps::device::Engine> {
+        match family {
+            None => self.engine(),
+            Some(_) => self.engine_if(Err(Ranges::no_card())),
+        }
     }
 
     /// The engine that was used: exact solutions and Markov chains run on the processor.

@@ -81,8 +81,8 @@ fn walkers_take_the_same_way_on_a_card() {
 fn weights_are_exact_whatever_the_precision() {
     let cards = [Precision::Float32, Precision::Tf32, Precision::Bf16].into_iter().map_while(card);
     for engine in std::iter::once(Engine::Cpu).chain(cards) {
-        let name = engine.description();
         let (target, beta) = (ising(4), 0.15);
+        let name = hollow(&target).computed_on(&engine);
         let wanted = enumerate::solve(&target, &[beta; 2], &Unwatched).unwrap().log_z;
         let z = |stepper| {
             let (ensemble, _) = run(&engine, &target, beta, (stepper, 5), up_to(100_000));

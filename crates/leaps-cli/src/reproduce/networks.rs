@@ -107,6 +107,10 @@ fn facts(
     let run = run.filter(|_| shipped.is_none());
     let last =
         run.and_then(|run| Metrics::read(run).ok()).and_then(|(lines, _)| lines.last().copied());
+    let engine = match shipped {
+        Some(_) => None,
+        None => Some(net.computed_on(&context.engine_of(model.family.as_ref())?)),
+    };
     Ok(json!({
         "name": entry.name,
         "shipped": shipped,
@@ -117,7 +121,7 @@ fn facts(
         "steps": model.training.steps,
         "batch": model.training.settings["batch"],
         "seconds": last.map(|line| line.seconds),
-        "engine": shipped.is_none().then(|| context.engine_of(model.family.as_ref()).map(|engine| engine.description()).ok()),
+        "engine": engine,
         "checksum": model.checksum()?,
     }))
 }

@@ -205,10 +205,7 @@ impl Bench<'_> {
         let job = Job::new(&layers, number, entry.clone()).map_err(named)?;
         let explained = |error| named(job.layers.explain(error).into());
         let engine = job.engine(self.context).map_err(explained)?;
-        let called = match network {
-            Some(_) => engine.description(),
-            None => engine.machine().to_owned(),
-        };
+        let called = job.computed_on(&engine).map_err(explained)?;
         let described = json!({
             "version": env!("CARGO_PKG_VERSION"),
             "seed": self.experiment.seed,

@@ -110,8 +110,12 @@ impl Training<'_> {
             context.say(format!("one network for {}: {count} targets", ranges.describe()));
         }
         let parameters = net.parameters() + free.parameters();
+        let precision = match net.precision_on(&setup.engine) {
+            Some(precision) => format!(" in {}", precision.name()),
+            None => String::new(),
+        };
         context.say(format!(
-            "{} with {parameters} parameters, {} steps in {directory}",
+            "{} with {parameters} parameters{precision}, {} steps in {directory}",
             config.network.describe(),
             config.train.steps
         ));

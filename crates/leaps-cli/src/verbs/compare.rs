@@ -127,6 +127,14 @@ impl Job {
             (_, None) => context.engine_if(card_has(&self.config, &self.problem)),
         }
     }
+
+    /// Where it runs, in words, with the precision of its network.
+    pub fn computed_on(&self, engine: &Engine) -> leaps::Result<String> {
+        match &self.model {
+            Some(found) => Ok(found.model.net(&self.problem.target)?.computed_on(engine)),
+            None => Ok(engine.machine().to_owned()),
+        }
+    }
 }
 
 impl Outcome {

@@ -183,8 +183,8 @@ fn add(args: &ModelsArgs, run: &Path, name: &str, context: &Context) -> Result<(
 
     let layers = found.layers()?;
     let problem = Config::resolve(&layers)?.problem(&layers)?;
-    let parameters = found.model.net(&problem.target)?.parameters()
-        + found.model.free(&problem.target)?.parameters();
+    let net = found.model.net(&problem.target)?;
+    let parameters = net.parameters() + found.model.free(&problem.target)?.parameters();
     let card = Card {
         name: name.to_owned(),
         target,
@@ -198,7 +198,7 @@ fn add(args: &ModelsArgs, run: &Path, name: &str, context: &Context) -> Result<(
             engine: match &engine {
                 Engine::Cpu => processor(),
                 #[allow(unreachable_patterns)] // builds without cards have one engine
-                card => card.description(),
+                card => net.computed_on(card),
             },
             ess: Estimate::new(large.ess, large.ess_error),
             log_z: large.log_z,
@@ -297,7 +297,7 @@ fn file_name(path: &str) -> String {
 /// The machine in words: the card, or threads of the processor.
 fn machine(meta: &Value) -> Option<String> {
     let engine = meta["engine"].as_str()?;
-    if engine != Engine::Cpu.description() {
+    if engine != Engine::Cpu.machine() {
         return Some(engine.to_owned());
     }
     let machine = &meta["machine"];

@@ -52,13 +52,4 @@ impl Engine {
             Engine::Cuda(card, _) => card.name(),
         }
     }
-
-    /// What it is, in words, with the precision of networks.
-    pub fn description(&self) -> String {
-        match self {
-            Engine::Cpu => self.machine().to_owned(),
-            #[cfg(feature = "cuda")]
-            Engine::Cuda(_, precision) => format!("{}, {}", self.machine(), precision.name()),
-        }
-    }
 }

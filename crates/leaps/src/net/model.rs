@@ -16,10 +16,10 @@ use super::lec::{Lec, LecSpec};
 use super::mlp::{Mlp, MlpSpec};
 use super::network::{Group, Network};
 #[cfg(feature = "cuda")]
-use crate::device::cuda::{Card, Precision, memory::counted};
+use crate::device::cuda::{Card, memory::counted};
 use crate::device::lanes::dispatch;
 use crate::device::vector::{Array, Floats, WIDTH, cast, cast_mut};
-use crate::device::{Draw, Level, Purpose, Stream};
+use crate::device::{Draw, Engine, Level, Precision, Purpose, Stream};
 use crate::target::Target;
 use crate::{Error, Result};
 
@@ -391,6 +391,31 @@ impl Net {
             AnyNetwork::Lec(network) => network.on_card(card, lanes, precision),
             AnyNetwork::Hollow(network) => network.on_card(self.tokens, card, lanes, precision),
             AnyNetwork::HollowGraph(network) => network.on_card(card, lanes, precision),
+        }
+    }
+
+    /// Where the network is computed, in words: the processor, or a card and how exactly the network is computed there.
+    pub fn computed_on(&self, engine: &Engine) -> String {
+        match self.precision_on(engine) {
+            Some(precision) => format!("{}, {}", engine.machine(), precision.name()),
+            None => engine.machine().to_owned(),
+        }
+    }
+
+    /// How exactly the network is computed on a card, which may be more exact than what was asked for.
+    pub fn precision_on(&self, engine: &Engine) -> Option<Precision> {
+        match engine {
+            Engine::Cpu => None,
+            #[cfg(feature = "cuda")]
+            Engine::Cuda(_, Precision::Float32) => Some(Precision::Float32),
+            #[cfg(feature = "cuda")]
+            Engine::Cuda(card, _) => Some(match &self.network {
+                AnyNetwork::Lec(_) => Precision::Tf32,
+                AnyNetwork::Hollow(network) if network.uses_matrix_units(self.tokens, card) => {
+                    Precision::Bf16
+                }
+                _ => Precision::Float32,
+            }),
         }
     }
 

@@ -89,7 +89,7 @@ impl<'a> TrainingRun<'a> {
         let mut checkpoints = Checkpoints::of(&self.directory);
         checkpoints.keep = self.keep;
         let found = directory.checkpoint(&checkpoints, &self.setup, self.fallback)?;
-        let engine = self.setup.engine.description();
+        let engine = self.setup.net.computed_on(&self.setup.engine);
         directory.describe(&self.config, &self.command, &engine, found.is_none())?;
         let trainer = match &found {
             Some((checkpoint, _)) => checkpoint.resume(&self.setup)?,
