@@ -14,7 +14,7 @@ use crate::config::{Layers, SEED};
 use crate::error::usage;
 
 /// The experiments that the program brings along.
-pub const SHIPPED: [(&str, &str); 10] = [
+pub const SHIPPED: [(&str, &str); 12] = [
     ("ablation", include_str!("../../../../experiments/ablation.toml")),
     ("ising-critical", include_str!("../../../../experiments/ising-critical.toml")),
     ("ais-ising", include_str!("../../../../experiments/ais-ising.toml")),
@@ -25,6 +25,8 @@ pub const SHIPPED: [(&str, &str); 10] = [
     ("temperatures", include_str!("../../../../experiments/temperatures.toml")),
     ("methods", include_str!("../../../../experiments/methods.toml")),
     ("records", include_str!("../../../../experiments/records.toml")),
+    ("records-16", include_str!("../../../../experiments/records-16.toml")),
+    ("glass", include_str!("../../../../experiments/glass.toml")),
 ];
 
 /// Everything about an experiment.

@@ -30,7 +30,7 @@ const FEW_STATES: u64 = 1 << 20;
 const FEW_STATES_OF_ANY_ENERGY: u64 = 1 << 12;
 
 /// Elementary operations of the transfer matrix that take well under a second.
-const LITTLE_WORK: f64 = 2e7;
+const LITTLE_WORK: f64 = 1e8;
 
 /// How an exact answer was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
