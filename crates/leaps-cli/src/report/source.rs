@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use leaps::Error;
-use leaps::run::Metrics;
+use leaps::run::{Metrics, START};
 use serde_json::Value;
 
 use crate::config::{Config, Layers, Problem};
@@ -54,6 +54,13 @@ impl Source {
         }
         .sorted();
         if source.results.is_null() && source.metrics.is_empty() && source.comparison.is_null() {
+            let part = path.join(START);
+            if part.is_dir() {
+                let part = part.display();
+                return Err(usage(format!(
+                    "DIR = {name}: is still trained on a smaller lattice; write 'leaps report {part}'"
+                )));
+            }
             return Err(usage(format!(
                 "DIR = {name}: must hold results.json or metrics.jsonl; \
                  write 'leaps sample --model {name} --json > {name}/results.json' first"

@@ -10,7 +10,7 @@ use super::spec::{Experiment, NetworkEntry};
 use crate::app::Context;
 use crate::config::Config;
 use crate::models::{self, Found};
-use crate::training::{Start, Training, described};
+use crate::training::{self, Start, Training, described};
 
 /// A network that can be sampled.
 pub struct Ready {
@@ -105,8 +105,6 @@ fn facts(
     let file = model.file();
     let run = file.parent().and_then(Path::parent).and_then(Path::parent);
     let run = run.filter(|_| shipped.is_none());
-    let last =
-        run.and_then(|run| Metrics::read(run).ok()).and_then(|(lines, _)| lines.last().copied());
     let engine = match shipped {
         Some(_) => None,
         None => Some(net.computed_on(&context.engine_of(model.family.as_ref())?)),
@@ -120,7 +118,7 @@ fn facts(
         "seed": model.training.seed,
         "steps": model.training.steps,
         "batch": model.training.settings["batch"],
-        "seconds": last.map(|line| line.seconds),
+        "seconds": run.and_then(training::seconds),
         "engine": engine,
         "checksum": model.checksum()?,
     }))

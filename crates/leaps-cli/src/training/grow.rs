@@ -4,9 +4,11 @@
 //! therefore starts from one on two thirds of its sides, kept in `start/` of the run's directory, which may start from a smaller one in the same way. The
 //! configuration of the large one determines both.
 
+use std::path::Path;
+
 use anyhow::Result;
 use leaps::Error;
-use leaps::run::{self, Checkpoints, START};
+use leaps::run::{self, Checkpoints, Metrics, START};
 
 use super::{Start, Training};
 use crate::app::Context;
@@ -114,4 +116,10 @@ fn shallower(config: &Config, Size(sides): &Size) -> Option<usize> {
     let reach = config.network.rows.unwrap_or(3).saturating_sub(1).max(1);
     let deepest = sides.iter().min()?.saturating_sub(2) / reach;
     (config.network.depth? > deepest).then_some(deepest)
+}
+
+/// Seconds of training, on smaller lattices too.
+pub fn seconds(run: &Path) -> Option<f64> {
+    let last = Metrics::read(run).ok()?.0.last()?.seconds;
+    Some(last + seconds(&run.join(START)).unwrap_or(0.0))
 }

@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::Args;
 use leaps::device::{Engine, processor};
 use leaps::observe::Estimate;
-use leaps::run::{Metrics, Model, START, write_file};
+use leaps::run::{Model, START, write_file};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -263,19 +263,13 @@ fn training(source: &Found, args: &ModelsArgs) -> TrainingCard {
         seed: summary.seed,
         steps: summary.steps,
         machine: args.trained_on.clone().or_else(|| machine(&meta)),
-        seconds: seconds(run).map(hundredths),
+        seconds: crate::training::seconds(run).map(hundredths),
         from: summary.from.as_ref().map(|from| match from.name.as_str() {
             START => "a smaller lattice, for as many steps".to_owned(),
             name => file_name(name),
         }),
         source: summary.source.clone(),
     }
-}
-
-/// Seconds of training, on smaller lattices too.
-fn seconds(run: &Path) -> Option<f64> {
-    let last = Metrics::read(run).ok()?.0.last()?.seconds;
-    Some(last + seconds(&run.join(START)).unwrap_or(0.0))
 }
 
 /// A time as exact as anyone can tell.

@@ -13,6 +13,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::app::Context;
+use crate::error::usage;
 use crate::output::{self, Table, with_error};
 use crate::tables::{Short, span};
 
@@ -105,8 +106,14 @@ const RECENT: usize = 100;
 
 fn status(run: &Path, context: &Context) -> Result<Status> {
     let events = run.join("events.jsonl");
+    if run.is_dir() && !events.exists() {
+        let run = run.display();
+        return Err(usage(format!(
+            "DIR = {run}: must be the directory of a run, or hold some; 'leaps train --out {run}' would make it one"
+        )));
+    }
     let text = std::fs::read_to_string(&events)
-        .map_err(|source| Error::Io { path: events.clone(), source })?;
+        .map_err(|source| Error::Io { path: run.to_owned(), source })?;
     let events: Vec<Value> =
         text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     let measured = run.join("metrics.jsonl").is_file();

@@ -122,7 +122,13 @@ fn layers(args: &TrainArgs, context: &Context) -> Result<(Layers, PathBuf)> {
         }
         let word = PathBuf::from(word);
         let own = word.join("config.toml");
-        problem.config = Some(if own.is_file() { own } else { word.clone() });
+        if word.is_dir() && !own.is_file() {
+            return Err(usage(format!(
+                "FILE|DIR|TARGET = {}: must be a file, or a run's directory with its config.toml",
+                word.display()
+            )));
+        }
+        problem.config = Some(if word.is_dir() { own } else { word.clone() });
         if word.is_dir() {
             directory = directory.or(Some(word));
         }
