@@ -124,10 +124,10 @@ pub struct BetaResult {
 }
 
 impl BetaResult {
-    /// The numbers of a stop, with exact ones beside them where they are quickly known.
-    pub fn new(target: &Pairwise, beta: f64, stop: &PathStop) -> Self {
+    /// The numbers of a stop, one of so many, with exact ones beside them where they are quickly known.
+    pub fn new(target: &Pairwise, beta: f64, stop: &PathStop, stops: usize) -> Self {
         let (mut log_z, mut observables) = (stop.log_z, stop.observables.clone());
-        if let Some(exact) = exact::known(target, &stop.lambda) {
+        if let Some(exact) = exact::known_among(target, &stop.lambda, stops) {
             log_z = log_z.with_exact(exact.log_z);
             attach_exact(&mut observables, &exact, target, &stop.lambda);
         }

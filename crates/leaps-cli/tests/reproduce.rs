@@ -197,10 +197,29 @@ paper = "p"
 about = "a"
 columns = ["ess", "energy_per_site"]
 target = { kind = "ising", size = 2 }
-sample = { walkers = 50, intervals = 5 }
+sample = { walkers = 400, intervals = 5 }
 runs = [{ name = "one", sampler = "ais" }, { name = "two", sampler = "smc" }]
 figures = [{ name = "f", title = "f", kind = "rows", x = "ess" }]
 "#;
+
+#[test]
+fn doubtful_rows_are_named_on_the_page() {
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("tiny.toml");
+    let care = |walkers: &str| {
+        std::fs::write(&file, TINY.replace("walkers = 400", walkers)).unwrap();
+        let out = scratch.path().join(walkers);
+        let arguments = ["reproduce", file.to_str().unwrap(), "--out", out.to_str().unwrap()];
+        let done = run(&[&arguments[..], &["--engine", "cpu"]].concat());
+        let talk = String::from_utf8_lossy(&done.stderr).into_owned();
+        let page = std::fs::read_to_string(out.join("tiny.md")).unwrap();
+        (talk.contains("warning: one: only"), page.contains("- few effective walkers"), page)
+    };
+    let (said, written, page) = care("walkers = 30");
+    assert!(said && written && page.contains("one; two"), "{page}");
+    let (said, written, page) = care("walkers = 2000");
+    assert!(!said && !written && !page.contains("with care"), "{page}");
+}
 
 #[test]
 fn damaged_parts_are_run_again() {
@@ -420,7 +439,7 @@ fn methods_are_counted_alike() {
     // Nothing was resampled: families are walkers, so that the rate is ESS times walkers over seconds.
     let (ess, seconds) = (number(&walkers["ess"]), number(&walkers["seconds"]));
     let rate = number(&walkers["effective_samples_per_second"]);
-    assert!((rate * seconds / (50.0 * ess) - 1.0).abs() < 1e-9, "{rate} {ess} {seconds}");
+    assert!((rate * seconds / (400.0 * ess) - 1.0).abs() < 1e-9, "{rate} {ess} {seconds}");
     assert!(number(&chains["effective_samples_per_second"]) > 0.0);
     assert!(number(&chains["discs"]["ess_per_second"]) > 0.0);
 }

@@ -368,6 +368,8 @@ fn large_lattices_start_from_smaller_ones() {
     stdout(&run(&["train", "--out", &at("parts/start")]));
     assert_eq!(self::status(Path::new(&at("parts")))["run"], at("parts/start"));
     fails(&["report", &at("parts")], 2, &["smaller lattice", &at("parts/start")]);
+    fails(&["sample", "--model", &at("parts")], 4, &["smaller lattice"]);
+    fails(&["train", "--out", &at("parts"), "--grow", "false"], 2, &["train.grow", "new name"]);
     // Other settings are refused, and leave no trace.
     for other in ["--lr 1e-4", "--size 30", "--beta 0.3"] {
         let line =
@@ -414,7 +416,7 @@ fn directories_without_a_run_are_named() {
     let scratch = tempfile::tempdir().unwrap();
     let (empty, missing) = (scratch.path(), scratch.path().join("missing"));
     let (empty, missing) = (empty.to_str().unwrap(), missing.to_str().unwrap());
-    fails(&["status", empty], 2, &[empty, "directory of a run"]);
+    fails(&["status", empty], 2, &[empty, "directory of a training run"]);
     fails(&["status", missing], 4, &[missing, "No such file"]);
     fails(&["train", empty], 2, &[empty, "config.toml"]);
     fails(&["train", missing, "--out", empty], 4, &[missing, "No such file"]);

@@ -118,8 +118,10 @@ impl Page<'_> {
             }
         }
         if let Some(last) = self.source.metrics.last() {
-            let seconds = span(last.seconds);
-            facts.push((last.progress.step.to_string(), format!("gradient steps in {seconds}")));
+            let all = self.source.seconds.unwrap_or(last.seconds);
+            let more = if all > last.seconds { ", smaller lattices first" } else { "" };
+            let words = format!("gradient steps in {}{more}", span(all));
+            facts.push((last.progress.step.to_string(), words));
         }
         let fact = |(value, name): &(String, String)| {
             format!("<div class=\"fact\"><b>{value}</b><span class=\"name\">{name}</span></div>\n")

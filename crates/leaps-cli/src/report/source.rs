@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use leaps::Error;
-use leaps::run::{Metrics, START};
+use leaps::run::Metrics;
 use serde_json::Value;
 
 use crate::config::{Config, Layers, Problem};
 use crate::error::usage;
+use crate::training;
 
 /// Everything a page is made of; what a directory does not have is empty.
 #[derive(Debug, Default)]
@@ -27,6 +28,8 @@ pub struct Source {
     pub comparison: Value,
     /// The words of the command that started training.
     pub training: Option<Vec<String>>,
+    /// Seconds of training, on smaller lattices too.
+    pub seconds: Option<f64>,
 }
 
 impl Source {
@@ -51,20 +54,21 @@ impl Source {
             config: config.is_file().then(|| read(&config)).transpose()?,
             comparison: optional("comparison.json")?,
             training: words(&optional("meta.json")?["command"]),
+            seconds: training::seconds(path),
         }
         .sorted();
         if source.results.is_null() && source.metrics.is_empty() && source.comparison.is_null() {
-            let part = path.join(START);
-            if part.is_dir() {
-                let part = part.display();
-                return Err(usage(format!(
-                    "DIR = {name}: is still trained on a smaller lattice; write 'leaps report {part}'"
-                )));
-            }
-            return Err(usage(format!(
-                "DIR = {name}: must hold results.json or metrics.jsonl; \
-                 write 'leaps sample --model {name} --json > {name}/results.json' first"
-            )));
+            let part = training::begun(path).filter(|part| part != path);
+            return Err(usage(match part {
+                Some(part) => format!(
+                    "DIR = {name}: is still trained on a smaller lattice; write 'leaps report {}'",
+                    part.display()
+                ),
+                None => format!(
+                    "DIR = {name}: must hold results.json or metrics.jsonl, as directories of runs do and those with what \
+                     'leaps sample --model NAME --json > DIR/results.json' wrote"
+                ),
+            }));
         }
         Ok(source)
     }

@@ -167,6 +167,23 @@ impl Page<'_> {
         rows
     }
 
+    /// Reasons to doubt rows of the table, and the rows.
+    fn cautions(&self) -> Vec<(&'static str, Vec<&str>)> {
+        let mut all: Vec<(&'static str, Vec<&str>)> = Vec::new();
+        for (_, part) in self.parts() {
+            let warnings = part.kept["result"]["warnings"].as_array().into_iter().flatten();
+            let row = part.kept["name"].as_str().unwrap_or_default();
+            for why in warnings.filter_map(|warning| warning["warning"].as_str()).map(caution) {
+                match all.iter_mut().find(|(found, _)| *found == why) {
+                    Some((_, rows)) if rows.last() == Some(&row) => {}
+                    Some((_, rows)) => rows.push(row),
+                    None => all.push((why, vec![row])),
+                }
+            }
+        }
+        all
+    }
+
     /// The table for a terminal.
     pub fn text(&self) -> String {
         let mut table = Table::default();
@@ -183,8 +200,8 @@ impl Page<'_> {
         let Experiment { name, title, paper, about, .. } = self.experiment;
         let mut out = format!("# {title}\n\n");
         if self.quick {
-            out += "**Quick settings**: smaller lattices and networks, fewer steps. A check that everything works, not \
-                    the numbers of the experiment.\n\n";
+            out += "**Quick settings**: smaller lattices and networks, fewer targets and steps than the text below speaks of. A check that \
+                    everything works, not the numbers of the experiment.\n\n";
         }
         let target = &self.target;
         let word = if self.experiment.targets.len() > 1 { "Targets" } else { "Target" };
@@ -198,6 +215,13 @@ impl Page<'_> {
         out += &markdown_table(&self.rows());
         out += "\nErrors are standard errors, in the last digits. Exact values and numbers of the paper stand beside ours where there are \
                 some; values with an error under 'exact' are those of the reference runs.\n";
+        let cautions = self.cautions();
+        if !cautions.is_empty() {
+            out += "\nTo be taken with care:\n\n";
+            for (why, rows) in cautions {
+                out += &format!("- {why}: {}\n", rows.join("; "));
+            }
+        }
         if !self.networks.is_empty() {
             out += "\n## Networks\n\n";
             out += &markdown_table(&self.network_rows());
@@ -266,6 +290,27 @@ impl Page<'_> {
             rows.iter_mut().for_each(|row| drop(row.remove(column)));
         }
         rows
+    }
+}
+
+/// What a warning means for the numbers in a row.
+fn caution(warning: &str) -> &'static str {
+    match warning {
+        "few-walkers" => {
+            "few effective walkers, so that errors are too small and numbers may be biased"
+        }
+        "heavy-tail" => {
+            "weights with a heavy tail, so that errors are too small and numbers may be biased"
+        }
+        "unequal-modes" => "modes of a symmetric target with unequal masses",
+        "few-families" => "few families after resampling, so that errors are too small",
+        "fixed-steps" => "steps of fixed length, which are biased",
+        "large-steps" => "intervals too long for the walkers to follow",
+        "short" => "chains too short for their autocorrelation time, so that errors are too small",
+        "disagreement" => {
+            "chains that disagree with each other (R-hat), and so have not seen all states"
+        }
+        _ => "a warning in the raw numbers",
     }
 }
 

@@ -239,7 +239,7 @@ impl Bench<'_> {
         drop(watch);
         let (outcome, samples) = done.map_err(explained)?;
         for doubt in outcome.doubts() {
-            self.context.detail(format!("warning: {label}: {doubt}"));
+            self.context.say(format!("warning: {label}: {doubt}"));
         }
         let mut result = serde_json::to_value(&outcome)?;
         if let Some(result) = result.as_object_mut() {

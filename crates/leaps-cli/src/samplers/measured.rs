@@ -46,8 +46,8 @@ pub fn measured(
         attach_exact(&mut observables, &exact, target, lambda);
     }
     let (ess, walkers) = (ensemble.ess(), ensemble.weights.len());
-    let stops = journey.betas.iter().zip(&ensemble.stops);
-    let at_beta = stops.map(|(&beta, stop)| BetaResult::new(target, beta, stop)).collect();
+    let (stops, many) = (journey.betas.iter().zip(&ensemble.stops), journey.betas.len());
+    let at_beta = stops.map(|(&beta, stop)| BetaResult::new(target, beta, stop, many)).collect();
     let result = WalkerResult {
         seed: journey.seed,
         scheme: journey.scheme,

@@ -4,7 +4,7 @@
 //! therefore starts from one on two thirds of its sides, kept in `start/` of the run's directory, which may start from a smaller one in the same way. The
 //! configuration of the large one determines both.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use leaps::Error;
@@ -60,6 +60,13 @@ impl Training<'_> {
                     "there is nothing to grow from: only Ising and Potts models on periodic planes with sides of at least 21 and a uniform field, and \
                      hollow networks without --from, are trained on a smaller lattice first",
                 );
+            }
+            let begun = |run: &Path| Checkpoints::of(run).identity().is_some();
+            let grows = self.config.train.grow != Some(false) || self.config.train.from.is_some();
+            if !grows && !begun(&self.directory) && begun(&self.directory.join(START)) {
+                let condition = "as it was: the run has begun on a smaller lattice";
+                let advice = "leave it out, or give a new name";
+                return Err(Error::invalid("train.grow", false, condition, advice).into());
             }
             return Ok(None);
         };
@@ -121,5 +128,17 @@ fn shallower(config: &Config, Size(sides): &Size) -> Option<usize> {
 /// Seconds of training, on smaller lattices too.
 pub fn seconds(run: &Path) -> Option<f64> {
     let last = Metrics::read(run).ok()?.0.last()?.seconds;
-    Some(last + seconds(&run.join(START)).unwrap_or(0.0))
+    let from = Checkpoints::of(run).identity().and_then(|begun| begun.from);
+    let grown = from.is_some_and(|from| from.name == START);
+    let before = grown.then(|| seconds(&run.join(START))).flatten();
+    Some(last + before.unwrap_or(0.0))
+}
+
+/// The run, or the one on a smaller lattice that it is about to start from.
+pub fn begun(run: &Path) -> Option<PathBuf> {
+    if run.join("events.jsonl").is_file() {
+        return Some(run.to_owned());
+    }
+    let part = run.join(START);
+    if part.is_dir() { begun(&part) } else { None }
 }

@@ -23,7 +23,7 @@ use crate::results::{Origin, Printed, WalkerResult};
 use crate::samplers::{Samples, run_flow};
 use watch::TrainingWatch;
 
-pub use grow::{seconds, sizes};
+pub use grow::{begun, seconds, sizes};
 pub use limit::{deadline, duration};
 pub use start::Start;
 

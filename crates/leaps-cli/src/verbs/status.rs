@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::Args;
 use leaps::Error;
 use leaps::observe::Estimate;
-use leaps::run::{Checkpoints, Metrics, START};
+use leaps::run::{Checkpoints, Metrics};
 use leaps::train::Ranges;
 use serde::Serialize;
 use serde_json::Value;
@@ -16,6 +16,7 @@ use crate::app::Context;
 use crate::error::usage;
 use crate::output::{self, Table, with_error};
 use crate::tables::{Short, span};
+use crate::training;
 
 /// Flags of `status`.
 #[derive(Args, Debug)]
@@ -83,22 +84,14 @@ pub fn run(args: &StatusArgs, context: &Context) -> Result<()> {
 
 /// The run itself, or the runs in a folder of runs.
 fn within(folder: &Path) -> Vec<PathBuf> {
-    if let Some(run) = begun(folder.to_owned()) {
+    if let Some(run) = training::begun(folder) {
         return vec![run];
     }
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut runs: Vec<PathBuf> = entries.filter_map(|entry| begun(entry.path())).collect();
+    let mut runs: Vec<PathBuf> =
+        entries.filter_map(|entry| training::begun(&entry.path())).collect();
     runs.sort();
     if runs.is_empty() { vec![folder.to_owned()] } else { runs }
-}
-
-/// The run, or the one on a smaller lattice that it is about to start from.
-fn begun(run: PathBuf) -> Option<PathBuf> {
-    if run.join("events.jsonl").is_file() {
-        return Some(run);
-    }
-    let part = run.join(START);
-    if part.is_dir() { begun(part) } else { None }
 }
 
 /// Steps over which loss and rate are taken.
@@ -109,7 +102,7 @@ fn status(run: &Path, context: &Context) -> Result<Status> {
     if run.is_dir() && !events.exists() {
         let run = run.display();
         return Err(usage(format!(
-            "DIR = {run}: must be the directory of a run, or hold some; 'leaps train --out {run}' would make it one"
+            "DIR = {run}: must be the directory of a training run, or of several side by side"
         )));
     }
     let text = std::fs::read_to_string(&events)

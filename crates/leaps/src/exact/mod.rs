@@ -30,7 +30,7 @@ const FEW_STATES: u64 = 1 << 20;
 const FEW_STATES_OF_ANY_ENERGY: u64 = 1 << 12;
 
 /// Elementary operations of the transfer matrix that take well under a second.
-const LITTLE_WORK: f64 = 1e8;
+const LITTLE_WORK: f64 = 6e7;
 
 /// How an exact answer was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -154,21 +154,29 @@ fn first_of(methods: &[&dyn Fn() -> Result<Exact>]) -> Result<Exact> {
 /// The exact answer if it is cheap: what is printed beside an estimate. The methods of [`solve`] with
 /// limits that keep each well under a second; `None` if nothing applies or the energies are not finite.
 pub fn known(target: &dyn Target, lambda: &[f64]) -> Option<Exact> {
+    known_among(target, lambda, 1)
+}
+
+/// The same where so many answers are wanted that they must be cheaper: all of them take some seconds at most.
+pub fn known_among(target: &dyn Target, lambda: &[f64], answers: usize) -> Option<Exact> {
+    let share = (10.0 / answers.max(1) as f64).min(1.0);
     let limit = match target.pairwise() {
         Some(_) => FEW_STATES,
         None => FEW_STATES_OF_ANY_ENERGY,
     };
-    if enumerate::states(target).is_some_and(|states| states <= limit) {
+    if enumerate::states(target).is_some_and(|states| states as f64 <= share * limit as f64) {
         return enumerate::solve(target, lambda, &Unwatched).ok();
     }
     if let Ok(exact) = kaufman::solve(target, lambda) {
         return Some(exact);
     }
-    if target.sites() as f64 > LITTLE_WORK / 4.0 {
+    if target.sites() as f64 > share * LITTLE_WORK / 4.0 {
         return None;
     }
     let work = transfer::estimate(target).ok()?.work;
-    if work <= LITTLE_WORK { transfer::solve(target, lambda, &Unwatched).ok() } else { None }
+    (work <= share * LITTLE_WORK)
+        .then(|| transfer::solve(target, lambda, &Unwatched).ok())
+        .flatten()
 }
 
 /// Refuse weights that are not one finite number per energy term.

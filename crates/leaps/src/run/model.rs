@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::atomic::{self, AtomicDirectory, failed};
 use super::tensors::Tensors;
-use super::{Checkpoints, Manifest, Origin, parameters, sealed};
+use super::{Checkpoints, Manifest, Origin, START, parameters, sealed};
 use crate::net::{FreeEnergy, FreeEnergySpec, Net, NetSpec, Tensor};
 use crate::observe::Estimate;
 use crate::rates::Parametrisation;
@@ -257,7 +257,10 @@ impl Model {
         if let Some(checkpoint) = Checkpoints::of(directory).latest()? {
             return Ok(checkpoint);
         }
-        let text = "holds neither a model (model.json) nor a run (latest)";
+        let text = match directory.join(START).is_dir() {
+            true => "is still trained on a smaller lattice",
+            false => "holds neither a model (model.json) nor a run (latest)",
+        };
         let kind = io::ErrorKind::NotFound;
         let missing = if directory.exists() { io::Error::new(kind, text) } else { kind.into() };
         Err(failed(directory, missing))
