@@ -393,6 +393,10 @@ fn large_lattices_start_from_smaller_ones() {
     // What users say of sizes is not what the first part is told.
     let again = go("whole", "--steps 5");
     assert!(stdout(&again).contains("log_z"), "{:?}", code(&again));
+    let report = at("report.html");
+    stdout(&run(&["report", &at("whole"), "--out", &report]));
+    let report = std::fs::read_to_string(report).unwrap();
+    assert!(report.contains("smaller lattices first"), "the time of the first part is missing");
     // A new beginning is one from the smaller lattice on.
     stdout(&run(&["train", &at("whole"), "--seed", "2", "--fresh"]));
     assert!(Path::new(&at("whole-2/start/meta.json")).exists() && last("whole-2") != last("whole"));

@@ -310,6 +310,7 @@ fn caution(warning: &str) -> &'static str {
         "disagreement" => {
             "chains that disagree with each other (R-hat), and so have not seen all states"
         }
+        "constant" => "an observable that never changes",
         _ => "a warning in the raw numbers",
     }
 }

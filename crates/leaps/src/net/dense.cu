@@ -58,3 +58,16 @@ extern "C" __global__ void embed_time_sum(const u32* moments, const float* table
     }
     gradient[offset + at] = sum;
 }
+
+// `sum over sites of a[site * a_step] b[site * b_step]`, and of the first alone.
+__device__ __forceinline__ float over_sites(const float* a, u32 a_step, const float* b, u32 b_step) {
+    float sum = 0.0f;
+    for (u32 site = 0; site < SITES; site++) sum = fmaf(a[site * a_step], b[site * b_step], sum);
+    return sum;
+}
+
+__device__ __forceinline__ float over_sites(const float* a, u32 a_step) {
+    float sum = 0.0f;
+    for (u32 site = 0; site < SITES; site++) sum += a[site * a_step];
+    return sum;
+}

@@ -1,12 +1,9 @@
 //! Build a network for a target, check it, and evaluate it on the processor at hand.
 
-#[cfg(feature = "cuda")]
-use std::sync::Arc;
+mod engine;
 
 use serde::{Deserialize, Serialize};
 
-#[cfg(feature = "cuda")]
-use super::card::CardNetwork;
 use super::features::{features_with, moment};
 use super::graph::{HollowGraph, HollowGraphSpec};
 use super::hollow::{Hollow, HollowSpec};
@@ -15,11 +12,9 @@ use super::lea::{Lea, LeaSpec};
 use super::lec::{Lec, LecSpec};
 use super::mlp::{Mlp, MlpSpec};
 use super::network::{Group, Network};
-#[cfg(feature = "cuda")]
-use crate::device::cuda::{Card, memory::counted};
 use crate::device::lanes::dispatch;
 use crate::device::vector::{Array, Floats, WIDTH, cast, cast_mut};
-use crate::device::{Draw, Engine, Level, Precision, Purpose, Stream};
+use crate::device::{Draw, Level, Purpose, Stream};
 use crate::target::Target;
 use crate::{Error, Result};
 
@@ -372,83 +367,6 @@ impl Net {
     pub fn backward(&self, packed: &[f32], worker: &mut Worker, grad: &mut [f32]) {
         assert!(worker.keeps, "a worker for forward passes has kept nothing to go back by");
         self.network.backward(self.level, packed, worker, grad);
-    }
-
-    /// The network on a card, for batches of up to `lanes`.
-    #[cfg(feature = "cuda")]
-    pub(crate) fn on_card(
-        &self,
-        card: &Arc<Card>,
-        lanes: usize,
-        precision: Precision,
-    ) -> Result<Box<dyn CardNetwork>> {
-        if self.conditions > 0 {
-            return Err(crate::train::Ranges::no_card());
-        }
-        match &self.network {
-            AnyNetwork::Mlp(network) => network.on_card(card, lanes, precision),
-            AnyNetwork::Lea(network) => network.on_card(card, lanes, precision),
-            AnyNetwork::Lec(network) => network.on_card(card, lanes, precision),
-            AnyNetwork::Hollow(network) => network.on_card(self.tokens, card, lanes, precision),
-            AnyNetwork::HollowGraph(network) => network.on_card(card, lanes, precision),
-        }
-    }
-
-    /// Where the network is computed, in words: the processor, or a card and how exactly the network is computed there.
-    pub fn computed_on(&self, engine: &Engine) -> String {
-        match self.precision_on(engine) {
-            Some(precision) => format!("{}, {}", engine.machine(), precision.name()),
-            None => engine.machine().to_owned(),
-        }
-    }
-
-    /// How exactly the network is computed on a card, which may be more exact than what was asked for.
-    pub fn precision_on(&self, engine: &Engine) -> Option<Precision> {
-        match engine {
-            Engine::Cpu => None,
-            #[cfg(feature = "cuda")]
-            Engine::Cuda(_, Precision::Float32) => Some(Precision::Float32),
-            #[cfg(feature = "cuda")]
-            Engine::Cuda(card, _) => Some(match &self.network {
-                AnyNetwork::Lec(_) => Precision::Tf32,
-                AnyNetwork::Hollow(network) if network.uses_matrix_units(self.tokens, card) => {
-                    Precision::Bf16
-                }
-                _ => Precision::Float32,
-            }),
-        }
-    }
-
-    /// Bytes that the network takes on a card: beside its lanes, and for every lane. With `backward`, for training.
-    #[cfg(feature = "cuda")]
-    pub(crate) fn card_bytes(
-        &self,
-        card: &Arc<Card>,
-        precision: Precision,
-        backward: bool,
-    ) -> Result<(usize, usize)> {
-        let bytes = |lanes| {
-            counted(|| {
-                let mut network = self.on_card(card, lanes, precision)?;
-                if backward { network.reserve() } else { Ok(()) }
-            })
-        };
-        // Beyond some hundred lanes nothing grows but what lanes need.
-        let (few, many) = (bytes(1024)?, bytes(2048)?);
-        let each = (many - few).div_ceil(1024);
-        Ok((few.saturating_sub(1024 * each), each))
-    }
-
-    /// Compile the network's kernels, where there is a compiler.
-    #[cfg(all(test, feature = "cuda"))]
-    pub(crate) fn compiles(&self) {
-        match &self.network {
-            AnyNetwork::Mlp(network) => network.compiles(),
-            AnyNetwork::Lea(network) => network.compiles(),
-            AnyNetwork::Lec(network) => network.compiles(),
-            AnyNetwork::HollowGraph(network) => network.compiles(),
-            AnyNetwork::Hollow(_) => {}
-        }
     }
 
     /// Number of sites.

@@ -33,6 +33,17 @@ fn cold_and_hot_systems() {
     assert_same("cold glass", &strip, &sum);
 }
 
+/// What is wanted often must be cheap: together, answers take as long as a few of the dearest do.
+#[test]
+fn many_answers_are_cheap_ones() {
+    let glass = |side: usize| {
+        Pairwise::edwards_anderson(lattice(&[side, side], Free), Disorder::Pm1, 1).unwrap()
+    };
+    let known = |side, answers| exact::known_among(&glass(side), &[0.4], answers).is_some();
+    assert!(known(16, 1) && known(16, 5) && !known(16, 99) && !known(18, 1));
+    assert!(known(10, 99) && known(4, 1000), "small ones are cheap enough");
+}
+
 /// A field that decides a configuration only at its last site: plain weights would have underflowed.
 #[test]
 fn a_late_field_can_outweigh_an_early_one() {

@@ -77,18 +77,6 @@ __device__ __forceinline__ float dot(const float* w, const float* v, u32 n, u32 
     return sum;
 }
 
-__device__ __forceinline__ float over_sites(const float* a, u32 a_step, const float* b, u32 b_step) {
-    float sum = 0.0f;
-    for (u32 site = 0; site < SITES; site++) sum = fmaf(a[site * a_step], b[site * b_step], sum);
-    return sum;
-}
-
-__device__ __forceinline__ float over_sites(const float* a, u32 a_step) {
-    float sum = 0.0f;
-    for (u32 site = 0; site < SITES; site++) sum += a[site * a_step];
-    return sum;
-}
-
 extern "C" __global__ void graph_forward(const float* p, const u32* tables, const float* times, const float* head_times,
                                          const u8* states, const u32* rows, float* kept, float* out) {
     u32 lane = blockIdx.x;

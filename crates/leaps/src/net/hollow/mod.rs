@@ -185,12 +185,6 @@ impl Hollow {
         Ok(Box::new(card::CardHollow::new(self, tokens, card, lanes, precision)?))
     }
 
-    /// Whether a card has matrix units that the network fits.
-    #[cfg(feature = "cuda")]
-    pub(crate) fn uses_matrix_units(&self, tokens: usize, card: &crate::device::Card) -> bool {
-        card::uses_matrix_units(self, tokens, card)
-    }
-
     /// The network as it is, hollow or not.
     fn build(sizes: &Sizes, lattice: &Lattice, inputs: usize, outputs: usize) -> Self {
         let geometry = Geometry::new(lattice, sizes.rows - 1);

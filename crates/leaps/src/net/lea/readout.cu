@@ -64,19 +64,6 @@ extern "C" __global__ void lea_outputs(const float* p, const float* times, const
     for (int s = 0; s < OUTPUTS; s++) out[(u64)row * OUTPUTS + s] = sum[s];
 }
 
-// `sum over sites of a[site * a_step] b[site * b_step]`.
-__device__ __forceinline__ float over_sites(const float* a, u32 a_step, const float* b, u32 b_step) {
-    float sum = 0.0f;
-    for (u32 site = 0; site < SITES; site++) sum = fmaf(a[site * a_step], b[site * b_step], sum);
-    return sum;
-}
-
-__device__ __forceinline__ float over_sites(const float* a, u32 a_step) {
-    float sum = 0.0f;
-    for (u32 site = 0; site < SITES; site++) sum += a[site * a_step];
-    return sum;
-}
-
 // What a lane adds to the gradient of the hidden bias and of what follows it.
 #define ENDS (P_ALL - P_HIDDEN_BIAS)
 

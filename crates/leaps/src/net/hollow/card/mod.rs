@@ -148,9 +148,11 @@ fn source(matrix: bool) -> String {
     [if matrix { MATRIX } else { PLAIN }, TOTALS, TIMES, ORDER].concat()
 }
 
-/// Whether a card has matrix units that the network fits.
-pub(super) fn uses_matrix_units(network: &Hollow, tokens: usize, card: &Card) -> bool {
-    Sizes::matrix(network, tokens, card).is_some()
+impl Hollow {
+    /// Whether a card has matrix units that the network fits.
+    pub(crate) fn uses_matrix_units(&self, tokens: usize, card: &Card) -> bool {
+        Sizes::matrix(self, tokens, card).is_some()
+    }
 }
 
 impl CardHollow {
