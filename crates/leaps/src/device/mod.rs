@@ -4,6 +4,7 @@
 pub(crate) mod cuda;
 mod engine;
 pub(crate) mod lanes;
+pub(crate) mod level;
 mod philox;
 mod precision;
 mod processor;
@@ -14,7 +15,7 @@ mod watch;
 #[cfg(feature = "cuda")]
 pub use cuda::Card;
 pub use engine::Engine;
-pub use lanes::Level;
+pub use level::Level;
 pub use philox::{Key, philox4x32};
 pub use precision::Precision;
 pub use processor::processor;

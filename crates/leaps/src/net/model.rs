@@ -12,7 +12,7 @@ use super::lea::{Lea, LeaSpec};
 use super::lec::{Lec, LecSpec};
 use super::mlp::{Mlp, MlpSpec};
 use super::network::{Group, Network};
-use crate::device::lanes::dispatch;
+use crate::device::level::dispatch;
 use crate::device::vector::{Array, Floats, WIDTH, cast, cast_mut};
 use crate::device::{Draw, Level, Purpose, Stream};
 use crate::target::Target;

@@ -2,7 +2,8 @@
 
 use super::plan::{Code, Plan, Rule};
 use super::tables::Tables;
-use crate::device::lanes::{LANES, Lanes, Words, dispatch};
+use crate::device::lanes::{LANES, Lanes, Words};
+use crate::device::level::dispatch;
 use crate::device::{Key, Level, Purpose, philox4x32, random};
 
 /// One site's tokens in every lane.

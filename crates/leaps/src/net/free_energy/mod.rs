@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::features::{features_with, moment};
 use super::layout::{self, Tensor};
 use crate::device::Level;
-use crate::device::lanes::dispatch;
+use crate::device::level::dispatch;
 use crate::device::vector::{Array, Floats, Vector, WIDTH, cast, cast_mut};
 use crate::{Error, Result};
 use curve::Curve;

@@ -1,7 +1,7 @@
 //! Check the hollow convolution: its gradients, its values, and what it must not see.
 
 use super::*;
-use crate::device::lanes::dispatch;
+use crate::device::level::dispatch;
 use crate::device::vector::{Array, Floats, WIDTH, cast, cast_mut};
 use crate::device::{Draw, Level, Purpose, Stream};
 use crate::net::features::{FEATURES, features};

@@ -1,12 +1,10 @@
-//! Write the lanes out in AVX-512, and Philox in AVX2.
+//! Lanes in AVX-512: two registers of 16-bit numbers, one of bytes.
 
 use std::arch::x86_64::*;
 
-use super::{Key, LANES, Lanes, Words, philox};
-
-/// AVX-512: two registers of 16-bit numbers, one of bytes.
-#[derive(Clone, Copy)]
-pub(crate) struct Avx512;
+use super::{LANES, Lanes, Words};
+use crate::device::level::Avx512;
+use crate::device::philox::{self, Key};
 
 impl Lanes for Avx512 {
     type Bytes = __m512i;
@@ -234,55 +232,6 @@ unsafe fn thresholds(table: &[u16], index: __m512i) -> __m512i {
                 let high = _mm512_i32gather_epi32::<2>(high, entries.cast());
                 let low = _mm512_castsi256_si512(_mm512_cvtepi32_epi16(low));
                 _mm512_inserti64x4::<1>(low, _mm512_cvtepi32_epi16(high))
-            }
-        }
-    }
-}
-
-/// AVX2: Philox written out, the rest left to the compiler.
-#[derive(Clone, Copy)]
-pub(crate) struct Avx2;
-
-impl Lanes for Avx2 {
-    array_lanes!();
-
-    #[inline(always)]
-    unsafe fn philox(address: [u32; 4], key: Key, out: &mut Words) {
-        unsafe {
-            let iota = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-            let m0 = _mm256_set1_epi64x(i64::from(philox::MULTIPLIER[0]));
-            let m1 = _mm256_set1_epi64x(i64::from(philox::MULTIPLIER[1]));
-            for g in 0..LANES / 8 {
-                let base = address[2].wrapping_add(8 * g as u32);
-                let mut c = [
-                    _mm256_set1_epi32(address[0] as i32),
-                    _mm256_set1_epi32(address[1] as i32),
-                    _mm256_add_epi32(_mm256_set1_epi32(base as i32), iota),
-                    _mm256_set1_epi32(address[3] as i32),
-                ];
-                let mut key = key;
-                for _ in 0..philox::ROUNDS {
-                    let k0 = _mm256_set1_epi32(key[0] as i32);
-                    let k1 = _mm256_set1_epi32(key[1] as i32);
-                    let even0 = _mm256_mul_epu32(c[0], m0);
-                    let odd0 = _mm256_mul_epu32(_mm256_srli_epi64::<32>(c[0]), m0);
-                    let even1 = _mm256_mul_epu32(c[2], m1);
-                    let odd1 = _mm256_mul_epu32(_mm256_srli_epi64::<32>(c[2]), m1);
-                    let high0 = _mm256_blend_epi32::<0xAA>(_mm256_srli_epi64::<32>(even0), odd0);
-                    let high1 = _mm256_blend_epi32::<0xAA>(_mm256_srli_epi64::<32>(even1), odd1);
-                    let low0 = _mm256_blend_epi32::<0xAA>(even0, _mm256_slli_epi64::<32>(odd0));
-                    let low1 = _mm256_blend_epi32::<0xAA>(even1, _mm256_slli_epi64::<32>(odd1));
-                    c = [
-                        _mm256_xor_si256(_mm256_xor_si256(high1, c[1]), k0),
-                        low1,
-                        _mm256_xor_si256(_mm256_xor_si256(high0, c[3]), k1),
-                        low0,
-                    ];
-                    key = philox::bump(key);
-                }
-                for (words, c) in out.iter_mut().zip(c) {
-                    _mm256_storeu_si256(words.as_mut_ptr().add(8 * g).cast(), c);
-                }
             }
         }
     }

@@ -1,0 +1,102 @@
+//! The instruction sets that computations are compiled for, and the choice between them at run time.
+//!
+//! A type stands for every level, and what a level can do is in traits of that type: [`Lanes`](super::lanes::Lanes) for
+//! sweeps, [`Floats`](super::vector::Floats) for networks, each with one file per instruction set.
+
+/// Instructions that a computation may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Whatever the build targets.
+    Portable,
+    /// NEON, which every 64-bit ARM has.
+    Neon,
+    /// AVX2 with fused multiplication and addition.
+    Avx2,
+    /// AVX-512 with byte and word instructions.
+    Avx512,
+}
+
+impl Level {
+    /// Narrowest first.
+    const ALL: [Level; 4] = [Level::Portable, Level::Neon, Level::Avx2, Level::Avx512];
+
+    /// The widest level of this processor.
+    pub fn detect() -> Level {
+        Level::ALL.into_iter().rfind(|level| level.runs()).unwrap_or(Level::Portable)
+    }
+
+    /// Every level this processor can run, narrowest first.
+    pub fn available() -> Vec<Level> {
+        Level::ALL.into_iter().filter(|level| level.runs()).collect()
+    }
+
+    /// Whether this build knows the level and this processor has its instructions.
+    fn runs(self) -> bool {
+        match self {
+            Level::Portable => true,
+            #[cfg(target_arch = "aarch64")]
+            Level::Neon => std::arch::is_aarch64_feature_detected!("neon"),
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma"),
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 => {
+                is_x86_feature_detected!("avx512f")
+                    && is_x86_feature_detected!("avx512bw")
+                    && is_x86_feature_detected!("avx512vl")
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Plain code.
+#[derive(Clone, Copy)]
+pub(crate) struct Portable;
+
+/// NEON.
+#[cfg(target_arch = "aarch64")]
+#[derive(Clone, Copy)]
+pub(crate) struct Neon;
+
+/// AVX2 and FMA.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy)]
+pub(crate) struct Avx2;
+
+/// AVX-512 F, BW and VL.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy)]
+pub(crate) struct Avx512;
+
+/// Call `$body::<L>($args)` with the type of `$level`, compiled for its instructions.
+macro_rules! dispatch {
+    ($level:expr, $body:ident, ($($arg:ident : $ty:ty),* $(,)?)$( -> $out:ty)?) => {{
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+        fn avx512($($arg: $ty),*)$( -> $out)? {
+            unsafe { $body::<$crate::device::level::Avx512>($($arg),*) }
+        }
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx2,fma")]
+        fn avx2($($arg: $ty),*)$( -> $out)? {
+            unsafe { $body::<$crate::device::level::Avx2>($($arg),*) }
+        }
+        #[cfg(target_arch = "aarch64")]
+        #[target_feature(enable = "neon")]
+        fn neon($($arg: $ty),*)$( -> $out)? {
+            unsafe { $body::<$crate::device::level::Neon>($($arg),*) }
+        }
+        match $level {
+            // SAFETY: a level beyond Portable comes from `Level::detect` on this processor.
+            #[cfg(target_arch = "x86_64")]
+            $crate::device::Level::Avx512 => unsafe { avx512($($arg),*) },
+            #[cfg(target_arch = "x86_64")]
+            $crate::device::Level::Avx2 => unsafe { avx2($($arg),*) },
+            #[cfg(target_arch = "aarch64")]
+            $crate::device::Level::Neon => unsafe { neon($($arg),*) },
+            // SAFETY: plain code runs everywhere.
+            _ => unsafe { $body::<$crate::device::level::Portable>($($arg),*) },
+        }
+    }};
+}
+pub(crate) use dispatch;
