@@ -17,16 +17,16 @@ impl Lanes for Neon {
     unsafe fn philox(address: [u32; 4], key: Key, out: &mut Words) {
         unsafe {
             let [m0, m1] = philox::MULTIPLIER;
+            let iota = vld1q_u32([0, 1, 2, 3].as_ptr());
             // Four independent groups of 4 lanes hide the latency of the multiplications.
             for quarter in 0..4 {
                 let mut c = [[vdupq_n_u32(0); 4]; 4];
                 for (g, c) in c.iter_mut().enumerate() {
-                    let lane = (16 * quarter + 4 * g) as u32;
-                    let walkers = [0, 1, 2, 3].map(|l| address[2].wrapping_add(lane + l));
+                    let first = address[2].wrapping_add((16 * quarter + 4 * g) as u32);
                     *c = [
                         vdupq_n_u32(address[0]),
                         vdupq_n_u32(address[1]),
-                        vld1q_u32(walkers.as_ptr()),
+                        vaddq_u32(vdupq_n_u32(first), iota),
                         vdupq_n_u32(address[3]),
                     ];
                 }
