@@ -1,6 +1,6 @@
 //! Write files and directories so that nobody ever sees half of one.
 //!
-//! The contract, for [`AtomicFile`] and [`AtomicDirectory`], on a file system that keeps POSIX's promises:
+//! The contract, for [`AtomicFile`] and [`AtomicDirectory`], on a file system that keeps POSIX's promises or on NTFS:
 //!
 //! - **Readers** see under the final name what was there before, or all of the new contents; never a part.
 //! - **A killed process** leaves the same, and perhaps a hidden `.NAME.PID.N.part` beside it, which nothing reads. The next one
@@ -12,13 +12,17 @@
 //!   and the temporary file is removed.
 //! - Permissions are those the umask gives to any new file; a link is followed and stays a link.
 //!
+//! On Windows, two promises are weaker. A file that a program keeps open without letting others rename it cannot be replaced: that is an
+//! error after two seconds, and what was there stays. And what flushing a directory does is not documented there; should it do nothing, a power cut may bring
+//! back what was there before `finish`, whole, since NTFS keeps a journal of names.
+//!
 //! Two writers of one name do not mix: the one that finishes last wins.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::{Error, Result};
 
@@ -65,8 +69,13 @@ impl AtomicFile {
     /// Flush the contents to the disk and give them their name.
     pub(crate) fn finish(mut self) -> Result<()> {
         let done = self.file.flush().and_then(|()| {
-            self.file.get_ref().sync_all()?;
-            fs::rename(&self.temporary, &self.path)
+            let file = self.file.get_ref();
+            file.sync_all()?;
+            if cfg!(windows) {
+                // Locks keep readers away there, who must not meet one under the final name.
+                let _ = file.unlock();
+            }
+            rename(&self.temporary, &self.path)
         });
         done.map_err(|source| failed(&self.path, source))?;
         self.finished = true;
@@ -138,11 +147,10 @@ impl AtomicDirectory {
     /// the name does not exist, so use a name that nothing reads yet.
     pub(crate) fn finish(mut self) -> Result<()> {
         sync(&self.temporary);
-        let mut done = fs::rename(&self.temporary, &self.path);
-        if done.is_err() && self.path.is_dir() {
+        if self.path.is_dir() {
             remove_directory(&self.path)?;
-            done = fs::rename(&self.temporary, &self.path);
         }
+        let done = rename(&self.temporary, &self.path);
         done.map_err(|source| failed(&self.path, source))?;
         self.finished = true;
         sync_parent(&self.path);
@@ -180,7 +188,7 @@ pub fn remove_unfinished() {
 
 /// Remove a directory so that its name never stands for a part of it.
 pub(crate) fn remove_directory(path: &Path) -> Result<()> {
-    let (aside, ()) = stage(path, |aside| fs::rename(path, aside))?;
+    let (aside, ()) = stage(path, |aside| rename(path, aside))?;
     fs::remove_dir_all(aside).map_err(|source| failed(path, source))
 }
 
@@ -255,6 +263,28 @@ fn stage<T>(path: &Path, make: impl Fn(&Path) -> io::Result<T>) -> Result<(PathB
     }
 }
 
+/// How long to wait for other programs to close what is to be renamed.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Rename a file or a directory. Windows refuses while a reader or a virus scanner has it open, which is over soon.
+fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    /// ERROR_ACCESS_DENIED and ERROR_SHARING_VIOLATION.
+    const IN_USE: [Option<i32>; 2] = [Some(5), Some(32)];
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match fs::rename(from, to) {
+            Err(error)
+                if cfg!(windows)
+                    && IN_USE.contains(&error.raw_os_error())
+                    && Instant::now() < deadline =>
+            {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            done => return done,
+        }
+    }
+}
+
 /// Make the names in the directory of `path` durable.
 fn sync_parent(path: &Path) {
     let parent = path.parent().filter(|p| !p.as_os_str().is_empty());
@@ -263,9 +293,24 @@ fn sync_parent(path: &Path) {
 
 /// Make the names in a directory durable. Some file systems cannot say whether they are, which is no failure.
 fn sync(directory: &Path) {
-    if let Ok(directory) = File::open(directory) {
-        let _ = directory.sync_all();
-    }
+    let _ = flush_names(directory);
+}
+
+#[cfg(not(windows))]
+fn flush_names(directory: &Path) -> io::Result<()> {
+    File::open(directory)?.sync_all()
+}
+
+/// Windows opens directories with this flag only, and flushes what is open for writing only.
+#[cfg(windows)]
+fn flush_names(directory: &Path) -> io::Result<()> {
+    use std::os::windows::fs::OpenOptionsExt;
+    const FILE_FLAG_BACKUP_SEMANTICS: u32 = 0x0200_0000;
+    OpenOptions::new()
+        .write(true)
+        .custom_flags(FILE_FLAG_BACKUP_SEMANTICS)
+        .open(directory)?
+        .sync_all()
 }
 
 #[cfg(test)]

@@ -72,8 +72,11 @@ impl Lines {
         Ok(last)
     }
 
+    /// Through a handle of its own: Windows cuts no file that is open for appending only.
     fn truncate(&self, length: usize) -> Result<()> {
-        self.file.set_len(length as u64).map_err(|source| failed(&self.path, source))
+        let open = OpenOptions::new().write(true).open(&self.path);
+        open.and_then(|file| file.set_len(length as u64))
+            .map_err(|source| failed(&self.path, source))
     }
 }
 

@@ -118,3 +118,27 @@ fn what_a_killed_process_left_goes_with_the_next_write_of_its_name() {
     assert!(file.temporary.exists());
     file.finish().unwrap();
 }
+
+#[test]
+fn names_of_a_directory_can_be_flushed() {
+    let scratch = tempfile::tempdir().unwrap();
+    flush_names(scratch.path()).unwrap();
+    assert!(flush_names(&scratch.path().join("missing")).is_err());
+}
+
+/// On Windows a lock of the writer under the final name would be an error of the reader.
+#[test]
+fn readers_see_whole_files_while_these_are_replaced() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("a");
+    let contents = |n: u8| vec![n; 100_000];
+    write(&path, &contents(0)).unwrap();
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| (1..=100).for_each(|n| write(&path, &contents(n)).unwrap()));
+        while !writer.is_finished() {
+            let read = fs::read(&path).unwrap();
+            assert_eq!(read, contents(read[0]));
+        }
+    });
+    assert_eq!(fs::read(&path).unwrap(), contents(100));
+}
