@@ -1,18 +1,23 @@
-//! Catch the signals that ask for an end, so that work stops at a good place.
+//! Catch what asks for an end, so that work stops at a good place: signals on Unix, console events on Windows.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
-
-use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::error::Failure;
 
-/// Signals that come within this time after the first are the same one.
+#[cfg(not(windows))]
+#[path = "unix.rs"]
+mod system;
+#[cfg(windows)]
+#[path = "windows.rs"]
+mod system;
+
+/// Signals that come within this time after the first are the same one: terminals, shells and timeouts often send one Ctrl-C twice.
 const SAME: Duration = Duration::from_secs(1);
 
-/// The signals that have come so far.
-#[derive(Clone, Debug)]
+/// The signals that have come so far, by the system's numbers (on Windows those of its console events and one).
+#[derive(Clone, Debug, Default)]
 pub struct Signals {
     /// Whether any has come.
     pub flag: Arc<AtomicBool>,
@@ -20,68 +25,34 @@ pub struct Signals {
     last: Arc<AtomicUsize>,
     /// Whether the work stops by itself when a batch system asks for it.
     stops: Arc<AtomicBool>,
+    /// When the first one came.
+    first: Arc<OnceLock<Instant>>,
 }
 
 impl Signals {
     /// Catch Ctrl-C; another one, a second later or more, ends the program at once with 130. Other signals end it as ever, but leave no
     /// temporary files behind.
     pub fn catch() -> Self {
-        let signals = Signals { flag: Arc::default(), last: Arc::default(), stops: Arc::default() };
-        if signals.end_tidily().is_ok() {
-            signals.add(SIGINT);
-        }
+        let signals = Signals::default();
+        signals.listen();
         signals
-    }
-
-    /// Look after the signals that end the program in a thread of its own, where files can be removed.
-    #[cfg(unix)]
-    fn end_tidily(&self) -> std::io::Result<()> {
-        use signal_hook::consts::SIGUSR1;
-        use signal_hook::low_level;
-        let mut coming = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGUSR1])?;
-        let stops = Arc::clone(&self.stops);
-        let look = move || {
-            let mut asked: Option<Instant> = None;
-            for signal in coming.forever() {
-                // Terminals, shells and timeouts often send one Ctrl-C twice.
-                let first = asked.is_none_or(|first| first.elapsed() < SAME);
-                asked.get_or_insert_with(Instant::now);
-                if (signal == SIGINT && first)
-                    || (signal != SIGINT && stops.load(Ordering::Relaxed))
-                {
-                    continue; // the work sees the flag and stops
-                }
-                leaps::run::remove_unfinished();
-                if signal == SIGINT {
-                    low_level::exit(130);
-                }
-                let _ = low_level::emulate_default_handler(signal);
-            }
-        };
-        std::thread::Builder::new().name("signals".to_owned()).spawn(look).map(drop)
-    }
-
-    /// Without such threads a second Ctrl-C ends the program, and temporary files stay.
-    #[cfg(not(unix))]
-    fn end_tidily(&self) -> std::io::Result<()> {
-        let again = Arc::clone(&self.flag);
-        // Before the flag is registered: the first signal must find it unset.
-        signal_hook::flag::register_conditional_shutdown(SIGINT, 130, again).map(drop)
     }
 
     /// Catch what batch systems send before they kill.
     pub fn catch_stops(&self) {
-        self.add(SIGTERM);
-        #[cfg(unix)]
-        self.add(signal_hook::consts::SIGUSR1);
+        self.listen_to_stops();
         // Last: until the flag hears of them, these signals end the program.
         self.stops.store(true, Ordering::Relaxed);
     }
 
-    fn add(&self, signal: i32) {
-        let _ = signal_hook::flag::register(signal, Arc::clone(&self.flag));
-        let last = Arc::clone(&self.last);
-        let _ = signal_hook::flag::register_usize(signal, last, signal as usize);
+    /// What to do about a signal that has just come.
+    fn verdict(&self, interrupt: bool) -> Verdict {
+        let again = self.first.get_or_init(Instant::now).elapsed() >= SAME;
+        match interrupt {
+            true if !again => Verdict::Stop,
+            false if self.stops.load(Ordering::Relaxed) => Verdict::Stop,
+            _ => Verdict::End,
+        }
     }
 
     /// Whether one has come.
@@ -91,20 +62,54 @@ impl Signals {
 
     /// The last one's name.
     pub fn name(&self) -> &'static str {
-        match self.last.load(Ordering::Relaxed) as i32 {
-            SIGINT => "Ctrl-C",
-            SIGTERM => "SIGTERM",
-            #[cfg(unix)]
-            signal_hook::consts::SIGUSR1 => "SIGUSR1",
-            _ => "a signal",
-        }
+        system::name(self.last.load(Ordering::Relaxed))
     }
 
     /// The failure that the last one ends the program with.
     pub fn failure(&self) -> anyhow::Error {
-        match self.last.load(Ordering::Relaxed) as i32 {
-            SIGINT => leaps::Error::Interrupted.into(),
+        match self.last.load(Ordering::Relaxed) {
+            system::INTERRUPT => leaps::Error::Interrupted.into(),
             _ => Failure::Stopped(format!("stopped by {}", self.name())).into(),
         }
+    }
+}
+
+/// What to do about a signal.
+enum Verdict {
+    /// Nothing: the work sees the flag and stops.
+    Stop,
+    /// Remove temporary files and end the program.
+    End,
+}
+
+/// The exit code of a program that Ctrl-C ends.
+const INTERRUPTED: i32 = 130;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_interrupt_ends_the_program_and_a_repeated_one_does_not() {
+        let signals = Signals::default();
+        assert!(matches!(signals.verdict(true), Verdict::Stop));
+        assert!(matches!(signals.verdict(true), Verdict::Stop));
+        assert!(matches!(signals.verdict(false), Verdict::End));
+        signals.stops.store(true, Ordering::Relaxed);
+        assert!(matches!(signals.verdict(false), Verdict::Stop));
+        let earlier = Signals::default();
+        earlier.first.set(Instant::now() - 2 * SAME).unwrap();
+        assert!(matches!(earlier.verdict(true), Verdict::End));
+    }
+
+    #[test]
+    fn the_last_signal_has_a_name_and_an_exit_code() {
+        let signals = Signals::default();
+        signals.last.store(system::INTERRUPT, Ordering::Relaxed);
+        assert_eq!(signals.name(), "Ctrl-C");
+        assert_eq!(crate::error::exit_code(&signals.failure()), 130);
+        signals.last.store(usize::MAX, Ordering::Relaxed);
+        assert_eq!(signals.name(), "a signal");
+        assert_eq!(crate::error::exit_code(&signals.failure()), 75);
     }
 }
