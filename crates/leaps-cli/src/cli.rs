@@ -23,6 +23,7 @@ pub struct Cli {
 /// The whole command line. Negative numbers are values everywhere, so that errors name their flag.
 pub fn command() -> Command {
     Cli::command()
+        .bin_name("leaps") // not 'leaps.exe', nor the name of a link
         .mut_subcommands(|verb| verb.allow_negative_numbers(true))
         .mut_subcommand("train", |verb| verb.mut_arg("kind", verbs::train::first_word))
 }

@@ -336,7 +336,7 @@ fn bad_input_of_rates_is_named_and_nothing_is_overwritten() {
     std::fs::write(&to, "precious").unwrap();
     let line = ["rates", "--model", model(), "--input", from.to_str().unwrap()];
     let line = [&line[..], &["--output", to.to_str().unwrap()]].concat();
-    fails(&line, 4, &["in.safetensors", "No such file"]);
+    fails(&line, 4, &["in.safetensors", common::NOT_FOUND]);
     let good = [1.0f32; 9];
     for (x, shape, t, exit, words) in [
         (
@@ -408,7 +408,7 @@ fn imports_that_fail_leave_nothing() {
     let scratch = tempfile::tempdir().unwrap();
     let (file, out) = (scratch.path().join("x.ckpt"), scratch.path().join("m"));
     let line = ["import", file.to_str().unwrap(), "--out", out.to_str().unwrap()];
-    fails(&line, 4, &["x.ckpt", "No such file"]);
+    fails(&line, 4, &["x.ckpt", common::NOT_FOUND]);
     for bytes in [&b""[..], b"PK\x03\x04 not a zip", &[0x80, 2, b'c', b'o', b's', b'\n']] {
         std::fs::write(&file, bytes).unwrap();
         fails(&line, 4, &["x.ckpt"]);

@@ -1,4 +1,5 @@
-//! Every command of the README runs.
+//! Every command of the README runs, in the shell it is written for.
+#![cfg(unix)]
 
 use std::process::Command;
 

@@ -4,7 +4,7 @@ mod common;
 
 use std::path::Path;
 
-use common::{fails, files, json, leaps, near_exact, number, run, run_line, stdout};
+use common::{fails, files, json, near_exact, number, run, run_line, stdout};
 use serde_json::Value;
 
 /// Every kind of figure, on nine spins in a field.
@@ -459,7 +459,7 @@ fn finished_parts_survive_an_interrupt() {
         figures = [{ name = "f", title = "f", kind = "rows", x = "ess" }]
     "#;
     std::fs::write(scratch.path().join("slow.toml"), text).unwrap();
-    let mut child = leaps(&["reproduce", "slow.toml"])
+    let mut child = common::leaps(&["reproduce", "slow.toml"])
         .current_dir(scratch.path())
         .stderr(std::process::Stdio::piped())
         .spawn()

@@ -265,7 +265,7 @@ fn a_network_of_a_small_lattice_starts_one_of_a_larger_lattice() {
     stdout(&output);
     assert!(code(&output).1.contains("trained for 150 steps"), "{}", code(&output).1);
     let config = std::fs::read_to_string(large.join("config.toml")).unwrap();
-    for key in ["channels = 6 ", "depth = 1 ", &format!("from = \"{name}\"")] {
+    for key in ["channels = 6 ", "depth = 1 ", &format!("from = {name:?}")] {
         assert!(config.contains(key), "no {key:?} in {config}");
     }
     let manifest = large.join("checkpoints/step-00000004/manifest.json");
@@ -349,7 +349,10 @@ fn a_finished_cosine_is_not_stretched_but_starts_a_longer_run() {
 #[test]
 fn large_lattices_start_from_smaller_ones() {
     let scratch = tempfile::tempdir().unwrap();
-    let at = |name: &str| scratch.path().join(name).to_str().unwrap().to_owned();
+    let at = |name: &str| {
+        let native: std::path::PathBuf = scratch.path().join(name).components().collect();
+        native.to_str().unwrap().to_owned()
+    };
     let line = "train ising --size 22x28 --beta 0.4 --field 0.05 --channels 4 --depth 8 --batch 16 --pool 32 \
                 --validate-every 0 --set sample.walkers=20 --set sample.intervals=3";
     let go =
@@ -421,7 +424,7 @@ fn directories_without_a_run_are_named() {
     let (empty, missing) = (scratch.path(), scratch.path().join("missing"));
     let (empty, missing) = (empty.to_str().unwrap(), missing.to_str().unwrap());
     fails(&["status", empty], 2, &[empty, "directory of a training run"]);
-    fails(&["status", missing], 4, &[missing, "No such file"]);
+    fails(&["status", missing], 4, &[missing, common::NOT_FOUND]);
     fails(&["train", empty], 2, &[empty, "config.toml"]);
-    fails(&["train", missing, "--out", empty], 4, &[missing, "No such file"]);
+    fails(&["train", missing, "--out", empty], 4, &[missing, common::NOT_FOUND]);
 }

@@ -62,7 +62,7 @@ fn steps_of_fixed_length_are_said_to_be_biased() {
     // Naming a model is asking for its sampler.
     let spec = scratch.path().join("compare.toml");
     let text = format!(
-        "[target]\nkind = \"ising\"\nsize = 3\nfield = 0.1\n[[compare]]\nmodel = \"{model}\"\nwalkers = 20\nintervals = 2\n"
+        "[target]\nkind = \"ising\"\nsize = 3\nfield = 0.1\n[[compare]]\nmodel = {model:?}\nwalkers = 20\nintervals = 2\n"
     );
     std::fs::write(&spec, text).unwrap();
     let compared = json(&run(&["compare", spec.to_str().unwrap(), "--json", "--quiet"]));

@@ -77,7 +77,7 @@ fn missing_files_end_with_4() {
         assert_eq!(output.status.code(), Some(4), "leaps {line}: {errors}");
         assert_eq!(errors.lines().count(), 1, "{errors}");
         assert!(errors.contains("/nowhere/"), "{errors}");
-        assert_eq!(errors.matches("No such file").count(), 1, "{errors}");
+        assert_eq!(errors.matches(common::NOT_FOUND).count(), 1, "{errors}");
     }
 }
 

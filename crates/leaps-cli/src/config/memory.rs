@@ -42,8 +42,33 @@ impl Config {
 }
 
 /// Bytes that a new process may use, where the system says so.
+#[cfg(not(windows))]
 fn free_memory() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     Some(1024.0 * line.trim().strip_suffix("kB")?.trim().parse::<f64>().ok()?)
+}
+
+/// Bytes that a new process may use: what Windows would still commit.
+#[cfg(windows)]
+fn free_memory() -> Option<f64> {
+    /// MEMORYSTATUSEX.
+    #[repr(C)]
+    #[derive(Default)]
+    struct Status {
+        length: u32,
+        load: u32,
+        physical: [u64; 2],
+        /// Total and available, files for paging included.
+        commit: [u64; 2],
+        address_space: [u64; 2],
+        extended: u64,
+    }
+    #[link(name = "kernel32")]
+    unsafe extern "system" {
+        fn GlobalMemoryStatusEx(status: *mut Status) -> i32;
+    }
+    let mut status = Status { length: size_of::<Status>() as u32, ..Status::default() };
+    // SAFETY: the structure is Windows' own and knows its length.
+    (unsafe { GlobalMemoryStatusEx(&mut status) } != 0).then_some(status.commit[1] as f64)
 }

@@ -5,15 +5,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// The processor: how many cores, and of what model.
 pub fn processor() -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = text
-        .lines()
-        .find_map(|line| {
-            line.strip_prefix("model name")?.split_once(':').map(|(_, name)| name.trim())
-        })
-        .unwrap_or(std::env::consts::ARCH);
     let s = if cores == 1 { "" } else { "s" };
-    format!("{cores} core{s}, {model}")
+    format!("{cores} core{s}, {}", leaps::device::processor())
 }
 
 /// Today, in Greenwich.

@@ -78,12 +78,10 @@ pub fn run(args: &DemoArgs, context: &Context) -> Result<()> {
         return output::json(&Printed { origin: origin(), result: &comparison });
     }
     output::data(&table(&comparison))?;
-    let (page, out) = (page.display(), out.display());
-    context.say(format!("wrote {page}: open it in a browser"));
-    context.say(format!(
-        "next: 'leaps sample --model {}', 'leaps compare {out}/compare.toml'",
-        run.display()
-    ));
+    context.say(format!("wrote {}: open it in a browser", page.display()));
+    let (run, spec) = (run.display(), out.join("compare.toml"));
+    let spec = spec.display();
+    context.say(format!("next: 'leaps sample --model {run}', 'leaps compare {spec}'"));
     Ok(())
 }
 

@@ -99,8 +99,8 @@ pub fn run(args: &TrainArgs, context: &Context) -> Result<()> {
     for doubt in result.doubts() {
         context.say(format!("warning: {doubt}"));
     }
-    let shown = training.directory.display();
-    context.say(format!("wrote {shown}/results.json; next: 'leaps report {shown}'"));
+    let (shown, written) = (training.directory.display(), training.directory.join("results.json"));
+    context.say(format!("wrote {}; next: 'leaps report {shown}'", written.display()));
     if context.globals.json {
         let origin = Origin::new(context, &config, problem.target.sites());
         return output::json(&Printed { origin, result: &result });

@@ -11,6 +11,9 @@ pub fn leaps(arguments: &[&str]) -> Command {
     command
 }
 
+/// What the system says of a file that is not there; Windows says it in the user's language.
+pub const NOT_FOUND: &str = if cfg!(windows) { "(os error " } else { "No such file" };
+
 /// Run to the end.
 pub fn run(arguments: &[&str]) -> Output {
     leaps(arguments).output().expect("the program starts")
