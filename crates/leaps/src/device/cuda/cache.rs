@@ -2,14 +2,17 @@
 
 use std::path::PathBuf;
 
-/// Where kernels are kept: `LEAPS_CACHE`, else `XDG_CACHE_HOME/leaps`, else `~/.cache/leaps`.
+/// Where kernels are kept: `LEAPS_CACHE`, else `XDG_CACHE_HOME/leaps`, else `~/.cache/leaps`, `%LOCALAPPDATA%\leaps` on Windows.
 fn directory() -> Option<PathBuf> {
     let named = |variable: &str| std::env::var_os(variable).filter(|v| !v.is_empty());
     if let Some(own) = named("LEAPS_CACHE") {
         return Some(PathBuf::from(own));
     }
     let user = named("XDG_CACHE_HOME").map(PathBuf::from);
-    let user = user.or_else(|| named("HOME").map(|home| PathBuf::from(home).join(".cache")));
+    let user = user.or_else(|| match cfg!(windows) {
+        true => named("LOCALAPPDATA").map(PathBuf::from),
+        false => named("HOME").map(|home| PathBuf::from(home).join(".cache")),
+    });
     user.map(|user| user.join("leaps"))
 }
 

@@ -72,7 +72,10 @@ impl Card {
         if !unsafe { is_culib_present() } {
             return Err(Error::device(
                 "CUDA",
-                "no driver (libcuda.so.1) on this machine",
+                match cfg!(windows) {
+                    true => "no driver (nvcuda.dll) on this machine",
+                    false => "no driver (libcuda.so.1) on this machine",
+                },
                 "install the NVIDIA driver, or use --engine cpu",
             ));
         }

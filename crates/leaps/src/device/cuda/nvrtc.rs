@@ -16,7 +16,20 @@ struct Functions {
 }
 
 /// File names of the library, newest first.
-const NAMES: [&str; 4] = ["libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12", "nvrtc64_130_0.dll"];
+const NAMES: &[&str] = if cfg!(windows) {
+    &["nvrtc64_130_0.dll", "nvrtc64_120_0.dll"]
+} else {
+    &["libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12"]
+};
+
+/// Folders of toolkits that hold it.
+const FOLDERS: &[&str] = if cfg!(windows) {
+    &["bin/x64", "bin"]
+} else if cfg!(target_arch = "aarch64") {
+    &["lib64", "lib", "targets/sbsa-linux/lib", "targets/aarch64-linux/lib"]
+} else {
+    &["lib64", "lib", "targets/x86_64-linux/lib"]
+};
 
 /// Where it may be: `LEAPS_NVRTC` (a file or a folder), the system's own places, then usual toolkits.
 fn places() -> Vec<PathBuf> {
@@ -32,7 +45,7 @@ fn places() -> Vec<PathBuf> {
     }
     folders.extend(["/usr/local/cuda", "/opt/cuda"].map(PathBuf::from));
     for folder in folders {
-        for inner in ["lib64", "lib", "targets/x86_64-linux/lib"] {
+        for inner in FOLDERS {
             places.extend(NAMES.iter().map(|name| folder.join(inner).join(name)));
         }
     }
@@ -49,7 +62,7 @@ fn functions() -> Result<&'static Functions> {
     found.as_ref().ok_or_else(|| {
         Error::device(
             "NVRTC",
-            "no libnvrtc.so.12 or .13 on this machine, to compile kernels with",
+            format!("no {} on this machine, to compile kernels with", NAMES.join(" or ")),
             "install it (Ubuntu: cuda-nvrtc-13-0, pip: nvidia-cuda-nvrtc) and name its folder in LEAPS_NVRTC, \
              or use --engine cpu",
         )
