@@ -12,6 +12,7 @@ use common::{TINY, json, leaps, run};
 
 #[link(name = "kernel32")]
 unsafe extern "system" {
+    fn AllocConsole() -> i32;
     fn GenerateConsoleCtrlEvent(event: u32, group: u32) -> i32;
 }
 const CTRL_BREAK: u32 = 1;
@@ -19,6 +20,8 @@ const CTRL_BREAK: u32 = 1;
 const CREATE_NEW_PROCESS_GROUP: u32 = 0x200;
 
 fn start(arguments: &[&str], directory: &std::path::Path) -> Child {
+    // Services and batch jobs have none; where there is one, this does nothing.
+    unsafe { AllocConsole() };
     leaps(arguments)
         .creation_flags(CREATE_NEW_PROCESS_GROUP)
         .current_dir(directory)

@@ -265,8 +265,13 @@ fn a_network_of_a_small_lattice_starts_one_of_a_larger_lattice() {
     stdout(&output);
     assert!(code(&output).1.contains("trained for 150 steps"), "{}", code(&output).1);
     let config = std::fs::read_to_string(large.join("config.toml")).unwrap();
-    for key in ["channels = 6 ", "depth = 1 ", &format!("from = {name:?}")] {
-        assert!(config.contains(key), "no {key:?} in {config}");
+    let kept: toml::Table = config.parse().unwrap();
+    for (group, key, value) in [
+        ("network", "channels", toml::Value::from(6)),
+        ("network", "depth", 1.into()),
+        ("train", "from", name.into()),
+    ] {
+        assert_eq!(kept[group][key], value, "{config}");
     }
     let manifest = large.join("checkpoints/step-00000004/manifest.json");
     let manifest = json_file(&manifest);

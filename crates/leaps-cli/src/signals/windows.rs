@@ -71,3 +71,22 @@ extern "system" fn handle(event: u32) -> i32 {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What Windows does when somebody presses keys is in tests/console.rs.
+    #[test]
+    fn events_stop_work_that_stops_by_itself() {
+        let signals = Signals::catch();
+        assert_eq!(handle(CTRL_BREAK), 0);
+        assert!(!signals.caught());
+        signals.catch_stops();
+        assert_eq!(handle(CTRL_BREAK), 1);
+        assert!(signals.caught() && signals.name() == "Ctrl-Break");
+        assert_eq!(crate::error::exit_code(&signals.failure()), 75);
+        assert_eq!(handle(CTRL_C), 1);
+        assert_eq!(crate::error::exit_code(&signals.failure()), 130);
+    }
+}
