@@ -218,7 +218,8 @@ mod tests {
     /// reciprocals and plain code does not fuse, so theirs are other bits.)
     #[test]
     fn avx2_and_neon_give_the_same_bits() {
-        for level in Level::available() {
+        let fused = [Level::Avx2, Level::Neon];
+        for level in Level::available().into_iter().filter(|level| fused.contains(level)) {
             let mut hasher = blake3::Hasher::new();
             for start in [-130.0, -12.0, -1.0, 0.0, 3.0, 40.0, 127.0] {
                 let input: Vec<f32> = (0..16).map(|i| start + i as f32 * 0.37).collect();
@@ -228,11 +229,7 @@ mod tests {
                 output.iter().for_each(|y| _ = hasher.update(&y.to_bits().to_le_bytes()));
             }
             let bits = hasher.finalize().to_hex();
-            assert_eq!(
-                &bits[..16] == "0123",
-                matches!(level, Level::Avx2 | Level::Neon),
-                "{level:?}: {bits}"
-            );
+            assert_eq!(&bits[..16], "e484560976204718", "{level:?}");
         }
     }
 }
