@@ -24,11 +24,12 @@ use leaps::path::Path;
 use leaps::target::{Pairwise, Target};
 
 pub use layers::Layers;
+pub use memory::{Work, training_memory};
 pub use moves::{Move, kernels_help};
 pub use network::{NetworkKind, NetworkSpec};
 pub use path::{PathSpec, ScheduleName};
 pub use render::{to_toml, to_toml_from};
-pub use sample::{ChainSpec, FlowSpec, KernelSpec, ResampleSpec, ScanName, UpdateSpec, WalkerSpec};
+pub use sample::{ChainSpec, FlowSpec, KernelSpec, ResampleSpec, UpdateSpec, WalkerSpec};
 pub use target::{BoundaryName, Kind, TargetSpec};
 pub use train::TrainingSpec;
 pub use value::{Field, Size, count, number, seed};

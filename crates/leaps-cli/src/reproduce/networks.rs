@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::spec::{Experiment, NetworkEntry};
 use crate::app::Context;
-use crate::config::Config;
+use crate::config::{Config, Work};
 use crate::models::{self, Found};
 use crate::training::{self, Start, Training, described};
 
@@ -56,7 +56,7 @@ pub fn ready(
     if !trained {
         return Ok(None);
     }
-    config.check_memory(&problem).map_err(|error| layers.explain(error))?;
+    config.check_memory(&problem, Work::Flow).map_err(|error| layers.explain(error))?;
     let settings = json!({
         "seed": config.seed, "target": described(&config.target), "path": described(&config.path),
         "network": described(&config.network), "train": described(&config.train),

@@ -14,7 +14,7 @@ use toml::Table;
 use super::networks::{Ready, slug};
 use super::spec::{Experiment, RunEntry};
 use crate::app::Context;
-use crate::config::{Config, Layers};
+use crate::config::{Config, Layers, Work};
 use crate::error::{Failure, usage};
 use crate::results::HistogramResult;
 use crate::samplers::{self, Samples, bins, energies};
@@ -111,7 +111,7 @@ fn check_entry(layers: &Layers, number: usize, run: &RunEntry, mut entry: Table)
     if run.sampler == "sample" {
         let config = Config::resolve(&own)?;
         let problem = config.problem(&own)?;
-        config.check_memory(&problem).map_err(|error| own.explain(error))?;
+        config.check_memory(&problem, Work::Flow).map_err(|error| own.explain(error))?;
     } else {
         entry.insert("sampler".to_owned(), run.sampler.clone().into());
         Job::new(layers, number, entry)?;

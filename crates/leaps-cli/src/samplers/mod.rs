@@ -6,7 +6,7 @@ mod measured;
 mod snapshots;
 mod walkers;
 
-pub use chains::run_chains;
+pub use chains::{rule, run_chains};
 pub use flow::run_flow;
 pub use measured::{bins, energies};
 pub use walkers::{card_has, run_walkers};

@@ -61,6 +61,7 @@ impl Training<'_> {
         let (config, problem) = (self.config, self.problem);
         let members = config.family().map_err(named)?;
         let target = members.as_ref().map_or(&problem.target, |members| &members.target);
+        config.check_reference_memory(target).map_err(named)?;
         config.net(target).map_err(named)?;
         config.flow.stops(&problem.path, problem.beta).map_err(named)?;
         Ok(())

@@ -24,7 +24,7 @@ use serde::Serialize;
 use toml::{Table as Entry, Value};
 
 use crate::app::Context;
-use crate::config::{Config, Layers, Problem};
+use crate::config::{Config, Layers, Problem, Work};
 use crate::error::usage;
 use crate::models::{self, Found};
 use crate::output::{self, Table, sigmas, with_error};
@@ -227,7 +227,12 @@ impl Job {
         let own = layers.with_comparison(n, &entry)?;
         let config = Config::resolve(&own)?;
         let problem = config.problem(&own)?;
-        config.check_memory(&problem).map_err(|error| own.explain(error))?;
+        let work = match sampler.as_str() {
+            "mcmc" => Work::Chains { keep: false },
+            "sample" => Work::Flow,
+            _ => Work::Anneal,
+        };
+        config.check_memory(&problem, work).map_err(|error| own.explain(error))?;
         let name = name.unwrap_or_else(|| usual_name(&sampler, &config));
         Ok(Job { name, sampler, model, layers: own, config, problem })
     }

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::sampling::{Destination, finish, prepare};
 use crate::app::Context;
-use crate::config::{Field, FlowSpec, ResampleSpec, WalkerSpec, number};
+use crate::config::{Field, FlowSpec, ResampleSpec, WalkerSpec, Work, number};
 use crate::error::usage;
 use crate::models;
 use crate::samplers::run_flow;
@@ -66,7 +66,7 @@ pub fn run(args: &SampleArgs, context: &Context) -> Result<()> {
     layers.flags("sample", &args.flow, &context.matches)?;
     layers.flags("sample", &args.walkers, &context.matches)?;
     layers.flags("sample", &args.resample, &context.matches)?;
-    let job = prepare(context, layers, &args.destination)?;
+    let job = prepare(context, layers, &args.destination, Work::Flow)?;
     let engine = context.engine_of(found.model.family.as_ref())?;
     let watch = job.watch(context, "sample");
     let done = run_flow(&job.config, &job.problem, &found.model, &found.name, &engine, &watch);

@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::{Arg, Args, ValueEnum};
 
 use crate::app::Context;
-use crate::config::{Config, Kind, Layers, NetworkSpec, PathSpec, ProblemArgs, TrainingSpec};
+use crate::config::{Config, Kind, Layers, NetworkSpec, PathSpec, ProblemArgs, TrainingSpec, Work};
 use crate::error::usage;
 use crate::output;
 use crate::results::{Origin, Printed};
@@ -73,7 +73,7 @@ pub fn run(args: &TrainArgs, context: &Context) -> Result<()> {
     let start = Start::prepare(&mut layers, (!args.run.fresh).then_some(&directory))?;
     let config = Config::resolve(&layers)?;
     let problem = config.problem(&layers)?;
-    config.check_memory(&problem).map_err(|error| layers.explain(error))?;
+    config.check_memory(&problem, Work::Flow).map_err(|error| layers.explain(error))?;
     let claimed = args.run.fresh;
     if claimed {
         directory = training::fresh(&directory)?;

@@ -4,6 +4,7 @@
 pub(crate) mod cuda;
 mod engine;
 pub(crate) mod lanes;
+mod memory;
 mod philox;
 mod precision;
 mod processor;
@@ -15,6 +16,7 @@ mod watch;
 pub use cuda::Card;
 pub use engine::Engine;
 pub use lanes::Level;
+pub use memory::{Bytes, free_memory};
 pub use philox::{Key, philox4x32};
 pub use precision::Precision;
 pub use processor::processor;
