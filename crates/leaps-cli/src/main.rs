@@ -14,6 +14,7 @@ mod results;
 mod samplers;
 mod signals;
 mod tables;
+mod threads;
 mod training;
 mod verbs;
 

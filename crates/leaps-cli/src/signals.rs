@@ -18,16 +18,17 @@ pub struct Signals {
     pub flag: Arc<AtomicBool>,
     /// The last one, 0 for none.
     last: Arc<AtomicUsize>,
-    /// Whether the work stops by itself when a batch system asks for it.
-    stops: Arc<AtomicBool>,
+    /// Whether what batch systems send ends the program: until the work stops by itself.
+    ends: Arc<AtomicBool>,
 }
 
 impl Signals {
     /// Catch Ctrl-C; another one, a second later or more, ends the program at once with 130. Other signals end it as ever, but leave no
     /// temporary files behind.
     pub fn catch() -> Self {
-        let signals = Signals { flag: Arc::default(), last: Arc::default(), stops: Arc::default() };
-        if signals.end_tidily().is_ok() {
+        let ends = Arc::new(AtomicBool::new(true));
+        let signals = Signals { flag: Arc::default(), last: Arc::default(), ends };
+        if signals.end_tidily().or_else(|_| signals.end_plainly()).is_ok() {
             signals.add(SIGINT);
         }
         signals
@@ -39,7 +40,7 @@ impl Signals {
         use signal_hook::consts::SIGUSR1;
         use signal_hook::low_level;
         let mut coming = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGUSR1])?;
-        let stops = Arc::clone(&self.stops);
+        let ends = Arc::clone(&self.ends);
         let look = move || {
             let mut asked: Option<Instant> = None;
             for signal in coming.forever() {
@@ -47,7 +48,7 @@ impl Signals {
                 let first = asked.is_none_or(|first| first.elapsed() < SAME);
                 asked.get_or_insert_with(Instant::now);
                 if (signal == SIGINT && first)
-                    || (signal != SIGINT && stops.load(Ordering::Relaxed))
+                    || (signal != SIGINT && !ends.load(Ordering::Relaxed))
                 {
                     continue; // the work sees the flag and stops
                 }
@@ -61,12 +62,20 @@ impl Signals {
         std::thread::Builder::new().name("signals".to_owned()).spawn(look).map(drop)
     }
 
-    /// Without such threads a second Ctrl-C ends the program, and temporary files stay.
     #[cfg(not(unix))]
     fn end_tidily(&self) -> std::io::Result<()> {
-        let again = Arc::clone(&self.flag);
+        Err(std::io::ErrorKind::Unsupported.into())
+    }
+
+    /// Where no such thread can be started a second Ctrl-C ends the program, as other signals do, and temporary files stay.
+    fn end_plainly(&self) -> std::io::Result<()> {
+        use signal_hook::flag::{register_conditional_default, register_conditional_shutdown};
+        // A signal that was ever looked for does nothing by itself any more.
+        register_conditional_default(SIGTERM, Arc::clone(&self.ends))?;
+        #[cfg(unix)]
+        register_conditional_default(signal_hook::consts::SIGUSR1, Arc::clone(&self.ends))?;
         // Before the flag is registered: the first signal must find it unset.
-        signal_hook::flag::register_conditional_shutdown(SIGINT, 130, again).map(drop)
+        register_conditional_shutdown(SIGINT, 130, Arc::clone(&self.flag)).map(drop)
     }
 
     /// Catch what batch systems send before they kill.
@@ -75,7 +84,7 @@ impl Signals {
         #[cfg(unix)]
         self.add(signal_hook::consts::SIGUSR1);
         // Last: until the flag hears of them, these signals end the program.
-        self.stops.store(true, Ordering::Relaxed);
+        self.ends.store(false, Ordering::Relaxed);
     }
 
     fn add(&self, signal: i32) {

@@ -3,6 +3,8 @@
 
 mod common;
 
+use std::process::Command;
+
 use common::{code, fails, run, run_under, stdout};
 
 /// Whatever is asked for, a limit of the address space ends in an answer or in a refusal.
@@ -56,4 +58,41 @@ fn chains_are_not_refused_for_walkers_that_they_do_not_have() {
                 compare = [{ sampler = 'mcmc' }, { sampler = 'ais', walkers = 10, intervals = 2 }]\n";
     let output = common::run_with_input(&["compare", "-", "--json"], spec);
     assert_eq!(common::json(&output)["samplers"].as_array().map(Vec::len), Some(2));
+}
+
+/// A shell's command before the program such that no thread can be started; nobody limits the superuser's.
+fn without_threads(arguments: &[&str]) -> Option<std::process::Output> {
+    let scratch = tempfile::tempdir().unwrap();
+    // Others may not see the folder of the build.
+    let program = scratch.path().join("leaps");
+    std::fs::copy(env!("CARGO_BIN_EXE_leaps"), &program).unwrap();
+    Command::new("chmod").arg("755").args([scratch.path(), &program]).status().unwrap();
+    let superuser = Command::new("id").arg("-u").output().unwrap().stdout == b"0\n";
+    let script = "{ ulimit -u 1 2>/dev/null || ulimit -p 1; } && exec \"$0\" \"$@\"";
+    let mut command = match superuser {
+        true => {
+            let mut command = Command::new("setpriv");
+            command.args(["--reuid=54321", "--clear-groups", "sh"]);
+            command
+        }
+        false => Command::new("sh"),
+    };
+    command.args(["-c", script]).arg(&program).args(arguments).env_remove("RAYON_NUM_THREADS");
+    command.current_dir(scratch.path()).output().ok()
+}
+
+#[test]
+fn without_threads_there_is_still_one() {
+    let line = ["ais", "ising", "--size", "3", "--field", "0.1", "--walkers", "50", "--json"];
+    let Some(alone) = without_threads(&line) else {
+        return eprintln!("skipped: there is no setpriv to become another user");
+    };
+    let (alone, all) = (common::json(&alone), common::json(&run(&line)));
+    assert_eq!(alone["log_z"], all["log_z"]);
+    let (exit, errors) = code(&without_threads(&line).unwrap());
+    assert!(exit == Some(0) && errors.contains("no thread can be started"), "{errors}");
+    let asked = [&line[..], &["--threads", "3"]].concat();
+    let (exit, errors) = code(&without_threads(&asked).unwrap());
+    assert!(exit == Some(4) && errors.contains("--threads = 3"), "{errors}");
+    assert_eq!(errors.lines().count(), 1, "{errors}");
 }
