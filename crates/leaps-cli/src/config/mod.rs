@@ -43,9 +43,6 @@ use crate::error::usage;
 /// The seed of every run that does not ask for another.
 pub const SEED: u64 = 1;
 
-/// Weights of a network that looks from every site at every other, beyond which it is not built.
-const MOST_WEIGHTS: usize = 1 << 27;
-
 /// The target, and the configuration that the other flags override.
 #[derive(Args, Clone, Debug)]
 pub struct ProblemArgs {
@@ -198,17 +195,6 @@ impl Config {
 
     /// The network for the target.
     pub fn net(&self, target: &Pairwise) -> leaps::Result<Net> {
-        let hidden = self.network.hidden.unwrap_or(0);
-        let weights = hidden.saturating_mul(target.sites().saturating_mul(target.sites()));
-        if weights > MOST_WEIGHTS {
-            return Err(Error::not_applicable(
-                "the network mlp",
-                format!(
-                    "{hidden} hidden units on {} sites are {weights} weights; use network.kind = hollow-graph",
-                    target.sites()
-                ),
-            ));
-        }
         Net::told(&self.network.build()?, target, self.ranges().map_or(0, |r| r.conditions()))
     }
 

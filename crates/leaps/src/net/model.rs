@@ -208,6 +208,8 @@ impl Net {
     /// The network `spec` for a [family](crate::train::Family) of targets: it is told `conditions` numbers about the one at hand, beside the time.
     pub fn told(spec: &NetSpec, target: &dyn Target, conditions: usize) -> Result<Self> {
         let (sites, tokens) = (target.sites(), target.tokens());
+        spec.check_sizes()?;
+        spec.check_weights(sites)?;
         let (inputs, outputs) = (Self::channels(tokens), Self::channels(tokens));
         let network = match spec {
             NetSpec::Mlp(spec) => {

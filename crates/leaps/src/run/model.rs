@@ -226,6 +226,16 @@ impl Model {
             return Err(Error::Corrupt { path: directory.join(DESCRIPTION), what, reason });
         };
         sealed::check(&path, tensors, checksum)?;
+        let wrong = |error: Error| match error {
+            Error::Invalid { key, value, condition, .. } => Error::Corrupt {
+                path: directory.join(DESCRIPTION),
+                what: key,
+                reason: format!("is {value}, and must be {condition}"),
+            },
+            other => other,
+        };
+        description.network.check_sizes().map_err(wrong)?;
+        description.free_energy.check_sizes().map_err(wrong)?;
         Ok(Model {
             network: description.network,
             free_energy: description.free_energy,

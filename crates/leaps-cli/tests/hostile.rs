@@ -1,0 +1,101 @@
+//! Odd files and odd names: one line that names the trouble, never a panic, never a wait without end.
+#![cfg(unix)]
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use common::{code, run_under, stdout, train};
+use serde_json::Value;
+
+/// A tiny network, trained once for all tests.
+fn model() -> &'static Path {
+    static RUN: OnceLock<(tempfile::TempDir, PathBuf)> = OnceLock::new();
+    let (_, name) = RUN.get_or_init(|| {
+        let scratch = tempfile::tempdir().unwrap();
+        let directory = scratch.path().join("run");
+        stdout(&train(&directory, "--steps 20"));
+        (scratch, directory)
+    });
+    name
+}
+
+/// Put the checksum of a sealed file right, as whoever wrote other numbers into it would.
+fn seal(path: &Path, text: &str) {
+    let head = text.split("  \"checksum\": \"").next().unwrap();
+    std::fs::write(path, head).unwrap();
+    let sum = leaps::run::file_checksum(path).unwrap();
+    std::fs::write(path, format!("{head}  \"checksum\": \"{sum}\"\n}}\n")).unwrap();
+}
+
+/// The places of all whole numbers in a text of JSON.
+fn numbers(text: &str) -> Vec<std::ops::Range<usize>> {
+    let (mut places, mut from) = (Vec::new(), 0);
+    for line in text.split_inclusive('\n') {
+        let value = line.trim_end().trim_end_matches(',').rsplit(": ").next().unwrap().trim_start();
+        if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
+            let at = from + (value.as_ptr() as usize - line.as_ptr() as usize);
+            places.push(at..at + value.len());
+        }
+        from += line.len();
+    }
+    places
+}
+
+/// A model directory whose files have sound checksums may still ask for anything.
+#[test]
+fn sizes_in_files_have_the_limits_of_flags() {
+    let graph = "hollow-graph --channels 4 --orders 1 --head 4";
+    for network in [
+        "mlp --hidden-units 4",
+        graph,
+        "hollow --channels 4 --depth 1 --head 4 --rows 2",
+        "lec --channels 4 --kernels 3,3 --time-units 4",
+        "lea --heads 1 --width 4 --embedding 4",
+    ] {
+        let scratch = tempfile::tempdir().unwrap();
+        let (run, model) = (scratch.path().join("run"), scratch.path().join("model"));
+        let line = format!(
+            "train potts --size 3 --network {network} --steps 1 --batch 16 --pool 16 --validate-every 0 --quiet \
+             --set sample.walkers=16 --set sample.intervals=2 --out {}",
+            run.display()
+        );
+        stdout(&common::run_line(&line));
+        let checkpoint = run.join("checkpoints/step-00000001");
+        std::fs::create_dir(&model).unwrap();
+        for name in ["model.json", "model.safetensors"] {
+            std::fs::copy(checkpoint.join(name), model.join(name)).unwrap();
+        }
+        let sound = std::fs::read_to_string(model.join("model.json")).unwrap();
+        let words = ["sample", "--model", model.to_str().unwrap(), "--walkers", "4", "--quiet"];
+        let places = numbers(&sound);
+        assert!(places.len() > 10, "{sound}");
+        for place in places {
+            for size in [1u64 << 62, 1 << 40, 0, u64::MAX] {
+                let mut text = sound.clone();
+                text.replace_range(place.clone(), &size.to_string());
+                seal(&model.join("model.json"), &text);
+                // Beyond that the machine would be at its end, too.
+                let (exit, errors) = code(&run_under("ulimit -v 4000000", &words));
+                let line = sound[..place.start].lines().last().unwrap_or_default();
+                let named = format!("{network}: {line} {size}: {exit:?} {errors}");
+                assert!(matches!(exit, Some(0 | 2 | 4)), "{named}");
+                assert!(exit == Some(0) || errors.lines().count() == 1, "{named}");
+            }
+        }
+    }
+}
+
+/// What is sealed here is what the program seals.
+#[test]
+fn sealed_files_of_the_tests_are_those_of_the_program() {
+    let scratch = tempfile::tempdir().unwrap();
+    let latest = std::fs::read_to_string(model().join("latest")).unwrap();
+    let checkpoint = model().join(latest.split(' ').next().unwrap());
+    let text = std::fs::read_to_string(checkpoint.join("model.json")).unwrap();
+    let path = scratch.path().join("model.json");
+    seal(&path, &text);
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+    assert!(serde_json::from_str::<Value>(&text).is_ok() && !numbers(&text).is_empty());
+}
