@@ -6,7 +6,7 @@ mod common;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use common::{code, run_under, stdout, train};
+use common::{code, leaps, run_under, stdout, train};
 use serde_json::Value;
 
 /// A tiny network, trained once for all tests.
@@ -19,6 +19,41 @@ fn model() -> &'static Path {
         (scratch, directory)
     });
     name
+}
+
+#[test]
+fn devices_in_place_of_files_are_refused() {
+    let scratch = tempfile::tempdir().unwrap();
+    let out = scratch.path().join("out");
+    let out = out.to_str().unwrap();
+    let named = model().to_str().unwrap();
+    for line in [
+        "ais --config /dev/zero",
+        "check /dev/zero",
+        "compare /dev/zero",
+        "report /dev/zero",
+        "train /dev/zero --out OUT",
+        "ais ising --size 3 --field /dev/zero",
+        "exact file /dev/zero",
+        "import /dev/zero --out OUT",
+        "rates --model MODEL --input /dev/zero --output OUT.safetensors",
+        "reproduce OUT.toml --out OUT",
+    ] {
+        let line = line.replace("OUT", out).replace("MODEL", named);
+        if line.contains(".toml") {
+            std::os::unix::fs::symlink("/dev/zero", format!("{out}.toml")).unwrap();
+        }
+        let words: Vec<&str> = line.split(' ').collect();
+        // Reading to the end would take all memory.
+        let (exit, errors) = code(&run_under("ulimit -v 4000000", &words));
+        assert_eq!(exit, Some(4), "{line}: {errors}");
+        assert_eq!(errors.lines().count(), 1, "{line}: {errors}");
+        assert!(errors.contains("must be an ordinary file"), "{line}: {errors}");
+    }
+    // Standard input may be a pipe, but not an endless one.
+    let endless = std::fs::File::open("/dev/zero").unwrap();
+    let output = leaps(&["check", "-"]).stdin(endless).output().unwrap();
+    assert!(code(&output).1.contains("more than 256 MiB"), "{}", code(&output).1);
 }
 
 /// Put the checksum of a sealed file right, as whoever wrote other numbers into it would.

@@ -1,13 +1,13 @@
 //! Lay defaults, file, `--set` and flags over each other, and remember where each value came from.
 
 use std::collections::BTreeMap;
-use std::io::Read;
 use std::path::Path;
 
 use anyhow::Result;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use leaps::Error;
+use leaps::file::{self, TEXT, position};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
@@ -47,18 +47,10 @@ pub struct Layers {
 impl Layers {
     /// Read a configuration file; `-` is standard input.
     pub fn read_file(&mut self, path: &Path) -> Result<()> {
-        let io = |source| Error::Io { path: path.into(), source };
-        let mut bytes = Vec::new();
-        if path == Path::new("-") {
-            std::io::stdin().lock().read_to_end(&mut bytes).map_err(io)?;
-        } else {
-            bytes = std::fs::read(path).map_err(io)?;
-        }
-        let text = String::from_utf8(bytes).map_err(|error| {
-            let (line, column) = position(error.as_bytes(), error.utf8_error().valid_up_to());
-            let reason = "not UTF-8 text; is this a configuration?".to_owned();
-            Error::Parse { path: path.into(), line, column, reason }
-        })?;
+        let text = match path == Path::new("-") {
+            true => file::text(file::read_stream(std::io::stdin().lock(), path, TEXT)?, path)?,
+            false => file::read_text(path)?,
+        };
         self.parse_file(&text, path)
     }
 
@@ -388,11 +380,4 @@ fn collect_lines(
         }
         lines.insert(path, position(text.as_bytes(), key.span().start).0);
     }
-}
-
-/// Line and column, from 1, of a byte.
-fn position(bytes: &[u8], at: usize) -> (usize, usize) {
-    let before = &bytes[..at.min(bytes.len())];
-    let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
-    (line, before.iter().rev().take_while(|&&byte| byte != b'\n').count() + 1)
 }

@@ -184,8 +184,7 @@ impl Field {
 
 /// Numbers separated by white space or commas; `#` starts a comment.
 fn read_numbers(path: &Path) -> Result<Vec<f64>> {
-    let text =
-        std::fs::read_to_string(path).map_err(|source| Error::Io { path: path.into(), source })?;
+    let text = leaps::file::read_text(path)?;
     let mut values = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let content = line.split('#').next().unwrap_or("");

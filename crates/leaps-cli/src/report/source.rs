@@ -1,9 +1,10 @@
 //! Gather what a report tells: results, training metrics, configuration, comparison.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Result;
 use leaps::Error;
+use leaps::file::{if_any, read_text};
 use leaps::run::Metrics;
 use serde_json::Value;
 
@@ -40,23 +41,21 @@ impl Source {
             return Ok(Source { name, results: json(path)?, ..Source::default() }.sorted());
         }
         let optional = |file: &str| -> Result<Value> {
-            let file = path.join(file);
-            if file.is_file() { json(&file) } else { Ok(Value::Null) }
+            Ok(if_any(json(&path.join(file)))?.unwrap_or_default())
         };
-        let config = path.join("config.toml");
-        let trained = path.join("metrics.jsonl").is_file();
-        let (metrics, damaged) = if trained { Metrics::read(path)? } else { (Vec::new(), None) };
+        let (metrics, damaged) = if_any(Metrics::read(path))?.unwrap_or_default();
         let source = Source {
             name: name.clone(),
             results: optional("results.json")?,
             metrics,
             damaged,
-            config: config.is_file().then(|| read(&config)).transpose()?,
+            config: if_any(read_text(&path.join("config.toml")))?,
             comparison: optional("comparison.json")?,
             training: words(&optional("meta.json")?["command"]),
             seconds: training::seconds(path),
         }
         .sorted();
+        training::still_there(path)?;
         if source.results.is_null() && source.metrics.is_empty() && source.comparison.is_null() {
             let part = training::begun(path).filter(|part| part != path);
             return Err(usage(match part {
@@ -111,23 +110,18 @@ pub fn words(value: &Value) -> Option<Vec<String>> {
     value.as_array()?.iter().map(|word| word.as_str().map(str::to_owned)).collect()
 }
 
-fn read(path: &Path) -> Result<String> {
-    let fail = |source| Error::Io { path: PathBuf::from(path), source };
-    Ok(std::fs::read_to_string(path).map_err(fail)?)
-}
-
 fn parse_error(path: &Path, line: usize, error: &serde_json::Error) -> Error {
     let reason = error.to_string();
     Error::Parse { path: path.into(), line, column: error.column().max(1), reason }
 }
 
-fn json(path: &Path) -> Result<Value> {
-    let text = read(path)?;
+fn json(path: &Path) -> leaps::Result<Value> {
+    let text = read_text(path)?;
     let value: Value = serde_json::from_str(&text)
         .map_err(|error| parse_error(path, error.line().max(1), &error))?;
     if !value.is_object() {
         let reason = "not an object; is this a result of leaps?".to_owned();
-        return Err(Error::Parse { path: path.into(), line: 1, column: 1, reason }.into());
+        return Err(Error::Parse { path: path.into(), line: 1, column: 1, reason });
     }
     Ok(value)
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use leaps::Error;
+use leaps::file::read_text;
 use leaps::observe::{Bins, Distance, Estimate, Families, Histogram, Layout, WeightedSamples};
 use leaps::run::{NpzWriter, file_checksum, write_file};
 use leaps::sampler::LogWeights;
@@ -290,12 +291,12 @@ fn sum(file: &Path) -> leaps::Result<String> {
 /// The contents of a part's file if they are what was written.
 fn read(file: &Path) -> std::result::Result<Value, String> {
     let own = sum(file).map_err(|error| error.to_string())?;
-    match std::fs::read_to_string(sum_file(file)) {
+    match read_text(&sum_file(file)) {
         Ok(written) if written == own => {}
         Ok(_) => return Err("the checksum does not fit".to_owned()),
         Err(_) => return Err("there is no checksum beside it".to_owned()),
     }
-    let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
+    let text = read_text(file).map_err(|error| error.to_string())?;
     serde_json::from_str(&text).map_err(|error| error.to_string())
 }
 

@@ -1,7 +1,7 @@
 //! Read what an experiment says: its target, networks, samplers and figures, and the smaller settings of `--quick`.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Result;
 use leaps::Error;
@@ -188,8 +188,7 @@ impl Experiment {
                 "NAME = {word}: must be one of {all}, all, or a file that ends in .toml"
             )));
         }
-        let fail = |source| Error::Io { path: PathBuf::from(path), source };
-        let text = std::fs::read_to_string(path).map_err(fail)?;
+        let text = leaps::file::read_text(path)?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let own = path.file_name().filter(|_| path.is_absolute());
         let word = own.map_or(word.to_owned(), |own| own.to_string_lossy().into_owned());

@@ -23,7 +23,7 @@ use crate::results::{Origin, Printed, WalkerResult};
 use crate::samplers::{Samples, run_flow};
 use watch::TrainingWatch;
 
-pub use grow::{begun, seconds, sizes};
+pub use grow::{begun, seconds, sizes, still_there};
 pub use limit::{deadline, duration};
 pub use start::Start;
 
@@ -198,7 +198,7 @@ impl Training<'_> {
     /// The text of `config.toml`: as it is there, if it says the same already.
     fn config_text(&self) -> Result<String> {
         let path = self.directory.join("config.toml");
-        if let Ok(text) = std::fs::read_to_string(&path) {
+        if let Ok(text) = leaps::file::read_text(&path) {
             let mut layers = Layers::default();
             let same = layers.parse_file(&text, &path).and_then(|()| Config::resolve(&layers));
             if same.is_ok_and(|config| config == *self.config) {

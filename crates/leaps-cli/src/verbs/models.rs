@@ -6,6 +6,7 @@ use std::time::Instant;
 use anyhow::Result;
 use clap::Args;
 use leaps::device::{Engine, processor};
+use leaps::file::{if_any, read_text};
 use leaps::observe::Estimate;
 use leaps::run::{Model, START, write_file};
 use serde::Serialize;
@@ -67,7 +68,7 @@ pub fn run(args: &ModelsArgs, context: &Context) -> Result<()> {
     for (name, folder) in models::owned() {
         let file = folder.join(CARD);
         let read = || -> Result<_> {
-            let text = std::fs::read_to_string(&file).ok();
+            let text = if_any(read_text(&file))?;
             let card = text.map(|text| Card::parse(&text, &folder)).transpose()?;
             Ok((models::find("LEAPS_MODELS", &folder)?, card))
         };
@@ -250,9 +251,9 @@ fn check(model: &Model, run: &Path) -> Result<()> {
 /// What the run says about how it was trained.
 fn training(source: &Found, args: &ModelsArgs) -> TrainingCard {
     let run = source.directory.as_deref().unwrap_or(Path::new(""));
-    let meta: Value = std::fs::read(run.join("meta.json"))
+    let meta: Value = read_text(&run.join("meta.json"))
         .ok()
-        .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+        .and_then(|text| serde_json::from_str(&text).ok())
         .unwrap_or_default();
     let command = command(&meta["command"]);
     let settings = command.iter().flatten().find(|word| word.ends_with(".toml")).cloned();

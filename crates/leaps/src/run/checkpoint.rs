@@ -20,6 +20,7 @@ use super::sealed;
 use super::setup::{Identity, Setup};
 use super::tensors::Tensors;
 use super::{Model, Summary};
+use crate::file::{self, TEXT};
 use crate::observe::Estimate;
 use crate::train::{Progress, Trainer};
 use crate::{Error, Result};
@@ -171,15 +172,15 @@ impl Checkpoints {
 
     /// The newest, if there is any: the one that `latest` names, or the last of the list where that file is missing.
     pub fn latest(&self) -> Result<Option<PathBuf>> {
-        let file = self.run.join(LATEST);
-        if !file.exists() {
+        let latest = self.run.join(LATEST);
+        if !latest.exists() {
             return Ok(self.list()?.pop().map(|(_, path)| path));
         }
-        let bytes = sealed::read(&file)?;
+        let bytes = file::read(&latest, TEXT)?;
         let text = String::from_utf8_lossy(&bytes);
         let corrupt = |what: &str, reason: &str| {
             let (what, reason) = (what.into(), reason.into());
-            Err(Error::Corrupt { path: file.clone(), what, reason })
+            Err(Error::Corrupt { path: latest.clone(), what, reason })
         };
         let parts = text.strip_suffix('\n').and_then(|line| line.split_once(' '));
         let Some((name, checksum)) = parts else {
@@ -190,7 +191,7 @@ impl Checkpoints {
             return corrupt("checkpoint", &format!("there is no {name:?}"));
         }
         let manifest = directory.join(MANIFEST);
-        if sealed::checksum(&sealed::read(&manifest)?) != checksum {
+        if sealed::file_checksum(&manifest)? != checksum {
             // Blame the manifest if it does not fit itself.
             Manifest::load(&directory)?;
             return corrupt("checksum", &format!("is not that of {}", manifest.display()));
@@ -224,7 +225,7 @@ impl Checkpoints {
 
     /// Let `latest` name the checkpoint in `directory`.
     pub(crate) fn choose(&self, directory: &Path) -> Result<()> {
-        let checksum = sealed::checksum(&sealed::read(&directory.join(MANIFEST))?);
+        let checksum = sealed::file_checksum(&directory.join(MANIFEST))?;
         let name = directory.file_name().unwrap_or_default().to_string_lossy();
         let line = format!("{FOLDER}/{name} {checksum}\n");
         atomic::write(self.run.join(LATEST), line.as_bytes())

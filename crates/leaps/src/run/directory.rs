@@ -24,6 +24,7 @@ use crate::device::{Level, processor};
 use crate::{Error, Result};
 
 /// Names that a run directory may hold before its first checkpoint.
+use crate::file::{self, TEXT};
 const OURS: [&str; 9] = [
     "config.toml",
     "meta.json",
@@ -81,9 +82,8 @@ impl RunDirectory {
     pub(crate) fn open(path: &Path) -> Result<Self> {
         fs::create_dir_all(path).map_err(|source| failed(path, source))?;
         check_directory(path)?;
-        let file = path.join(LOCK);
-        let open = File::options().create(true).truncate(false).write(true).open(&file);
-        let lock = open.map_err(|source| failed(&file, source))?;
+        let options = File::options().create(true).truncate(false).write(true).clone();
+        let lock = file::open_with(&path.join(LOCK), &options)?;
         let deadline = Instant::now() + PATIENCE;
         loop {
             match lock.try_lock() {
@@ -133,9 +133,9 @@ impl RunDirectory {
         engine: &str,
         starts: bool,
     ) -> Result<()> {
-        let file = self.path.join("config.toml");
-        if fs::read(&file).ok().as_deref() != Some(config.as_bytes()) {
-            atomic::write(file, config.as_bytes())?;
+        let text = self.path.join("config.toml");
+        if file::read(&text, TEXT).ok().as_deref() != Some(config.as_bytes()) {
+            atomic::write(text, config.as_bytes())?;
         }
         if !starts {
             return Ok(());

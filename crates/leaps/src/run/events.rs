@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::checkpoint::Validation;
 use super::lines;
@@ -111,6 +112,13 @@ pub enum Event {
         /// Why.
         reason: Stop,
     },
+}
+
+impl Event {
+    /// Read `events.jsonl` of a run directory, which may be growing. Damaged lines are left out; the second says which.
+    pub fn read(run: impl AsRef<Path>) -> Result<(Vec<Value>, Option<Error>)> {
+        lines::read(&run.as_ref().join("events.jsonl"))
+    }
 }
 
 /// Somebody who looks on while a network is trained, such as a terminal; as a [`Watch`] it can also ask for a stop, and learns the

@@ -16,6 +16,7 @@ use serde_json::Value;
 use super::atomic::{self, AtomicDirectory, failed};
 use super::tensors::Tensors;
 use super::{Checkpoints, Manifest, Origin, START, parameters, sealed};
+use crate::file::{self, DATA};
 use crate::net::{FreeEnergy, FreeEnergySpec, Net, NetSpec, Tensor};
 use crate::observe::Estimate;
 use crate::rates::Parametrisation;
@@ -205,7 +206,7 @@ impl Model {
                 }
             }
         }
-        let tensors = sealed::read(&directory.join(TENSORS))?;
+        let tensors = file::read(&directory.join(TENSORS), DATA)?;
         Self::of(description, &directory, &tensors)
     }
 
