@@ -3,10 +3,13 @@
 
 mod common;
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::OnceLock;
 
-use common::{code, leaps, run_under, stdout, train};
+use common::{code, files, leaps, run_or_kill, run_under, stdout, train};
 use serde_json::Value;
 
 /// A tiny network, trained once for all tests.
@@ -19,6 +22,20 @@ fn model() -> &'static Path {
         (scratch, directory)
     });
     name
+}
+
+/// A copy of the tiny network's run.
+fn copy(to: &Path) {
+    for (file, bytes) in files(model()) {
+        let own = to.join(file.strip_prefix(model()).unwrap());
+        std::fs::create_dir_all(own.parent().unwrap()).unwrap();
+        std::fs::write(own, bytes).unwrap();
+    }
+}
+
+fn pipe(path: &Path) {
+    let _ = std::fs::remove_file(path);
+    assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
 }
 
 #[test]
@@ -54,6 +71,48 @@ fn devices_in_place_of_files_are_refused() {
     let endless = std::fs::File::open("/dev/zero").unwrap();
     let output = leaps(&["check", "-"]).stdin(endless).output().unwrap();
     assert!(code(&output).1.contains("more than 256 MiB"), "{}", code(&output).1);
+}
+
+#[test]
+fn pipes_in_place_of_files_are_refused() {
+    let latest = std::fs::read_to_string(model().join("latest")).unwrap();
+    let checkpoint = latest.split(' ').next().unwrap().to_owned();
+    let sample = &["sample", "--model", "RUN", "--walkers", "10", "--intervals", "2"][..];
+    for (file, commands) in [
+        ("latest", &[sample, &["train", "RUN"]][..]),
+        ("CHECKPOINT/manifest.json", &[sample, &["train", "RUN"]]),
+        ("CHECKPOINT/model.json", &[sample, &["train", "RUN"]]),
+        ("CHECKPOINT/model.safetensors", &[sample]),
+        ("CHECKPOINT/state.safetensors", &[&["train", "RUN"]]),
+        ("config.toml", &[&["check", "RUN"], &["train", "RUN"], sample, &["report", "RUN"]]),
+        ("events.jsonl", &[&["status", "RUN"], &["train", "RUN"]]),
+        ("metrics.jsonl", &[&["status", "RUN"], &["train", "RUN"], &["report", "RUN"]]),
+        ("results.json", &[&["report", "RUN"], &["report", "RUN/results.json"]]),
+        ("meta.json", &[&["report", "RUN"]]),
+        (".lock", &[&["train", "RUN"], &["status", "RUN"]]),
+    ] {
+        let scratch = tempfile::tempdir().unwrap();
+        let run = scratch.path().join("run");
+        copy(&run);
+        let file = file.replace("CHECKPOINT", &checkpoint);
+        pipe(&run.join(&file));
+        for command in commands {
+            let run = run.to_str().unwrap();
+            let words: Vec<String> = command.iter().map(|word| word.replace("RUN", run)).collect();
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            let (exit, errors) = code(&run_or_kill(&words));
+            assert_eq!(exit, Some(4), "{file}, {words:?}: {errors}");
+            for word in [&file, "must be an ordinary file"] {
+                assert!(errors.contains(word), "{file}, {words:?}: no '{word}' in {errors}");
+            }
+        }
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let out = scratch.path().join("x.npz");
+    pipe(&out);
+    let words = ["ais", "ising", "--size", "3", "--out", out.to_str().unwrap()];
+    let (exit, errors) = code(&run_or_kill(&words));
+    assert!(exit == Some(4) && errors.contains("ordinary file"), "{errors}");
 }
 
 /// Put the checksum of a sealed file right, as whoever wrote other numbers into it would.
@@ -120,6 +179,53 @@ fn sizes_in_files_have_the_limits_of_flags() {
             }
         }
     }
+}
+
+#[test]
+fn directories_may_have_names_that_are_no_text() {
+    let scratch = tempfile::tempdir().unwrap();
+    let out = scratch.path().join(OsStr::from_bytes(b"run \xff"));
+    let line = format!("train {} --steps 3 --quiet --json", common::TINY);
+    let go = |more: &[&str]| {
+        leaps(&line.split(' ').filter(|word| !word.is_empty()).collect::<Vec<_>>())
+            .args(more)
+            .arg("--out")
+            .arg(&out)
+            .output()
+            .unwrap()
+    };
+    stdout(&go(&[]));
+    stdout(&go(&[]));
+    stdout(&go(&["--fresh"]));
+    assert!(scratch.path().join(OsStr::from_bytes(b"run \xff-2")).is_dir());
+    for verb in [&["sample", "--walkers", "10", "--model"][..], &["status"], &["check"]] {
+        stdout(&leaps(verb).arg(&out).output().unwrap());
+    }
+    let page = scratch.path().join("page.html");
+    stdout(&leaps(&["report", "--out", page.to_str().unwrap()]).arg(&out).output().unwrap());
+    // What has to be text says so.
+    let output = leaps(&["train", "ising", "--out", "x", "--from"]).arg(&out).output().unwrap();
+    let (exit, errors) = code(&output);
+    assert!(exit == Some(2) && errors.contains("must be UTF-8"), "{errors}");
+    let output = leaps(&["demo", "--out"]).arg(&out).output().unwrap();
+    let (exit, errors) = code(&output);
+    assert!(exit == Some(2) && errors.contains("must be UTF-8"), "{errors}");
+}
+
+#[test]
+fn experiments_may_be_kept_in_such_directories() {
+    let scratch = tempfile::tempdir().unwrap();
+    let out = scratch.path().join(OsStr::from_bytes(b"page \xff"));
+    let file = scratch.path().join("four.toml");
+    let text = "title = 'Four spins'\npaper = ''\nabout = ''\ncolumns = ['ess']\n\
+        target = { kind = 'ising', size = 2, field = 0.1 }\nsample = { walkers = 50, intervals = 4 }\n\
+        [[networks]]\nname = 'small'\nnetwork = { kind = 'mlp', hidden = 3 }\n\
+        train = { steps = 2, batch = 16, pool = 32, validate_every = 0 }\n\
+        [[runs]]\nname = 'events'\nsampler = 'sample'\nnetwork = 'small'\nkeep = true\n";
+    std::fs::write(&file, text).unwrap();
+    let mut command = leaps(&["reproduce", file.to_str().unwrap(), "--engine", "cpu", "--out"]);
+    stdout(&command.arg(&out).output().unwrap());
+    assert!(out.join("four.md").is_file() && out.join("four-events.npz").is_file());
 }
 
 /// What is sealed here is what the program seals.

@@ -1,7 +1,7 @@
 //! Lay defaults, file, `--set` and flags over each other, and remember where each value came from.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::ArgMatches;
@@ -40,6 +40,8 @@ pub enum Source {
 pub struct Layers {
     table: Table,
     sources: BTreeMap<String, Source>,
+    /// Where relative names of files start, by key; the working directory where nothing else is said.
+    folders: BTreeMap<String, PathBuf>,
     /// The entries of `[[compare]]`.
     pub compare: Vec<Table>,
 }
@@ -67,12 +69,14 @@ impl Layers {
         };
         let spans = DeTable::parse(text).map_err(fail)?;
         let table: Table = toml::from_str(text).map_err(fail)?;
+        let folder = path.parent().unwrap_or(Path::new(""));
         let mut lines = BTreeMap::new();
         collect_lines(spans.get_ref(), "", text, &mut lines);
         for (key, value) in leaves(&table) {
             let line = lines.get(&key).copied().unwrap_or(1);
             let name = path.display().to_string();
             self.insert(&key, value, Source::File(name, line))?;
+            self.folders.insert(key, folder.to_owned());
         }
         Ok(())
     }
@@ -140,8 +144,14 @@ impl Layers {
         self.flags("", &seed, matches)
     }
 
-    /// Take over a section as a model describes it; what the description leaves out has its default.
-    pub fn describe(&mut self, section: &str, values: &Json, model: &str) -> Result<()> {
+    /// Take over a section as a model describes it, whose files are named from `folder` on; what the description leaves out has its default.
+    pub fn describe(
+        &mut self,
+        section: &str,
+        values: &Json,
+        model: &str,
+        folder: &Path,
+    ) -> Result<()> {
         self.table.remove(section);
         self.sources.retain(|key, _| !key.starts_with(&format!("{section}.")));
         let mut values = values.clone();
@@ -150,7 +160,9 @@ impl Layers {
         }
         let values: Table = serde_json::from_value(values)?;
         for (key, value) in leaves(&values) {
-            self.insert(&format!("{section}.{key}"), value, Source::Model(model.to_owned()))?;
+            let key = format!("{section}.{key}");
+            self.insert(&key, value, Source::Model(model.to_owned()))?;
+            self.folders.insert(key, folder.to_owned());
         }
         Ok(())
     }
@@ -182,6 +194,7 @@ impl Layers {
             return self.take_comparisons(value);
         }
         self.sources.insert(key.to_owned(), source);
+        self.folders.remove(key);
         if key == "path.terms" || schema::SECTIONS.contains(&key) {
             let name = self.name(key);
             return Err(usage(format!("{name} = {value}: must be a section; write [{key}]")));
@@ -229,6 +242,11 @@ impl Layers {
             layers.insert(&path, value.clone(), Source::Compare(n))?;
         }
         Ok(layers)
+    }
+
+    /// Where relative names of files in the value of a key start.
+    pub fn folder(&self, key: &str) -> &Path {
+        self.folders.get(key).map_or(Path::new(""), PathBuf::as_path)
     }
 
     /// Where the value of a key came from; `None` is its default.

@@ -2,6 +2,7 @@
 
 mod build;
 mod family;
+mod files;
 mod layers;
 mod memory;
 mod moves;
@@ -23,6 +24,7 @@ use leaps::net::{FreeEnergy, FreeEnergySpec, Net};
 use leaps::path::Path;
 use leaps::target::{Pairwise, Target};
 
+pub use files::{Described, undescribed};
 pub use layers::Layers;
 pub use memory::{Work, training_memory};
 pub use moves::{Move, kernels_help};
@@ -32,7 +34,7 @@ pub use render::{to_toml, to_toml_from};
 pub use sample::{ChainSpec, FlowSpec, KernelSpec, ResampleSpec, UpdateSpec, WalkerSpec};
 pub use target::{BoundaryName, Kind, TargetSpec};
 pub use train::TrainingSpec;
-pub use value::{Field, Size, count, number, seed};
+pub use value::{Field, Size, count, number, seed, text_path};
 
 use layers::Source;
 use schema::defaults;
@@ -60,12 +62,6 @@ impl ProblemArgs {
     /// Lay the file, `--set`, the seed and the target's flags over each other.
     pub fn layers(&self, seed: u64, matches: &ArgMatches) -> Result<Layers> {
         let mut layers = Layers::default();
-        if let Some(path) = self.target.path.as_ref().filter(|path| path.to_str().is_none()) {
-            let shown = path.display();
-            return Err(usage(format!(
-                "PATH = {shown}: must be UTF-8, as configurations are; rename the file"
-            )));
-        }
         match (&self.config, self.target.kind) {
             (Some(path), _) => layers.read_file(path)?,
             (None, Some(_)) => {}
@@ -111,9 +107,10 @@ pub struct Problem {
 impl Config {
     /// Check everything that can be checked before the target is built.
     pub fn resolve(layers: &Layers) -> Result<Self> {
+        let target: TargetSpec = layers.group("target", &keys::<TargetSpec>())?;
         let config = Config {
             seed: layers.top("seed")?.unwrap_or(SEED),
-            target: layers.group("target", &keys::<TargetSpec>())?,
+            target: target.placed(|key, path| layers.folder(&format!("target.{key}")).join(path)),
             path: layers.group("path", &keys::<PathSpec>())?,
             network: layers.group("network", &keys::<NetworkSpec>())?,
             train: layers.group("train", &keys::<TrainingSpec>())?,

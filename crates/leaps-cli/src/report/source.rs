@@ -1,6 +1,6 @@
 //! Gather what a report tells: results, training metrics, configuration, comparison.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use leaps::Error;
@@ -17,6 +17,8 @@ use crate::training;
 pub struct Source {
     /// The directory or file as the user named it.
     pub name: String,
+    /// The directory, if it is one.
+    pub folder: PathBuf,
     /// `results.json`, or null.
     pub results: Value,
     /// `metrics.jsonl`.
@@ -46,6 +48,7 @@ impl Source {
         let (metrics, damaged) = if_any(Metrics::read(path))?.unwrap_or_default();
         let source = Source {
             name: name.clone(),
+            folder: path.to_owned(),
             results: optional("results.json")?,
             metrics,
             damaged,
@@ -84,7 +87,7 @@ impl Source {
     pub fn problem(&self) -> Result<(Config, Problem)> {
         let mut layers = Layers::default();
         if let Some(config) = &self.config {
-            layers.parse_file(config, "config.toml".as_ref())?;
+            layers.parse_file(config, &self.folder.join("config.toml"))?;
         } else {
             let results = if self.results.is_null() { &self.comparison } else { &self.results };
             let mut target = results["target"].clone();
@@ -97,7 +100,7 @@ impl Source {
                     )));
                 }
             };
-            layers.describe("target", &target, &self.name)?;
+            layers.describe("target", &target, &self.name, Path::new(""))?;
         }
         let config = Config::resolve(&layers)?;
         let problem = config.problem(&layers)?;

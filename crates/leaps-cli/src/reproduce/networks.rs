@@ -36,9 +36,10 @@ pub fn ready(
     let start = Start::prepare(&mut layers, None)?;
     let config = Config::resolve(&layers)?;
     let problem = config.problem(&layers)?;
+    let target = config.target.described()?.target;
     let (name, trained) = (&entry.model, entry.can_be_trained());
     if let Some(Found { model, .. }) = shipped(entry, quick && trained)? {
-        if model.target == described(&config.target) {
+        if model.target == target {
             let facts = facts(entry, &model, &config, context, Some(name))?;
             return Ok(Some(Ready {
                 name: entry.name.clone(),
@@ -58,7 +59,7 @@ pub fn ready(
     }
     config.check_memory(&problem, Work::Flow).map_err(|error| layers.explain(error))?;
     let settings = json!({
-        "seed": config.seed, "target": described(&config.target), "path": described(&config.path),
+        "seed": config.seed, "target": target, "path": described(&config.path),
         "network": described(&config.network), "train": described(&config.train),
     });
     let directory =

@@ -197,17 +197,15 @@ impl Bench<'_> {
         let asked = json!(entry);
         entry.insert("sampler".to_owned(), run.sampler.clone().into());
         entry.insert("name".to_owned(), label.into());
-        if let Some(network) = network {
-            entry.insert("model".to_owned(), network.model.display().to_string().into());
-        }
+        let model = || network.map(|network| network.model.clone());
         let layers = self.experiment.layers()?;
         let number = self.experiment.runs.iter().position(|r| r.name == run.name).unwrap_or(0) + 1;
         let named = |error| self.experiment.name_run(error, number, &run.name);
-        let job = Job::new(&layers, number, entry.clone()).map_err(named)?;
+        let job = Job::of(&layers, number, entry.clone(), model()).map_err(named)?;
         let explained = |error| named(job.layers.explain(error).into());
         let engine = job.engine(self.context).map_err(explained)?;
         let called = job.computed_on(&engine).map_err(explained)?;
-        let described = json!({
+        let mut described = json!({
             "version": env!("CARGO_PKG_VERSION"),
             "seed": self.experiment.seed,
             "target": self.experiment.target,
@@ -219,6 +217,10 @@ impl Bench<'_> {
             "engine": called,
             "reference": reference.map(|part| &part["settings"]["run"]),
         });
+        // The files of a target may change under their names.
+        if let Some(files) = job.config.target.described()?.checksums() {
+            described["files"] = files;
+        }
         let file = self.folder.join(format!("{}.json", slug(label)));
         let old = if self.fresh { None } else { self.kept(&file) };
         if let Some(old) = old.filter(|old| same(&old["settings"], &described)) {
@@ -231,7 +233,7 @@ impl Bench<'_> {
             entry.extend(
                 [("walkers", 256), ("intervals", 4)].map(|(k, n)| (k.to_owned(), n.into())),
             );
-            let few = Job::new(&layers, number, entry)?;
+            let few = Job::of(&layers, number, entry, model())?;
             few.run(false, self.context, &self.context.watch("kernels"))?;
         }
         let watch = self.context.watch(label);

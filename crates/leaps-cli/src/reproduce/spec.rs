@@ -1,7 +1,7 @@
 //! Read what an experiment says: its target, networks, samplers and figures, and the smaller settings of `--quick`.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use leaps::Error;
@@ -39,6 +39,9 @@ pub struct Experiment {
     /// What it is called on the command line: its name, or its file. Of files elsewhere without the folder, which pages do not tell.
     #[serde(skip)]
     pub word: String,
+    /// The folder of its file, where relative names of other files start.
+    #[serde(skip)]
+    pub folder: PathBuf,
     /// Whether the program brings it along.
     #[serde(skip)]
     pub shipped: bool,
@@ -231,6 +234,7 @@ impl Experiment {
             let mut experiment = Experiment::deserialize(table.clone())
                 .map_err(|error| wrong(explain(&table, &error)))?;
             experiment.name = name.to_owned();
+            experiment.folder = path.parent().unwrap_or(Path::new("")).to_owned();
             Ok(experiment)
         };
         let mut targets = Vec::new();
@@ -322,7 +326,7 @@ impl Experiment {
         for (section, values) in
             [("target", &self.target), ("path", &self.path), ("sample", &self.sample)]
         {
-            layers.describe(section, &serde_json::to_value(values)?, &file)?;
+            layers.describe(section, &serde_json::to_value(values)?, &file, &self.folder)?;
         }
         layers.set(&[format!("seed={}", self.seed)])?;
         Ok(layers)
@@ -333,7 +337,7 @@ impl Experiment {
         let mut layers = self.layers()?;
         let file = format!("{}.toml", self.name);
         for (section, values) in [("network", &entry.network), ("train", &entry.train)] {
-            layers.describe(section, &serde_json::to_value(values)?, &file)?;
+            layers.describe(section, &serde_json::to_value(values)?, &file, &self.folder)?;
         }
         if let Some(seed) = entry.seed {
             layers.set(&[format!("seed={seed}")])?;

@@ -198,7 +198,12 @@ fn jobs(layers: &Layers) -> Result<Vec<Job>> {
 
 impl Job {
     /// Check entry `n`, from 1, of `[[compare]]`.
-    pub fn new(layers: &Layers, n: usize, mut entry: Entry) -> Result<Self> {
+    pub fn new(layers: &Layers, n: usize, entry: Entry) -> Result<Self> {
+        Self::of(layers, n, entry, None)
+    }
+
+    /// The same with the model in this place, which need not be text.
+    pub fn of(layers: &Layers, n: usize, mut entry: Entry, model: Option<PathBuf>) -> Result<Self> {
         let usual = if entry.contains_key("model") { "sample" } else { "" };
         let sampler = word(&mut entry, "sampler", n)?.unwrap_or_else(|| usual.to_owned());
         if !["sample", "ais", "smc", "mcmc"].contains(&sampler.as_str()) {
@@ -207,10 +212,11 @@ impl Job {
             return Err(usage(text));
         }
         let name = word(&mut entry, "name", n)?;
-        let model = match (sampler.as_str(), word(&mut entry, "model", n)?) {
+        let named = word(&mut entry, "model", n)?.map(PathBuf::from);
+        let model = match (sampler.as_str(), model.or(named)) {
             ("sample", Some(model)) => {
                 let key = format!("compare entry {n}: model");
-                Some(models::find(&key, model.as_ref())?)
+                Some(models::find(&key, &model)?)
             }
             ("sample", None) => {
                 return Err(usage(format!(

@@ -8,7 +8,7 @@ use clap::Args;
 use leaps::device::{Engine, processor};
 use leaps::file::{if_any, read_text};
 use leaps::observe::Estimate;
-use leaps::run::{Model, START, write_file};
+use leaps::run::{Model, START};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -212,9 +212,8 @@ fn add(args: &ModelsArgs, run: &Path, name: &str, context: &Context) -> Result<(
             seconds: hundredths(seconds),
         },
     };
-    found.model.save(&folder)?;
-    write_file(folder.join(CARD), card.text()?.as_bytes())?;
-    write_file(folder.join("README.md"), card.readme().as_bytes())?;
+    let (text, page) = (card.text()?, card.readme());
+    found.model.save_with(&folder, &[(CARD, text.as_bytes()), ("README.md", page.as_bytes())])?;
     context.say(format!("wrote {}", folder.display()));
     if context.globals.json {
         return output::json(&card);
@@ -230,20 +229,13 @@ fn add(args: &ModelsArgs, run: &Path, name: &str, context: &Context) -> Result<(
     }]))
 }
 
-/// Refuse runs that are not finished, and targets in files, which others do not have.
+/// Refuse runs that are not finished.
 fn check(model: &Model, run: &Path) -> Result<()> {
     let (shown, steps) = (run.display(), model.training.steps);
     if let Some(all) = model.training.settings["steps"].as_u64().filter(|all| steps < *all) {
         return Err(usage(format!(
             "--add = {shown}: must be finished; {steps} of {all} steps are made, 'leaps train {shown}' goes on"
         )));
-    }
-    for key in ["path", "field"] {
-        if model.target[key].is_string() {
-            return Err(usage(format!(
-                "--add = {shown}: must be of a target that is described by numbers; target.{key} is a file"
-            )));
-        }
     }
     Ok(())
 }

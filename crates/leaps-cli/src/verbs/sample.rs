@@ -12,7 +12,6 @@ use crate::config::{Field, FlowSpec, ResampleSpec, WalkerSpec, Work, number};
 use crate::error::usage;
 use crate::models;
 use crate::samplers::run_flow;
-use crate::training::described;
 
 /// Flags of `sample`.
 #[derive(Args, Debug)]
@@ -72,7 +71,7 @@ pub fn run(args: &SampleArgs, context: &Context) -> Result<()> {
     let done = run_flow(&job.config, &job.problem, &found.model, &found.name, &engine, &watch);
     drop(watch);
     let (result, samples) = done.map_err(|error| job.layers.explain(error))?;
-    if found.model.target != described(&job.config.target)
+    if found.model.target != job.config.target.described()?.target
         && let Some(own) = found.description()
     {
         let family = found.model.family.map(|ranges| format!(", for {}", ranges.describe()));

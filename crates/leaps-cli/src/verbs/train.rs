@@ -122,7 +122,7 @@ fn layers(args: &TrainArgs, context: &Context) -> Result<(Layers, PathBuf)> {
         }
         let word = PathBuf::from(word);
         let own = word.join("config.toml");
-        if word.is_dir() && !own.is_file() {
+        if word.is_dir() && !own.exists() {
             return Err(usage(format!(
                 "FILE|DIR|TARGET = {}: must be a file, or a run's directory with its config.toml",
                 word.display()
@@ -138,7 +138,7 @@ fn layers(args: &TrainArgs, context: &Context) -> Result<(Layers, PathBuf)> {
         && let Some(directory) = &directory
     {
         let own = directory.join("config.toml");
-        if !own.is_file() {
+        if !own.exists() {
             return Err(usage(format!(
                 "no configuration: write 'leaps train run.toml --out DIR', or give a target; \
                  there is no run in {} to continue",
