@@ -15,6 +15,7 @@ mod samplers;
 mod signals;
 mod tables;
 mod threads;
+mod timings;
 mod training;
 mod verbs;
 

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use leaps::Error;
-use leaps::file::read_text;
 use leaps::observe::{Bins, Distance, Estimate, Families, Histogram, Layout, WeightedSamples};
-use leaps::run::{NpzWriter, file_checksum, write_file};
+use leaps::run::NpzWriter;
 use leaps::sampler::LogWeights;
 use serde_json::{Map, Value, json};
 use toml::Table;
 
+use super::kept;
 use super::networks::{Ready, slug};
 use super::spec::{Experiment, RunEntry};
 use crate::app::Context;
@@ -19,6 +19,7 @@ use crate::config::{Config, Layers, Work};
 use crate::error::{Failure, usage};
 use crate::results::HistogramResult;
 use crate::samplers::{self, Samples, bins, energies};
+use crate::timings;
 use crate::verbs::compare::{Job, Outcome};
 
 /// The observables whose laws are compared.
@@ -253,7 +254,8 @@ impl Bench<'_> {
             true => laws(&job, &outcome, &samples, reference)?,
             false => Value::Null,
         };
-        let kept = json!({
+        let times = timings::take(&mut result);
+        let mut kept = json!({
             "name": label, "settings": described, "engine": called, "result": result, "histograms": histograms,
         });
         if run.keep {
@@ -261,8 +263,8 @@ impl Bench<'_> {
             let file = NpzWriter::create(self.out.join(name))?;
             samplers::save(file, &job.problem.target, &samples, &kept)?;
         }
-        write_file(&file, (serde_json::to_string_pretty(&kept)? + "\n").as_bytes())?;
-        write_file(sum_file(&file), sum(&file)?.as_bytes())?;
+        kept::write(&file, &kept, &times)?;
+        timings::put(&mut kept["result"], &times);
         Ok(kept)
     }
 
@@ -271,35 +273,13 @@ impl Bench<'_> {
         if !file.exists() {
             return None;
         }
-        let found = read(file);
+        let found = kept::read(file);
         if let Err(reason) = &found {
             let shown = file.display();
             self.context.say(format!("warning: {shown}: {reason}; this part is run again"));
         }
         found.ok()
     }
-}
-
-/// The file beside that of a part with its checksum, as `b3sum --check` reads it.
-fn sum_file(file: &Path) -> PathBuf {
-    file.with_extension("json.b3")
-}
-
-fn sum(file: &Path) -> leaps::Result<String> {
-    let name = file.file_name().unwrap_or_default().to_string_lossy();
-    Ok(format!("{}  {name}\n", file_checksum(file)?))
-}
-
-/// The contents of a part's file if they are what was written.
-fn read(file: &Path) -> std::result::Result<Value, String> {
-    let own = sum(file).map_err(|error| error.to_string())?;
-    match read_text(&sum_file(file)) {
-        Ok(written) if written == own => {}
-        Ok(_) => return Err("the checksum does not fit".to_owned()),
-        Err(_) => return Err("there is no checksum beside it".to_owned()),
-    }
-    let text = read_text(file).map_err(|error| error.to_string())?;
-    serde_json::from_str(&text).map_err(|error| error.to_string())
 }
 
 /// Whether two descriptions say the same once they are text, as on the disk.

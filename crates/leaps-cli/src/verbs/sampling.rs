@@ -17,6 +17,7 @@ use crate::progress::Progress;
 use crate::results::{Origin, Printed};
 use crate::samplers::{self, Samples};
 use crate::tables::Report;
+use crate::timings;
 
 /// Where results go and what is asked of them.
 #[derive(Args, Debug)]
@@ -53,8 +54,8 @@ pub fn prepare(
     let problem = config.problem(&layers)?;
     // First, since whoever looks after signals takes memory as well.
     stop_if_interrupted(context)?;
-    let file = samplers::open(destination.out.as_deref())?;
     config.check_memory(&problem, work).map_err(|error| layers.explain(error))?;
+    let file = samplers::open(destination.out.as_deref())?;
     context.detail(config.formula());
     Ok(Job { layers, config, problem, file, require_ess: destination.require_ess })
 }
@@ -104,10 +105,9 @@ pub fn finish<T: Serialize + Report>(
     if let Some(file) = job.file {
         let mut meta = serde_json::to_value(&printed)?;
         // What differs from run to run stays out: the same seed gives the same file.
+        timings::take(&mut meta);
         if let Some(meta) = meta.as_object_mut() {
-            for key in ["command", "seconds", "effective_samples_per_second", "discs"] {
-                meta.remove(key);
-            }
+            meta.remove("command");
         }
         samplers::save(file, target, samples, &meta)?;
     }
