@@ -122,7 +122,7 @@ impl Checkpoint {
             return Err(Error::Corrupt { path: directory.join(MANIFEST), what, reason });
         };
         let state = Tensors::read(&directory.join(STATE), state)?;
-        let model = Model::load(&directory)?;
+        let model = Model::read(&directory)?;
         if state.number::<u64>("step")? != manifest.step {
             return Err(state.corrupt("tensor step", format!("is not {}", manifest.step)));
         }

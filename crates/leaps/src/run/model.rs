@@ -145,8 +145,8 @@ impl Model {
 
     /// Write the model to `directory`, which is made if need be.
     ///
-    /// A new directory appears whole or not at all. In an old one the two files are replaced one after the other: after a
-    /// crash in between, [`load`](Model::load) refuses the pair by its checksum.
+    /// A new directory appears whole or not at all. In an old one the files are replaced one after the other: after a
+    /// crash in between, [`load`](Model::load) refuses them by their checksums.
     pub fn save(&self, directory: impl AsRef<Path>) -> Result<()> {
         self.save_with(directory, &[])
     }
@@ -191,15 +191,19 @@ impl Model {
 
     /// Read a model directory, or the newest checkpoint of a run directory. A checkpoint must be what its manifest says.
     pub fn load(directory: impl AsRef<Path>) -> Result<Self> {
-        let directory = Self::find(directory.as_ref())?;
+        Self::read(&Self::find(directory.as_ref())?)
+    }
+
+    /// Read a model directory.
+    pub(crate) fn read(directory: &Path) -> Result<Self> {
         let file = directory.join(DESCRIPTION);
         let description: Description = sealed::open(&file, SCHEMA)?;
-        let manifest = Manifest::load_if_any(&directory)?;
+        let manifest = Manifest::load_if_any(directory)?;
         if let Some(manifest) = &manifest {
-            manifest.check_files(&directory)?;
+            manifest.check_files(directory)?;
             for name in description.checksums.keys().map(String::as_str).chain([DESCRIPTION]) {
                 if !manifest.checksums.contains_key(name) {
-                    return Err(manifest.contradicts(&directory, name, "has no checksum"));
+                    return Err(manifest.contradicts(directory, name, "has no checksum"));
                 }
             }
             let run = &manifest.run;
@@ -213,11 +217,11 @@ impl Model {
             ] {
                 if !same {
                     let reason = format!("is not that of {}", file.display());
-                    return Err(manifest.contradicts(&directory, key, &reason));
+                    return Err(manifest.contradicts(directory, key, &reason));
                 }
             }
         }
-        Self::of(description, &directory, |name| file::read(&directory.join(name), DATA))
+        Self::of(description, directory, |name| file::read(&directory.join(name), DATA))
     }
 
     /// The model of a directory whose two files are in memory: `description` is `model.json`, `tensors` is `model.safetensors`. Checked
