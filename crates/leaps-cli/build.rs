@@ -14,6 +14,11 @@ fn main() {
     let mut text = "&[\n".to_owned();
     for folder in folders {
         let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        // What a killed process left of a model, and models that need files beside them.
+        if name.starts_with('.') || folder.join("target").exists() {
+            println!("cargo:warning=models/{name} is not shipped: use it by its directory");
+            continue;
+        }
         let file = |name: &str| folder.join(name).display().to_string();
         text += &format!(
             "Shipped {{ name: {name:?}, card: include_str!({:?}), description: include_bytes!({:?}), tensors: include_bytes!({:?}) }},\n",

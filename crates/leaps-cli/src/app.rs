@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use clap::error::ErrorKind;
 use clap::{ArgMatches, FromArgMatches};
 use leaps::train::Ranges;
@@ -14,6 +14,7 @@ use crate::error::{self, usage};
 use crate::output;
 use crate::progress::Progress;
 use crate::signals::Signals;
+use crate::threads;
 use crate::verbs;
 
 /// What every verb needs besides its own flags.
@@ -154,15 +155,7 @@ fn refuse(refused: &clap::Error, words: &[OsString]) -> Result<()> {
 }
 
 fn execute(cli: Cli, matches: &ArgMatches, words: &[OsString]) -> Result<()> {
-    if let Some(threads) = cli.globals.threads {
-        if !(1..=4096).contains(&threads) {
-            return Err(usage(format!("--threads = {threads}: must be from 1 to 4096")));
-        }
-        rayon::ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .build_global()
-            .with_context(|| format!("--threads {threads}"))?;
-    }
+    let shortage = threads::start(cli.globals.threads)?;
     let matches = matches.subcommand().map(|(_, matches)| matches.clone()).unwrap_or_default();
     let context = Context {
         globals: cli.globals,
@@ -172,6 +165,9 @@ fn execute(cli: Cli, matches: &ArgMatches, words: &[OsString]) -> Result<()> {
         stops: OnceLock::new(),
         engine: OnceLock::new(),
     };
+    if let Some(shortage) = shortage {
+        context.say(format!("warning: {shortage}"));
+    }
     use Verb::{Ais, Compare, Demo, Models, Report, Reproduce, Sample, Smc, Train};
     let on_cards = matches!(
         &cli.verb,

@@ -14,6 +14,8 @@ mod results;
 mod samplers;
 mod signals;
 mod tables;
+mod threads;
+mod timings;
 mod training;
 mod verbs;
 

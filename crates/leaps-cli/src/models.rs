@@ -6,11 +6,10 @@ pub mod shipped;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use leaps::Error;
 use leaps::run::Model;
-use serde_json::Value;
+use leaps::{Error, file};
 
-use crate::config::{Config, Layers};
+use crate::config::{Config, Layers, undescribed};
 use crate::error::usage;
 use shipped::{SHIPPED, Shipped};
 
@@ -64,7 +63,9 @@ pub fn owned() -> Vec<(String, PathBuf)> {
     let entries = entries.into_iter().flatten().flatten();
     let mut found: Vec<_> = entries
         .map(|entry| (entry.file_name().to_string_lossy().into_owned(), entry.path()))
-        .filter(|(_, path)| path.join("model.json").is_file() || path.join("latest").is_file())
+        // Hidden ones are in the making, or what is left of that.
+        .filter(|(name, _)| !name.starts_with('.'))
+        .filter(|(_, path)| path.join("model.json").exists() || path.join("latest").exists())
         .collect();
     found.sort();
     found
@@ -92,57 +93,22 @@ impl Found {
     pub fn layers(&self) -> Result<Layers> {
         let mut layers = Layers::default();
         let config = self.directory.as_ref().map(|directory| directory.join("config.toml"));
-        if let Some(config) = config.filter(|file| file.is_file()) {
-            layers.read_file(&config)?;
+        if let Some(config) = config
+            && let Some(text) = file::if_any(file::read_text(&config))?
+        {
+            layers.parse_file(&text, &config)?;
         }
-        let file = self.model.file().with_file_name("model.json");
-        let target = unpin_files(self.model.target.clone(), &file)?;
+        let folder = self.model.file().parent().unwrap_or(Path::new(""));
+        let target = undescribed(self.model.target.clone(), folder, &self.model.files)?;
         for (section, value) in [("target", &target), ("path", &self.model.path)] {
-            layers.describe(section, value, &self.name).map_err(|error| Error::Corrupt {
-                path: file.clone(),
-                what: section.to_owned(),
-                reason: error.to_string(),
+            layers.describe(section, value, &self.name, folder).map_err(|error| {
+                Error::Corrupt {
+                    path: folder.join("model.json"),
+                    what: section.to_owned(),
+                    reason: error.to_string(),
+                }
             })?;
         }
         Ok(layers)
     }
-}
-
-/// Keys of a target that name files, and keys of the files' checksums in descriptions.
-const FILES: [(&str, &str); 2] = [("path", "path_checksum"), ("field", "field_checksum")];
-
-/// Describe the files of a target by full names and checksums, so that nobody trains or samples on another file.
-pub fn pin_files(mut target: Value) -> Result<Value> {
-    let Some(entries) = target.as_object_mut() else { return Ok(target) };
-    for (key, sum) in FILES {
-        let Some(name) = entries.get(key).and_then(Value::as_str) else { continue };
-        let io = |source| Error::Io { path: name.into(), source };
-        let full = std::fs::canonicalize(name).map_err(io)?;
-        let checksum = leaps::run::file_checksum(&full)?;
-        let shown = full.to_str().unwrap_or(name).to_owned();
-        entries.insert(key.to_owned(), shown.into());
-        entries.insert(sum.to_owned(), checksum.into());
-    }
-    Ok(target)
-}
-
-/// Undo [`pin_files`], refusing files that are not what they were.
-fn unpin_files(mut target: Value, model: &Path) -> Result<Value> {
-    let Some(entries) = target.as_object_mut() else { return Ok(target) };
-    for (key, sum) in FILES {
-        let Some(wanted) = entries.remove(sum) else { continue };
-        let Some(name) = entries.get(key).and_then(Value::as_str) else { continue };
-        if leaps::run::file_checksum(name.as_ref())? != wanted {
-            return Err(Error::Corrupt {
-                path: name.into(),
-                what: format!("target.{key}"),
-                reason: format!(
-                    "is not the file that {} was trained on; train again, or put the old file back",
-                    model.display()
-                ),
-            }
-            .into());
-        }
-    }
-    Ok(target)
 }

@@ -175,19 +175,36 @@ fn a_small_experiment_from_its_file_to_its_page() {
 
     // What was done is not done again; what is missing is.
     let lost = out.join("parts/nine-quick/ais.json");
-    let before = files(&out.join("parts"));
+    let before = repeating(&out.join("parts"));
     std::fs::remove_file(&lost).unwrap();
     let again = run(&arguments);
     let talk = String::from_utf8_lossy(&again.stderr).into_owned();
     assert!(stdout(&again).contains("events, intervals 20"));
     assert_eq!(talk.matches("done before").count(), 3, "{talk}");
     assert!(!talk.contains("parameters"), "the network is there: {talk}");
-    let redone = [lost.clone(), lost.with_extension("json.b3")];
-    for (path, bytes) in files(&out.join("parts")) {
-        assert!(redone.contains(&path) || before[&path] == bytes, "{}", path.display());
-    }
+    assert!(repeating(&out.join("parts")) == before, "a part that is run again is another");
+    let states = repeating(&out);
     let fresh = run(&[&arguments[..], &["--fresh"]].concat());
     assert!(!String::from_utf8_lossy(&fresh.stderr).contains("done before"));
+    assert!(repeating(&out) == states, "results of record change from run to run");
+    // Times are there for the page, beside what repeats.
+    let times = std::fs::read_to_string(lost.with_extension("times.json")).unwrap();
+    let times: Value = serde_json::from_str(&times).unwrap();
+    assert!(number(&times["seconds"]) > 0.0 && times.get("ess").is_none(), "{times}");
+    let page = std::fs::read_to_string(out.join("nine.md")).unwrap();
+    assert!(page.contains("| seconds |"), "{page}");
+}
+
+/// The files of an experiment that are the same whenever it is run: parts without their times, and states.
+fn repeating(out: &Path) -> std::collections::BTreeMap<std::path::PathBuf, Vec<u8>> {
+    let mut all = files(out);
+    all.retain(|path, _| {
+        let name = path.strip_prefix(out).unwrap().to_str().unwrap();
+        let part = path.components().any(|folder| folder.as_os_str() == "parts");
+        (part && !name.ends_with(".times.json")) || name.ends_with(".npz")
+    });
+    assert!(!all.is_empty());
+    all
 }
 
 /// Two samplers on four spins, in no time.
@@ -238,12 +255,13 @@ fn damaged_parts_are_run_again() {
     let sum = out.join("parts/tiny/one.json.b3");
     let sound = std::fs::read_to_string(&part).unwrap();
     assert!(sound.contains("\"mean\": "), "{sound}");
-    let damage: [&dyn Fn(); 5] = [
+    let damage: [&dyn Fn(); 6] = [
         &|| std::fs::write(&part, sound.replace("\"energy_per_site\"", "\"energy\"")).unwrap(),
         &|| std::fs::write(&part, sound.replacen("\"mean\": ", "\"mean\": 1e308", 1)).unwrap(),
         &|| std::fs::write(&part, &sound[..sound.len() / 2]).unwrap(),
         &|| std::fs::write(&part, b"\xff\xfe").unwrap(),
         &|| std::fs::remove_file(&sum).unwrap(),
+        &|| std::fs::remove_file(part.with_extension("times.json")).unwrap(),
     ];
     for (number, harm) in damage.iter().enumerate() {
         harm();

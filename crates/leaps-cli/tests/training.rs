@@ -5,11 +5,7 @@ mod common;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use common::{TINY, fails, files, json, leaps, near_exact, number, run, stdout, train};
-
-fn code(output: &std::process::Output) -> (Option<i32>, String) {
-    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
-}
+use common::{TINY, code, fails, files, json, leaps, near_exact, number, run, stdout, train};
 
 fn status(run_directory: &Path) -> serde_json::Value {
     json(&run(&["status", run_directory.to_str().unwrap(), "--json"]))["runs"][0].clone()

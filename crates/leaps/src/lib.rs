@@ -17,10 +17,12 @@
 //! | [`rates`] | from network outputs to rates of a Markov jump process |
 //! | [`train`] | learning the networks |
 //! | [`run`] | models, runs and their checkpoints, results and samples as files |
+//! | [`file`](mod@file) | reading ordinary files, within bounds |
 
 pub mod device;
 mod error;
 pub mod exact;
+pub mod file;
 pub mod mcmc;
 pub mod net;
 pub mod observe;

@@ -1,13 +1,13 @@
 //! Lay defaults, file, `--set` and flags over each other, and remember where each value came from.
 
 use std::collections::BTreeMap;
-use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use leaps::Error;
+use leaps::file::{self, TEXT, position};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
@@ -40,6 +40,8 @@ pub enum Source {
 pub struct Layers {
     table: Table,
     sources: BTreeMap<String, Source>,
+    /// Where relative names of files start, by key; the working directory where nothing else is said.
+    folders: BTreeMap<String, PathBuf>,
     /// The entries of `[[compare]]`.
     pub compare: Vec<Table>,
 }
@@ -47,18 +49,10 @@ pub struct Layers {
 impl Layers {
     /// Read a configuration file; `-` is standard input.
     pub fn read_file(&mut self, path: &Path) -> Result<()> {
-        let io = |source| Error::Io { path: path.into(), source };
-        let mut bytes = Vec::new();
-        if path == Path::new("-") {
-            std::io::stdin().lock().read_to_end(&mut bytes).map_err(io)?;
-        } else {
-            bytes = std::fs::read(path).map_err(io)?;
-        }
-        let text = String::from_utf8(bytes).map_err(|error| {
-            let (line, column) = position(error.as_bytes(), error.utf8_error().valid_up_to());
-            let reason = "not UTF-8 text; is this a configuration?".to_owned();
-            Error::Parse { path: path.into(), line, column, reason }
-        })?;
+        let text = match path == Path::new("-") {
+            true => file::text(file::read_stream(std::io::stdin().lock(), path, TEXT)?, path)?,
+            false => file::read_text(path)?,
+        };
         self.parse_file(&text, path)
     }
 
@@ -75,12 +69,14 @@ impl Layers {
         };
         let spans = DeTable::parse(text).map_err(fail)?;
         let table: Table = toml::from_str(text).map_err(fail)?;
+        let folder = path.parent().unwrap_or(Path::new(""));
         let mut lines = BTreeMap::new();
         collect_lines(spans.get_ref(), "", text, &mut lines);
         for (key, value) in leaves(&table) {
             let line = lines.get(&key).copied().unwrap_or(1);
             let name = path.display().to_string();
             self.insert(&key, value, Source::File(name, line))?;
+            self.folders.insert(key, folder.to_owned());
         }
         Ok(())
     }
@@ -148,8 +144,14 @@ impl Layers {
         self.flags("", &seed, matches)
     }
 
-    /// Take over a section as a model describes it; what the description leaves out has its default.
-    pub fn describe(&mut self, section: &str, values: &Json, model: &str) -> Result<()> {
+    /// Take over a section as a model describes it, whose files are named from `folder` on; what the description leaves out has its default.
+    pub fn describe(
+        &mut self,
+        section: &str,
+        values: &Json,
+        model: &str,
+        folder: &Path,
+    ) -> Result<()> {
         self.table.remove(section);
         self.sources.retain(|key, _| !key.starts_with(&format!("{section}.")));
         let mut values = values.clone();
@@ -158,7 +160,9 @@ impl Layers {
         }
         let values: Table = serde_json::from_value(values)?;
         for (key, value) in leaves(&values) {
-            self.insert(&format!("{section}.{key}"), value, Source::Model(model.to_owned()))?;
+            let key = format!("{section}.{key}");
+            self.insert(&key, value, Source::Model(model.to_owned()))?;
+            self.folders.insert(key, folder.to_owned());
         }
         Ok(())
     }
@@ -190,6 +194,7 @@ impl Layers {
             return self.take_comparisons(value);
         }
         self.sources.insert(key.to_owned(), source);
+        self.folders.remove(key);
         if key == "path.terms" || schema::SECTIONS.contains(&key) {
             let name = self.name(key);
             return Err(usage(format!("{name} = {value}: must be a section; write [{key}]")));
@@ -237,6 +242,11 @@ impl Layers {
             layers.insert(&path, value.clone(), Source::Compare(n))?;
         }
         Ok(layers)
+    }
+
+    /// Where relative names of files in the value of a key start.
+    pub fn folder(&self, key: &str) -> &Path {
+        self.folders.get(key).map_or(Path::new(""), PathBuf::as_path)
     }
 
     /// Where the value of a key came from; `None` is its default.
@@ -388,11 +398,4 @@ fn collect_lines(
         }
         lines.insert(path, position(text.as_bytes(), key.span().start).0);
     }
-}
-
-/// Line and column, from 1, of a byte.
-fn position(bytes: &[u8], at: usize) -> (usize, usize) {
-    let before = &bytes[..at.min(bytes.len())];
-    let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
-    (line, before.iter().rev().take_while(|&&byte| byte != b'\n').count() + 1)
 }

@@ -1,74 +1,126 @@
 //! Refuse runs that cannot fit the memory before they start.
+//!
+//! Estimates are from above: a limit of the address space (`ulimit -v`) ends a process that goes beyond it at once.
 
+use leaps::device::{Bytes, free_memory};
+use leaps::mcmc::lanes::Plan;
+use leaps::net::Net;
+use leaps::observe::Measure;
 use leaps::target::Target;
+use leaps::train::{Reference, TrainSpec};
 use leaps::{Error, Result};
 
-use super::{Config, Problem};
+use super::{Config, Move, Problem};
+use crate::samplers::rule;
 
-/// Bytes of a measured walker beside its states: observables, weights, energies.
+/// What is about to use memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// Walkers that follow a network.
+    Flow,
+    /// Walkers that a kernel moves: AIS, SMC.
+    Anneal,
+    /// Markov chains; their states are kept if there is a file for them.
+    Chains { keep: bool },
+}
+
+/// A key to blame, its value, and the bytes that are its fault.
+type Part = (&'static str, usize, f64);
+
+/// Bytes of a measured walker beside its states and observables: weights, energies, families.
 const PER_WALKER: f64 = 400.0;
 /// Bytes of an interval: its time and the weights of two terms.
 const PER_INTERVAL: f64 = 48.0;
-/// Bytes of a kept state of a chain: its series of four numbers.
-const PER_STATE: f64 = 16.0;
+/// Bytes of a chain beside its states and observables.
+const PER_CHAIN: f64 = 2500.0;
+/// Bytes of a kept state of a chain: its series of three numbers, in space that doubles as it grows.
+const PER_STATE: f64 = 24.0;
+/// Bytes of a state of the chain whose autocorrelations are computed: Fourier transforms.
+const PER_TRANSFORMED: f64 = 80.0;
+/// Blocks over which observables of a chain are summed.
+const BLOCKS: f64 = 512.0;
+
+/// Accumulators of the gradient, see [`leaps::train::Loss`].
+const SLOTS: usize = 16;
+
+/// Bytes that training takes on the CPU: parameters with their average, Adam's moments and the gradient, and space for 16 groups of configurations; reference
+/// states.
+pub fn training_memory(net: &Net, spec: &TrainSpec, target: &dyn Target) -> f64 {
+    let network = 4 * 7 * net.parameters() + SLOTS * (net.workspace() + 4 * net.packed());
+    network as f64 + reference_memory(spec, target)
+}
+
+/// Bytes of reference states, with their copies in a checkpoint that is being written.
+fn reference_memory(spec: &TrainSpec, target: &dyn Target) -> f64 {
+    let states = match spec.reference {
+        Reference::Pool => spec.pool,
+        Reference::Policy => spec.rollout_walkers * spec.rollout_steps,
+        Reference::Buffer => spec.buffer * spec.rollout_walkers * spec.rollout_steps,
+    };
+    states as f64 * (3 * target.sites() + 8) as f64
+}
 
 impl Config {
-    /// Refuse more walkers or kept states than the free memory holds; where that is unknown, say nothing.
-    pub fn check_memory(&self, problem: &Problem) -> Result<()> {
-        let Some(free) = free_memory() else { return Ok(()) };
-        let sites = problem.target.sites() as f64;
-        let kept =
-            self.chains.chains as f64 * (self.chains.steps / self.chains.every.max(1)) as f64;
-        for (key, count, bytes) in [
-            ("sample.walkers", self.walkers.walkers as f64, 2.0 * sites + PER_WALKER),
-            ("sample.steps", kept, PER_STATE),
-            ("sample.intervals", self.walkers.intervals as f64, PER_INTERVAL),
-        ] {
-            let need = count * bytes;
-            if need > free {
-                let (need, free) = (need / 1e9, free / 1e9);
-                return Err(Error::invalid(
-                    key,
-                    count,
-                    format!(
-                        "such that memory suffices: about {need:.0} GB are needed, {free:.0} GB are free"
-                    ),
-                    "ask for fewer",
-                ));
-            }
+    /// Refuse to train with more reference states than the free memory holds.
+    pub fn check_reference_memory(&self, target: &dyn Target) -> Result<()> {
+        let spec = self.train.build()?;
+        let (key, value) = match spec.reference {
+            Reference::Pool => ("train.pool", spec.pool),
+            Reference::Policy => ("train.rollout_walkers", spec.rollout_walkers),
+            Reference::Buffer => ("train.buffer", spec.buffer),
+        };
+        check(&[(key, value, reference_memory(&spec, target))])
+    }
+
+    /// Refuse to sample with more memory than is free.
+    pub fn check_memory(&self, problem: &Problem, work: Work) -> Result<()> {
+        check(&match work {
+            Work::Flow | Work::Anneal => self.walker_memory(problem, work),
+            Work::Chains { keep } => self.chain_memory(problem, keep),
+        })
+    }
+
+    /// Bytes that walkers take, with the keys to blame and their values.
+    fn walker_memory(&self, problem: &Problem, work: Work) -> Vec<Part> {
+        let (target, walkers) = (&problem.target, &self.walkers);
+        let columns = Measure::new(target, problem.path.ends()).layout().width() as f64;
+        let mut each = 3.0 * target.sites() as f64 + 16.0 * columns + PER_WALKER;
+        // Tables move all walkers; any other kernel has a copy for each.
+        let scan = self.kernel.scan.into();
+        if let (Work::Anneal, Move::Kernel(kernel)) = (work, self.kernel.kernel)
+            && rule(kernel).is_none_or(|rule| Plan::new(target, rule, scan).is_err())
+        {
+            each += kernel.bytes(target) as f64 + PER_WALKER;
         }
-        Ok(())
+        vec![
+            ("sample.walkers", walkers.walkers, each * walkers.walkers as f64),
+            ("sample.intervals", walkers.intervals, PER_INTERVAL * walkers.intervals as f64),
+        ]
+    }
+
+    /// The same for chains.
+    fn chain_memory(&self, problem: &Problem, keep: bool) -> Vec<Part> {
+        let (target, spec) = (&problem.target, &self.chains);
+        let columns = Measure::new(target, problem.path.ends()).layout().width() as f64;
+        let (sites, chains) = (target.sites() as f64, spec.chains as f64);
+        let kept = (spec.steps / spec.every.max(1)) as f64;
+        let at_once = (rayon::current_num_threads() as f64).min(chains);
+        let state = if keep { PER_STATE + 3.0 * sites + 16.0 } else { PER_STATE };
+        let chain = PER_CHAIN + 3.0 * sites + 16.0 * columns * kept.min(BLOCKS);
+        vec![
+            ("sample.chains", spec.chains, chain * chains),
+            ("sample.steps", spec.steps, kept * (chains * state + at_once * PER_TRANSFORMED)),
+        ]
     }
 }
 
-/// Bytes that a new process may use, where the system says so.
-#[cfg(not(windows))]
-fn free_memory() -> Option<f64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    Some(1024.0 * line.trim().strip_suffix("kB")?.trim().parse::<f64>().ok()?)
-}
-
-/// Bytes that a new process may use: what Windows would still commit.
-#[cfg(windows)]
-fn free_memory() -> Option<f64> {
-    /// MEMORYSTATUSEX.
-    #[repr(C)]
-    #[derive(Default)]
-    struct Status {
-        length: u32,
-        load: u32,
-        physical: [u64; 2],
-        /// Total and available, files for paging included.
-        commit: [u64; 2],
-        address_space: [u64; 2],
-        extended: u64,
-    }
-    #[link(name = "kernel32")]
-    unsafe extern "system" {
-        fn GlobalMemoryStatusEx(status: *mut Status) -> i32;
-    }
-    let mut status = Status { length: size_of::<Status>() as u32, ..Status::default() };
-    // SAFETY: the structure is Windows' own and knows its length.
-    (unsafe { GlobalMemoryStatusEx(&mut status) } != 0).then_some(status.commit[1] as f64)
+/// Refuse what needs more memory than is free, and blame the largest part; where the free memory is unknown, say nothing.
+fn check(parts: &[Part]) -> Result<()> {
+    let Some(free) = free_memory() else { return Ok(()) };
+    let need: f64 = parts.iter().map(|(_, _, bytes)| bytes).sum();
+    let largest = parts.iter().max_by(|a, b| a.2.total_cmp(&b.2));
+    let Some((key, value, _)) = largest.filter(|_| need > free as f64) else { return Ok(()) };
+    let (need, free) = (Bytes(need), Bytes(free as f64));
+    let condition = format!("such that memory suffices: about {need} are needed, {free} are free");
+    Err(Error::invalid(*key, value, condition, "ask for fewer"))
 }

@@ -2,6 +2,7 @@
 
 mod build;
 mod family;
+mod files;
 mod layers;
 mod memory;
 mod moves;
@@ -23,15 +24,17 @@ use leaps::net::{FreeEnergy, FreeEnergySpec, Net};
 use leaps::path::Path;
 use leaps::target::{Pairwise, Target};
 
+pub use files::{Described, undescribed};
 pub use layers::Layers;
+pub use memory::{Work, training_memory};
 pub use moves::{Move, kernels_help};
 pub use network::{NetworkKind, NetworkSpec};
 pub use path::{PathSpec, ScheduleName};
 pub use render::{to_toml, to_toml_from};
-pub use sample::{ChainSpec, FlowSpec, KernelSpec, ResampleSpec, ScanName, UpdateSpec, WalkerSpec};
+pub use sample::{ChainSpec, FlowSpec, KernelSpec, ResampleSpec, UpdateSpec, WalkerSpec};
 pub use target::{BoundaryName, Kind, TargetSpec};
 pub use train::TrainingSpec;
-pub use value::{Field, Size, count, number, seed};
+pub use value::{Field, Size, count, number, seed, text_path};
 
 use layers::Source;
 use schema::defaults;
@@ -41,9 +44,6 @@ use crate::error::usage;
 
 /// The seed of every run that does not ask for another.
 pub const SEED: u64 = 1;
-
-/// Weights of a network that looks from every site at every other, beyond which it is not built.
-const MOST_WEIGHTS: usize = 1 << 27;
 
 /// The target, and the configuration that the other flags override.
 #[derive(Args, Clone, Debug)]
@@ -62,12 +62,6 @@ impl ProblemArgs {
     /// Lay the file, `--set`, the seed and the target's flags over each other.
     pub fn layers(&self, seed: u64, matches: &ArgMatches) -> Result<Layers> {
         let mut layers = Layers::default();
-        if let Some(path) = self.target.path.as_ref().filter(|path| path.to_str().is_none()) {
-            let shown = path.display();
-            return Err(usage(format!(
-                "PATH = {shown}: must be UTF-8, as configurations are; rename the file"
-            )));
-        }
         match (&self.config, self.target.kind) {
             (Some(path), _) => layers.read_file(path)?,
             (None, Some(_)) => {}
@@ -113,9 +107,10 @@ pub struct Problem {
 impl Config {
     /// Check everything that can be checked before the target is built.
     pub fn resolve(layers: &Layers) -> Result<Self> {
+        let target: TargetSpec = layers.group("target", &keys::<TargetSpec>())?;
         let config = Config {
             seed: layers.top("seed")?.unwrap_or(SEED),
-            target: layers.group("target", &keys::<TargetSpec>())?,
+            target: target.placed(|key, path| layers.folder(&format!("target.{key}")).join(path)),
             path: layers.group("path", &keys::<PathSpec>())?,
             network: layers.group("network", &keys::<NetworkSpec>())?,
             train: layers.group("train", &keys::<TrainingSpec>())?,
@@ -197,17 +192,6 @@ impl Config {
 
     /// The network for the target.
     pub fn net(&self, target: &Pairwise) -> leaps::Result<Net> {
-        let hidden = self.network.hidden.unwrap_or(0);
-        let weights = hidden.saturating_mul(target.sites().saturating_mul(target.sites()));
-        if weights > MOST_WEIGHTS {
-            return Err(Error::not_applicable(
-                "the network mlp",
-                format!(
-                    "{hidden} hidden units on {} sites are {weights} weights; use network.kind = hollow-graph",
-                    target.sites()
-                ),
-            ));
-        }
         Net::told(&self.network.build()?, target, self.ranges().map_or(0, |r| r.conditions()))
     }
 

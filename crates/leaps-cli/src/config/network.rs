@@ -130,18 +130,6 @@ impl NetworkKind {
 /// Dimensions of a lattice up to which the hollow network goes.
 const HOLLOW_DIMENSIONS: usize = 3;
 
-/// More than this of anything is a mistake.
-const MOST: [(&str, u64); 8] = [
-    ("channels", 4096),
-    ("depth", 4096),
-    ("head", 16384),
-    ("orders", 256),
-    ("heads", 256),
-    ("width", 4096),
-    ("embedding", 16384),
-    ("time_units", 16384),
-];
-
 impl NetworkSpec {
     /// The same network with every default written out, after refusing keys of other kinds. Sizes that the
     /// library chooses by the lattice stay open.
@@ -166,17 +154,6 @@ impl NetworkSpec {
                 format!("it belongs to {}", owners.join(", ")),
             ));
         }
-        for (key, most) in MOST {
-            if let Some(value) = given.get(key).filter(|value| value.as_u64().unwrap_or(0) > most) {
-                let condition = format!("at most {most}");
-                return Err(Error::invalid(
-                    format!("network.{key}"),
-                    value,
-                    condition,
-                    "use fewer",
-                ));
-            }
-        }
         given.insert("kind".to_owned(), kind.name().into());
         if kind == NetworkKind::Hollow {
             // The library takes networks without this key for those of old files, which had none.
@@ -186,6 +163,7 @@ impl NetworkSpec {
             serde_json::from_value(Value::Object(given.clone())).map_err(|error| {
                 Error::invalid("network.kind", kind.name(), "in this build", error.to_string())
             })?;
+        spec.check_sizes()?;
         let Ok(Value::Object(mut all)) = serde_json::to_value(&spec) else {
             return Ok(self.clone());
         };

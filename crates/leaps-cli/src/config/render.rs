@@ -1,5 +1,7 @@
 //! Print a configuration with comments, and say a target in words and as a formula.
 
+use std::path::Path;
+
 use toml::{Table, Value};
 
 use super::schema::{self, Key};
@@ -158,10 +160,10 @@ pub fn describe(spec: &TargetSpec, sites: usize) -> String {
             spec.visible.unwrap_or(0),
             spec.hidden.unwrap_or(0)
         ),
-        Some(Kind::File) | None => format!(
-            "{} ({sites} sites)",
-            spec.path.as_ref().map(|p| p.display().to_string()).unwrap_or_default()
-        ),
+        Some(Kind::File) | None => {
+            let name = spec.path.as_deref().and_then(Path::file_name).unwrap_or_default();
+            format!("{} ({sites} sites)", name.to_string_lossy())
+        }
     };
     let mut text = format!("{what}, beta {}", spec.beta.unwrap_or(1.0));
     if let Some(coupling) = spec.coupling.filter(|j| *j != 1.0) {

@@ -5,6 +5,7 @@
 
 use clap::{Args, ValueEnum};
 use leaps::mcmc::KernelName;
+use leaps::mcmc::lanes::Scan;
 use leaps::path::Path;
 use leaps::sampler::{Resampling, Scheme, Stepper};
 use leaps::{Error, Result};
@@ -29,6 +30,15 @@ pub enum ResamplingName {
 pub enum ScanName {
     Systematic,
     Coloured,
+}
+
+impl From<ScanName> for Scan {
+    fn from(name: ScanName) -> Scan {
+        match name {
+            ScanName::Systematic => Scan::Systematic,
+            ScanName::Coloured => Scan::Coloured,
+        }
+    }
 }
 
 /// How the jump process of a network is followed.

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use leaps::target::{Boundary, Lattice};
 use leaps::{Error, Result, finite};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
-use super::value::{Field, Size, count, number, seed};
+use super::value::{Field, Size, count, number, seed, text_path};
 
 /// The families of targets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
@@ -59,7 +59,8 @@ pub struct TargetSpec {
     #[arg(help_heading = None::<&str>)]
     pub kind: Option<Kind>,
     /// File of edges and fields, one "i j J" or "field i h" a line (file)
-    #[arg(index = 2, value_name = "PATH", help_heading = None::<&str>)]
+    #[arg(index = 2, value_name = "PATH", help_heading = None::<&str>, value_parser = text_path())]
+    #[serde(serialize_with = "shown")]
     pub path: Option<PathBuf>,
     /// Sites along each axis: 15, or 15x20; complete geometry: number of spins [default: 15, 8 or 64]
     #[arg(long, value_name = "L")]
@@ -297,6 +298,11 @@ impl TargetSpec {
         }
         Ok(())
     }
+}
+
+/// A path in words: that of a folder need not be text.
+fn shown<S: Serializer>(path: &Option<PathBuf>, to: S) -> std::result::Result<S::Ok, S::Error> {
+    path.as_ref().map(|path| path.to_string_lossy()).serialize(to)
 }
 
 /// Near the critical point where one is known, 1 elsewhere.

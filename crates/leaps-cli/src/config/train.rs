@@ -7,7 +7,7 @@ use leaps::train::{Ranges, TrainSpec};
 use leaps::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-use super::value::{count, number, range};
+use super::value::{count, number, range, text_path};
 
 /// How the learning rate falls after warm-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
@@ -141,7 +141,7 @@ pub struct TrainingSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub members: Option<usize>,
     /// Start from the parameters of this model or run in place of fresh ones, whatever the size of its lattice
-    #[arg(long, value_name = "DIR|NAME")]
+    #[arg(long, value_name = "DIR|NAME", value_parser = text_path())]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<PathBuf>,
     /// Train on a smaller lattice first (Ising and Potts models on planes with sides of at least 21) [default: true]

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use clap::builder::{StringValueParser, TypedValueParser};
 use leaps::{Error, Result};
 use serde::{Deserialize, Serialize};
 use toml::Value;
@@ -43,6 +44,11 @@ pub fn seed(text: &str) -> std::result::Result<u64, String> {
 pub fn number(text: &str) -> std::result::Result<f64, String> {
     let value: Option<f64> = text.parse().ok();
     value.filter(|x| x.is_finite()).ok_or_else(|| "a finite number such as 0.5".to_owned())
+}
+
+/// A path that will stand in a file, and so must be text.
+pub fn text_path() -> impl TypedValueParser<Value = PathBuf> {
+    StringValueParser::new().map(PathBuf::from)
 }
 
 /// Two numbers on the command line, with a comma between them.
@@ -184,8 +190,7 @@ impl Field {
 
 /// Numbers separated by white space or commas; `#` starts a comment.
 fn read_numbers(path: &Path) -> Result<Vec<f64>> {
-    let text =
-        std::fs::read_to_string(path).map_err(|source| Error::Io { path: path.into(), source })?;
+    let text = leaps::file::read_text(path)?;
     let mut values = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let content = line.split('#').next().unwrap_or("");

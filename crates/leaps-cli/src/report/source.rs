@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use leaps::Error;
+use leaps::file::{if_any, read_text};
 use leaps::run::Metrics;
 use serde_json::Value;
 
@@ -16,6 +17,8 @@ use crate::training;
 pub struct Source {
     /// The directory or file as the user named it.
     pub name: String,
+    /// The directory, if it is one.
+    pub folder: PathBuf,
     /// `results.json`, or null.
     pub results: Value,
     /// `metrics.jsonl`.
@@ -40,23 +43,22 @@ impl Source {
             return Ok(Source { name, results: json(path)?, ..Source::default() }.sorted());
         }
         let optional = |file: &str| -> Result<Value> {
-            let file = path.join(file);
-            if file.is_file() { json(&file) } else { Ok(Value::Null) }
+            Ok(if_any(json(&path.join(file)))?.unwrap_or_default())
         };
-        let config = path.join("config.toml");
-        let trained = path.join("metrics.jsonl").is_file();
-        let (metrics, damaged) = if trained { Metrics::read(path)? } else { (Vec::new(), None) };
+        let (metrics, damaged) = if_any(Metrics::read(path))?.unwrap_or_default();
         let source = Source {
             name: name.clone(),
+            folder: path.to_owned(),
             results: optional("results.json")?,
             metrics,
             damaged,
-            config: config.is_file().then(|| read(&config)).transpose()?,
+            config: if_any(read_text(&path.join("config.toml")))?,
             comparison: optional("comparison.json")?,
             training: words(&optional("meta.json")?["command"]),
             seconds: training::seconds(path),
         }
         .sorted();
+        training::still_there(path)?;
         if source.results.is_null() && source.metrics.is_empty() && source.comparison.is_null() {
             let part = training::begun(path).filter(|part| part != path);
             return Err(usage(match part {
@@ -85,7 +87,7 @@ impl Source {
     pub fn problem(&self) -> Result<(Config, Problem)> {
         let mut layers = Layers::default();
         if let Some(config) = &self.config {
-            layers.parse_file(config, "config.toml".as_ref())?;
+            layers.parse_file(config, &self.folder.join("config.toml"))?;
         } else {
             let results = if self.results.is_null() { &self.comparison } else { &self.results };
             let mut target = results["target"].clone();
@@ -98,7 +100,7 @@ impl Source {
                     )));
                 }
             };
-            layers.describe("target", &target, &self.name)?;
+            layers.describe("target", &target, &self.name, Path::new(""))?;
         }
         let config = Config::resolve(&layers)?;
         let problem = config.problem(&layers)?;
@@ -111,23 +113,18 @@ pub fn words(value: &Value) -> Option<Vec<String>> {
     value.as_array()?.iter().map(|word| word.as_str().map(str::to_owned)).collect()
 }
 
-fn read(path: &Path) -> Result<String> {
-    let fail = |source| Error::Io { path: PathBuf::from(path), source };
-    Ok(std::fs::read_to_string(path).map_err(fail)?)
-}
-
 fn parse_error(path: &Path, line: usize, error: &serde_json::Error) -> Error {
     let reason = error.to_string();
     Error::Parse { path: path.into(), line, column: error.column().max(1), reason }
 }
 
-fn json(path: &Path) -> Result<Value> {
-    let text = read(path)?;
+fn json(path: &Path) -> leaps::Result<Value> {
+    let text = read_text(path)?;
     let value: Value = serde_json::from_str(&text)
         .map_err(|error| parse_error(path, error.line().max(1), &error))?;
     if !value.is_object() {
         let reason = "not an object; is this a result of leaps?".to_owned();
-        return Err(Error::Parse { path: path.into(), line: 1, column: 1, reason }.into());
+        return Err(Error::Parse { path: path.into(), line: 1, column: 1, reason });
     }
     Ok(value)
 }

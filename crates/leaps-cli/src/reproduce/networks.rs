@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::spec::{Experiment, NetworkEntry};
 use crate::app::Context;
-use crate::config::Config;
+use crate::config::{Config, Work};
 use crate::models::{self, Found};
 use crate::training::{self, Start, Training, described};
 
@@ -36,9 +36,10 @@ pub fn ready(
     let start = Start::prepare(&mut layers, None)?;
     let config = Config::resolve(&layers)?;
     let problem = config.problem(&layers)?;
+    let target = config.target.described()?.target;
     let (name, trained) = (&entry.model, entry.can_be_trained());
     if let Some(Found { model, .. }) = shipped(entry, quick && trained)? {
-        if model.target == described(&config.target) {
+        if model.target == target {
             let facts = facts(entry, &model, &config, context, Some(name))?;
             return Ok(Some(Ready {
                 name: entry.name.clone(),
@@ -56,9 +57,9 @@ pub fn ready(
     if !trained {
         return Ok(None);
     }
-    config.check_memory(&problem).map_err(|error| layers.explain(error))?;
+    config.check_memory(&problem, Work::Flow).map_err(|error| layers.explain(error))?;
     let settings = json!({
-        "seed": config.seed, "target": described(&config.target), "path": described(&config.path),
+        "seed": config.seed, "target": target, "path": described(&config.path),
         "network": described(&config.network), "train": described(&config.train),
     });
     let directory =

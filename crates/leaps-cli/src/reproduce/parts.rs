@@ -6,18 +6,20 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use leaps::Error;
 use leaps::observe::{Bins, Distance, Estimate, Families, Histogram, Layout, WeightedSamples};
-use leaps::run::{NpzWriter, file_checksum, write_file};
+use leaps::run::NpzWriter;
 use leaps::sampler::LogWeights;
 use serde_json::{Map, Value, json};
 use toml::Table;
 
+use super::kept;
 use super::networks::{Ready, slug};
 use super::spec::{Experiment, RunEntry};
 use crate::app::Context;
-use crate::config::{Config, Layers};
+use crate::config::{Config, Layers, Work};
 use crate::error::{Failure, usage};
 use crate::results::HistogramResult;
 use crate::samplers::{self, Samples, bins, energies};
+use crate::timings;
 use crate::verbs::compare::{Job, Outcome};
 
 /// The observables whose laws are compared.
@@ -111,7 +113,7 @@ fn check_entry(layers: &Layers, number: usize, run: &RunEntry, mut entry: Table)
     if run.sampler == "sample" {
         let config = Config::resolve(&own)?;
         let problem = config.problem(&own)?;
-        config.check_memory(&problem).map_err(|error| own.explain(error))?;
+        config.check_memory(&problem, Work::Flow).map_err(|error| own.explain(error))?;
     } else {
         entry.insert("sampler".to_owned(), run.sampler.clone().into());
         Job::new(layers, number, entry)?;
@@ -196,17 +198,15 @@ impl Bench<'_> {
         let asked = json!(entry);
         entry.insert("sampler".to_owned(), run.sampler.clone().into());
         entry.insert("name".to_owned(), label.into());
-        if let Some(network) = network {
-            entry.insert("model".to_owned(), network.model.display().to_string().into());
-        }
+        let model = || network.map(|network| network.model.clone());
         let layers = self.experiment.layers()?;
         let number = self.experiment.runs.iter().position(|r| r.name == run.name).unwrap_or(0) + 1;
         let named = |error| self.experiment.name_run(error, number, &run.name);
-        let job = Job::new(&layers, number, entry.clone()).map_err(named)?;
+        let job = Job::of(&layers, number, entry.clone(), model()).map_err(named)?;
         let explained = |error| named(job.layers.explain(error).into());
         let engine = job.engine(self.context).map_err(explained)?;
         let called = job.computed_on(&engine).map_err(explained)?;
-        let described = json!({
+        let mut described = json!({
             "version": env!("CARGO_PKG_VERSION"),
             "seed": self.experiment.seed,
             "target": self.experiment.target,
@@ -218,6 +218,10 @@ impl Bench<'_> {
             "engine": called,
             "reference": reference.map(|part| &part["settings"]["run"]),
         });
+        // The files of a target may change under their names.
+        if let Some(files) = job.config.target.described()?.checksums() {
+            described["files"] = files;
+        }
         let file = self.folder.join(format!("{}.json", slug(label)));
         let old = if self.fresh { None } else { self.kept(&file) };
         if let Some(old) = old.filter(|old| same(&old["settings"], &described)) {
@@ -230,7 +234,7 @@ impl Bench<'_> {
             entry.extend(
                 [("walkers", 256), ("intervals", 4)].map(|(k, n)| (k.to_owned(), n.into())),
             );
-            let few = Job::new(&layers, number, entry)?;
+            let few = Job::of(&layers, number, entry, model())?;
             few.run(false, self.context, &self.context.watch("kernels"))?;
         }
         let watch = self.context.watch(label);
@@ -250,7 +254,8 @@ impl Bench<'_> {
             true => laws(&job, &outcome, &samples, reference)?,
             false => Value::Null,
         };
-        let kept = json!({
+        let times = timings::take(&mut result);
+        let mut kept = json!({
             "name": label, "settings": described, "engine": called, "result": result, "histograms": histograms,
         });
         if run.keep {
@@ -258,8 +263,8 @@ impl Bench<'_> {
             let file = NpzWriter::create(self.out.join(name))?;
             samplers::save(file, &job.problem.target, &samples, &kept)?;
         }
-        write_file(&file, (serde_json::to_string_pretty(&kept)? + "\n").as_bytes())?;
-        write_file(sum_file(&file), sum(&file)?.as_bytes())?;
+        kept::write(&file, &kept, &times)?;
+        timings::put(&mut kept["result"], &times);
         Ok(kept)
     }
 
@@ -268,35 +273,13 @@ impl Bench<'_> {
         if !file.exists() {
             return None;
         }
-        let found = read(file);
+        let found = kept::read(file);
         if let Err(reason) = &found {
             let shown = file.display();
             self.context.say(format!("warning: {shown}: {reason}; this part is run again"));
         }
         found.ok()
     }
-}
-
-/// The file beside that of a part with its checksum, as `b3sum --check` reads it.
-fn sum_file(file: &Path) -> PathBuf {
-    file.with_extension("json.b3")
-}
-
-fn sum(file: &Path) -> leaps::Result<String> {
-    let name = file.file_name().unwrap_or_default().to_string_lossy();
-    Ok(format!("{}  {name}\n", file_checksum(file)?))
-}
-
-/// The contents of a part's file if they are what was written.
-fn read(file: &Path) -> std::result::Result<Value, String> {
-    let own = sum(file).map_err(|error| error.to_string())?;
-    match std::fs::read_to_string(sum_file(file)) {
-        Ok(written) if written == own => {}
-        Ok(_) => return Err("the checksum does not fit".to_owned()),
-        Err(_) => return Err("there is no checksum beside it".to_owned()),
-    }
-    let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
-    serde_json::from_str(&text).map_err(|error| error.to_string())
 }
 
 /// Whether two descriptions say the same once they are text, as on the disk.

@@ -39,6 +39,9 @@ pub struct Experiment {
     /// What it is called on the command line: its name, or its file. Of files elsewhere without the folder, which pages do not tell.
     #[serde(skip)]
     pub word: String,
+    /// The folder of its file, where relative names of other files start.
+    #[serde(skip)]
+    pub folder: PathBuf,
     /// Whether the program brings it along.
     #[serde(skip)]
     pub shipped: bool,
@@ -188,8 +191,7 @@ impl Experiment {
                 "NAME = {word}: must be one of {all}, all, or a file that ends in .toml"
             )));
         }
-        let fail = |source| Error::Io { path: PathBuf::from(path), source };
-        let text = std::fs::read_to_string(path).map_err(fail)?;
+        let text = leaps::file::read_text(path)?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let own = path.file_name().filter(|_| path.is_absolute());
         let word = own.map_or(word.to_owned(), |own| own.to_string_lossy().into_owned());
@@ -232,6 +234,7 @@ impl Experiment {
             let mut experiment = Experiment::deserialize(table.clone())
                 .map_err(|error| wrong(explain(&table, &error)))?;
             experiment.name = name.to_owned();
+            experiment.folder = path.parent().unwrap_or(Path::new("")).to_owned();
             Ok(experiment)
         };
         let mut targets = Vec::new();
@@ -323,7 +326,7 @@ impl Experiment {
         for (section, values) in
             [("target", &self.target), ("path", &self.path), ("sample", &self.sample)]
         {
-            layers.describe(section, &serde_json::to_value(values)?, &file)?;
+            layers.describe(section, &serde_json::to_value(values)?, &file, &self.folder)?;
         }
         layers.set(&[format!("seed={}", self.seed)])?;
         Ok(layers)
@@ -334,7 +337,7 @@ impl Experiment {
         let mut layers = self.layers()?;
         let file = format!("{}.toml", self.name);
         for (section, values) in [("network", &entry.network), ("train", &entry.train)] {
-            layers.describe(section, &serde_json::to_value(values)?, &file)?;
+            layers.describe(section, &serde_json::to_value(values)?, &file, &self.folder)?;
         }
         if let Some(seed) = entry.seed {
             layers.set(&[format!("seed={seed}")])?;

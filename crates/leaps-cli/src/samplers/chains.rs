@@ -9,8 +9,7 @@ use leaps::{Error, Result};
 use serde_json::{Map, Value};
 
 use super::Samples;
-use super::walkers::scan;
-use crate::config::{Config, Move, Problem};
+use crate::config::{Config, Move, Problem, Work};
 use crate::progress::Progress;
 use crate::results::{ChainResult, Discs, TemperingResult, attach_exact};
 
@@ -57,6 +56,7 @@ pub fn run_chains(
             "measure less often, or take fewer steps",
         ));
     }
+    config.check_memory(problem, Work::Chains { keep })?;
     let start = watch.seconds();
     let finished = run(config, problem, keep, watch)?;
     let seconds = watch.seconds() - start;
@@ -169,13 +169,9 @@ fn run<'a>(
         }
     };
     let model = Model::new(target, lambda);
-    let rule = match kernel {
-        KernelName::HeatBath => Some(Rule::HeatBath),
-        KernelName::Metropolis => Some(Rule::Metropolis),
-        _ => None,
-    };
     // Tables move 64 chains at once; targets they do not fit are moved one by one.
-    let plan = rule.and_then(|rule| Plan::new(target, rule, scan(config.kernel.scan)).ok());
+    let scan = config.kernel.scan.into();
+    let plan = rule(kernel).and_then(|rule| Plan::new(target, rule, scan).ok());
     let outcomes = match plan {
         Some(plan) => run_lane_chains(&model, &plan, &settings, |_| make(), watch)?,
         None => {
@@ -190,6 +186,15 @@ fn run<'a>(
         chains: outcomes.into_iter().map(|chain| chain.recorder).collect(),
         tempering: None,
     })
+}
+
+/// How tables move states as a kernel does, if there are tables for it.
+pub fn rule(kernel: KernelName) -> Option<Rule> {
+    match kernel {
+        KernelName::HeatBath => Some(Rule::HeatBath),
+        KernelName::Metropolis => Some(Rule::Metropolis),
+        _ => None,
+    }
 }
 
 /// Inverse temperatures from hot to the target's.

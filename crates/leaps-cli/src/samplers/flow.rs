@@ -11,7 +11,6 @@ use super::snapshots::{can_be_drawn, snapshots};
 use crate::config::{Config, Problem};
 use crate::progress::Progress;
 use crate::results::WalkerResult;
-use crate::training::described;
 
 /// Run the network of `model`, called `name` in the result, and measure the walkers.
 pub fn run_flow(
@@ -25,7 +24,9 @@ pub fn run_flow(
     let (target, path) = (&problem.target, &problem.path);
     let net = model.net(target).map_err(|error| match error {
         // The file is sound; it is the target that is another.
-        Error::Corrupt { .. } if model.target != described(&config.target) => {
+        Error::Corrupt { .. }
+            if config.target.described().is_ok_and(|own| own.target != model.target) =>
+        {
             let own = &model.target;
             let reason = format!(
                 "its network does not fit {}; it was trained on {own}",

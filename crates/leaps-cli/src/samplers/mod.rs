@@ -6,7 +6,7 @@ mod measured;
 mod snapshots;
 mod walkers;
 
-pub use chains::run_chains;
+pub use chains::{rule, run_chains};
 pub use flow::run_flow;
 pub use measured::{bins, energies};
 pub use walkers::{card_has, run_walkers};
@@ -43,8 +43,8 @@ pub fn open(path: Option<&Path>) -> Result<Option<NpzWriter>> {
     }
     // Something else under that name may be the input.
     let mut start = [0; 2];
-    let old = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut start));
-    if old.is_ok() && start != *b"PK" {
+    let old = leaps::file::open(path).map(|mut file| file.read_exact(&mut start));
+    if matches!(old, Ok(Ok(()))) && start != *b"PK" {
         return Err(usage(format!(
             "--out = {shown}: must be a new name or an .npz file; remove what is there first"
         )));

@@ -1,14 +1,13 @@
 //! Carry weighted walkers along the path: AIS and SMC.
 
 use leaps::device::Engine;
-use leaps::mcmc::lanes::Scan;
 use leaps::sampler::{Amount, Moves, Resampling, Settings, Times, sample_on};
 use leaps::{Error, Result};
 
 use super::Samples;
 use super::measured::{Journey, measured};
 use super::snapshots::{can_be_drawn, snapshots};
-use crate::config::{Config, Move, Problem, ScanName};
+use crate::config::{Config, Move, Problem};
 use crate::progress::Progress;
 use crate::results::WalkerResult;
 
@@ -81,7 +80,7 @@ fn settings(config: &Config, resample: bool) -> Result<Settings> {
                 0 => Amount::Steps(walkers.sweeps.unwrap_or(1) as u64),
                 updates => Amount::Updates(updates as u64),
             },
-            scan: scan(config.kernel.scan),
+            scan: config.kernel.scan.into(),
         },
         resampling: match resample {
             true => config.resample.resampling(0.5),
@@ -90,12 +89,4 @@ fn settings(config: &Config, resample: bool) -> Result<Settings> {
         points: walkers.points,
         seed: config.seed,
     })
-}
-
-/// The library's word for an order of sites.
-pub fn scan(name: ScanName) -> Scan {
-    match name {
-        ScanName::Systematic => Scan::Systematic,
-        ScanName::Coloured => Scan::Coloured,
-    }
 }

@@ -17,16 +17,23 @@ mod system;
 const SAME: Duration = Duration::from_secs(1);
 
 /// The signals that have come so far, by the system's numbers (on Windows those of its console events and one).
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Signals {
     /// Whether any has come.
     pub flag: Arc<AtomicBool>,
     /// The last one, 0 for none.
     last: Arc<AtomicUsize>,
-    /// Whether the work stops by itself when a batch system asks for it.
-    stops: Arc<AtomicBool>,
+    /// Whether what batch systems send ends the program: until the work stops by itself.
+    ends: Arc<AtomicBool>,
     /// When the first one came.
     first: Arc<OnceLock<Instant>>,
+}
+
+impl Default for Signals {
+    fn default() -> Self {
+        let ends = Arc::new(AtomicBool::new(true));
+        Signals { flag: Arc::default(), last: Arc::default(), ends, first: Arc::default() }
+    }
 }
 
 impl Signals {
@@ -42,7 +49,7 @@ impl Signals {
     pub fn catch_stops(&self) {
         self.listen_to_stops();
         // Last: until the flag hears of them, these signals end the program.
-        self.stops.store(true, Ordering::Relaxed);
+        self.ends.store(false, Ordering::Relaxed);
     }
 
     /// What to do about a signal that has just come.
@@ -50,7 +57,7 @@ impl Signals {
         let again = self.first.get_or_init(Instant::now).elapsed() >= SAME;
         match interrupt {
             true if !again => Verdict::Stop,
-            false if self.stops.load(Ordering::Relaxed) => Verdict::Stop,
+            false if !self.ends.load(Ordering::Relaxed) => Verdict::Stop,
             _ => Verdict::End,
         }
     }
@@ -95,7 +102,7 @@ mod tests {
         assert!(matches!(signals.verdict(true), Verdict::Stop));
         assert!(matches!(signals.verdict(true), Verdict::Stop));
         assert!(matches!(signals.verdict(false), Verdict::End));
-        signals.stops.store(true, Ordering::Relaxed);
+        signals.ends.store(false, Ordering::Relaxed);
         assert!(matches!(signals.verdict(false), Verdict::Stop));
         let earlier = Signals::default();
         earlier.first.set(Instant::now() - 2 * SAME).unwrap();

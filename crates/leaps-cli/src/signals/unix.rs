@@ -20,7 +20,7 @@ pub(super) fn name(signal: usize) -> &'static str {
 
 impl Signals {
     pub(super) fn listen(&self) {
-        if self.end_tidily().is_ok() {
+        if self.end_tidily().or_else(|_| self.end_plainly()).is_ok() {
             self.add(SIGINT);
         }
     }
@@ -53,5 +53,14 @@ impl Signals {
             }
         };
         std::thread::Builder::new().name("signals".to_owned()).spawn(look).map(drop)
+    }
+
+    /// Where no such thread can be started a second Ctrl-C ends the program, as other signals do, and temporary files stay.
+    fn end_plainly(&self) -> std::io::Result<()> {
+        // A signal that was ever looked for does nothing by itself any more.
+        flag::register_conditional_default(SIGTERM, Arc::clone(&self.ends))?;
+        flag::register_conditional_default(SIGUSR1, Arc::clone(&self.ends))?;
+        // Before the flag is registered: the first signal must find it unset.
+        flag::register_conditional_shutdown(SIGINT, INTERRUPTED, Arc::clone(&self.flag)).map(drop)
     }
 }

@@ -134,9 +134,15 @@ pub fn seconds(run: &Path) -> Option<f64> {
     Some(last + before.unwrap_or(0.0))
 }
 
+/// Refuse a run that went away while its files were read: what was missing by then was taken for never having been.
+pub fn still_there(run: &Path) -> leaps::Result<()> {
+    let gone = |source| Error::Io { path: run.into(), source };
+    std::fs::metadata(run).map(drop).map_err(gone)
+}
+
 /// The run, or the one on a smaller lattice that it is about to start from.
 pub fn begun(run: &Path) -> Option<PathBuf> {
-    if run.join("events.jsonl").is_file() {
+    if run.join("events.jsonl").exists() {
         return Some(run.to_owned());
     }
     let part = run.join(START);

@@ -16,14 +16,13 @@ use leaps::{Error, exact};
 use serde_json::Value;
 
 use crate::app::Context;
-use crate::config::{Config, Layers, Problem, ScheduleName, to_toml_from};
+use crate::config::{Config, Described, Layers, Problem, ScheduleName, to_toml_from};
 use crate::error::Failure;
-use crate::models;
 use crate::results::{Origin, Printed, WalkerResult};
 use crate::samplers::{Samples, run_flow};
 use watch::TrainingWatch;
 
-pub use grow::{begun, seconds, sizes};
+pub use grow::{begun, seconds, sizes, still_there};
 pub use limit::{deadline, duration};
 pub use start::Start;
 
@@ -62,6 +61,7 @@ impl Training<'_> {
         let members = config.family().map_err(named)?;
         let target = members.as_ref().map_or(&problem.target, |members| &members.target);
         config.net(target).map_err(named)?;
+        config.check_reference_memory(target).map_err(named)?;
         config.flow.stops(&problem.path, problem.beta).map_err(named)?;
         Ok(())
     }
@@ -87,6 +87,7 @@ impl Training<'_> {
             Some(start) => start.parameters(fit)?,
             None => (None, None),
         };
+        let Described { target: described_target, files } = config.target.described()?;
         let setup = Setup {
             from,
             parameters: warm.as_ref().map(|warm| warm.parameters.clone()),
@@ -99,7 +100,8 @@ impl Training<'_> {
             train: config.train.build().map_err(named)?,
             seed: config.seed,
             engine: context.engine_of(config.ranges().as_ref())?,
-            described_target: models::pin_files(described(&config.target))?,
+            described_target,
+            files,
             described_path: described(&config.path),
         };
         let (directory, whole) = (self.directory.display(), self.whole.display());
@@ -131,7 +133,7 @@ impl Training<'_> {
         };
         let exact = exact::known(&problem.target, problem.path.ends());
         let signals = context.catch_stops();
-        let watch = TrainingWatch::new(context, exact.map(|exact| exact.log_z));
+        let watch = TrainingWatch::new(context, &self.directory, exact.map(|exact| exact.log_z));
         let outcome = run.run(&watch);
         drop(watch);
         if matches!(outcome, Err(Error::Interrupted)) {
@@ -194,17 +196,21 @@ impl Training<'_> {
         Ok((result, samples))
     }
 
-    /// The text of `config.toml`: as it is there, if it says the same already.
+    /// The text of `config.toml`, which names copies of files: as it is there, if it says the same already.
     fn config_text(&self) -> Result<String> {
+        let kept_in = |directory: &Path| Config {
+            target: self.config.target.kept_in(directory),
+            ..self.config.clone()
+        };
         let path = self.directory.join("config.toml");
-        if let Ok(text) = std::fs::read_to_string(&path) {
+        if let Ok(text) = leaps::file::read_text(&path) {
             let mut layers = Layers::default();
             let same = layers.parse_file(&text, &path).and_then(|()| Config::resolve(&layers));
-            if same.is_ok_and(|config| config == *self.config) {
+            if same.is_ok_and(|config| config == kept_in(&self.directory)) {
                 return Ok(text);
             }
         }
-        Ok(to_toml_from(self.config, self.layers))
+        Ok(to_toml_from(&kept_in(Path::new("")), self.layers))
     }
 }
 
@@ -220,7 +226,6 @@ pub fn described(section: &impl serde::Serialize) -> Value {
 /// Make `runs/a`, or `runs/a-2` and so on if it exists. Whoever makes a directory has it to himself: two that ask at the
 /// same moment get two.
 pub fn fresh(out: &Path) -> Result<PathBuf> {
-    let name = out.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let fail = |path: &Path, source| Error::Io { path: path.into(), source };
     if let Some(parent) = out.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         std::fs::create_dir_all(parent).map_err(|source| fail(parent, source))?;
@@ -230,7 +235,9 @@ pub fn fresh(out: &Path) -> Result<PathBuf> {
         match std::fs::create_dir(&path) {
             Ok(()) => return Ok(path),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                path = out.with_file_name(format!("{name}-{n}"));
+                let mut name = out.file_name().unwrap_or_default().to_owned();
+                name.push(format!("-{n}"));
+                path = out.with_file_name(name);
                 n += 1;
             }
             Err(error) => return Err(fail(&path, error).into()),

@@ -1,5 +1,6 @@
 //! Show how training goes: a bar on a terminal, a line every few seconds elsewhere.
 
+use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -19,6 +20,7 @@ const LINE_EVERY: Duration = Duration::from_secs(5);
 /// Somebody at a terminal, or reading a log.
 pub struct TrainingWatch<'c> {
     context: &'c Context,
+    directory: &'c Path,
     manner: Manner,
     exact: Option<f64>,
     state: Mutex<State>,
@@ -37,8 +39,8 @@ struct State {
 }
 
 impl<'c> TrainingWatch<'c> {
-    /// Watch a run whose log Z is known to be `exact`.
-    pub fn new(context: &'c Context, exact: Option<f64>) -> Self {
+    /// Watch the run in a directory, whose log Z is known to be `exact`.
+    pub fn new(context: &'c Context, directory: &'c Path, exact: Option<f64>) -> Self {
         let now = Instant::now();
         let state = State {
             steps: 0,
@@ -51,7 +53,7 @@ impl<'c> TrainingWatch<'c> {
             bar: None,
         };
         let manner = Manner::of(context.globals.quiet);
-        TrainingWatch { context, manner, exact, state: Mutex::new(state) }
+        TrainingWatch { context, directory, manner, exact, state: Mutex::new(state) }
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> Option<T> {
@@ -143,6 +145,7 @@ impl Observer for TrainingWatch<'_> {
                 self.context.say(format!("warning: {text}"));
             }
             Event::Failed { dump, .. } => {
+                let dump = self.directory.join(dump);
                 self.context.say(format!("the states and parameters are in {}", dump.display()));
             }
             Event::Validated(found) => {
@@ -151,6 +154,7 @@ impl Observer for TrainingWatch<'_> {
                 self.context.detail(text);
             }
             Event::Checkpointed { checkpoint, .. } => {
+                let checkpoint = self.directory.join(checkpoint);
                 self.context.detail(format!("wrote {}", checkpoint.display()));
             }
             _ => {}

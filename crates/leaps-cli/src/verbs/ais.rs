@@ -5,7 +5,9 @@ use clap::Args;
 
 use super::sampling::{Destination, finish, prepare};
 use crate::app::Context;
-use crate::config::{KernelSpec, PathSpec, ProblemArgs, UpdateSpec, WalkerSpec, kernels_help};
+use crate::config::{
+    KernelSpec, PathSpec, ProblemArgs, UpdateSpec, WalkerSpec, Work, kernels_help,
+};
 use crate::samplers::{card_has, run_walkers};
 
 /// Flags of `ais`.
@@ -33,7 +35,7 @@ pub fn run(args: &AisArgs, context: &Context) -> Result<()> {
     layers.flags("sample", &args.kernel, &context.matches)?;
     layers.flags("sample", &args.walkers, &context.matches)?;
     layers.flags("sample", &args.updates, &context.matches)?;
-    let job = prepare(context, layers, &args.destination)?;
+    let job = prepare(context, layers, &args.destination, Work::Anneal)?;
     let has = card_has(&job.config, &job.problem);
     let engine = context.engine_if(has).map_err(|error| job.layers.explain(error))?;
     let watch = job.watch(context, "ais");

@@ -24,7 +24,7 @@ use serde::Serialize;
 use toml::{Table as Entry, Value};
 
 use crate::app::Context;
-use crate::config::{Config, Layers, Problem};
+use crate::config::{Config, Layers, Problem, Work};
 use crate::error::usage;
 use crate::models::{self, Found};
 use crate::output::{self, Table, sigmas, with_error};
@@ -198,7 +198,12 @@ fn jobs(layers: &Layers) -> Result<Vec<Job>> {
 
 impl Job {
     /// Check entry `n`, from 1, of `[[compare]]`.
-    pub fn new(layers: &Layers, n: usize, mut entry: Entry) -> Result<Self> {
+    pub fn new(layers: &Layers, n: usize, entry: Entry) -> Result<Self> {
+        Self::of(layers, n, entry, None)
+    }
+
+    /// The same with the model in this place, which need not be text.
+    pub fn of(layers: &Layers, n: usize, mut entry: Entry, model: Option<PathBuf>) -> Result<Self> {
         let usual = if entry.contains_key("model") { "sample" } else { "" };
         let sampler = word(&mut entry, "sampler", n)?.unwrap_or_else(|| usual.to_owned());
         if !["sample", "ais", "smc", "mcmc"].contains(&sampler.as_str()) {
@@ -207,10 +212,11 @@ impl Job {
             return Err(usage(text));
         }
         let name = word(&mut entry, "name", n)?;
-        let model = match (sampler.as_str(), word(&mut entry, "model", n)?) {
+        let named = word(&mut entry, "model", n)?.map(PathBuf::from);
+        let model = match (sampler.as_str(), model.or(named)) {
             ("sample", Some(model)) => {
                 let key = format!("compare entry {n}: model");
-                Some(models::find(&key, model.as_ref())?)
+                Some(models::find(&key, &model)?)
             }
             ("sample", None) => {
                 return Err(usage(format!(
@@ -227,7 +233,12 @@ impl Job {
         let own = layers.with_comparison(n, &entry)?;
         let config = Config::resolve(&own)?;
         let problem = config.problem(&own)?;
-        config.check_memory(&problem).map_err(|error| own.explain(error))?;
+        let work = match sampler.as_str() {
+            "mcmc" => Work::Chains { keep: false },
+            "sample" => Work::Flow,
+            _ => Work::Anneal,
+        };
+        config.check_memory(&problem, work).map_err(|error| own.explain(error))?;
         let name = name.unwrap_or_else(|| usual_name(&sampler, &config));
         Ok(Job { name, sampler, model, layers: own, config, problem })
     }

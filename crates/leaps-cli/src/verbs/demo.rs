@@ -9,7 +9,7 @@ use leaps::{Error, exact};
 
 use super::compare::{Comparison, Outcome, compare, table};
 use crate::app::Context;
-use crate::config::{Config, Layers};
+use crate::config::{Config, Layers, text_path};
 use crate::output;
 use crate::report::{Source, write as write_report};
 use crate::results::{Origin, Printed};
@@ -19,7 +19,7 @@ use crate::training::{self, Training};
 #[derive(Args, Debug)]
 pub struct DemoArgs {
     /// Directory for the run, the comparison and the report
-    #[arg(long, value_name = "DIR", default_value = "leaps-demo")]
+    #[arg(long, value_name = "DIR", default_value = "leaps-demo", value_parser = text_path())]
     out: PathBuf,
     /// Override a key of the demonstration, such as train.steps=3000; repeatable, not beside its flag
     #[arg(long = "set", value_name = "KEY=VALUE")]

@@ -5,7 +5,7 @@ use clap::Args;
 
 use super::sampling::{Destination, finish, prepare};
 use crate::app::Context;
-use crate::config::{ChainSpec, KernelSpec, ProblemArgs, kernels_help};
+use crate::config::{ChainSpec, KernelSpec, ProblemArgs, Work, kernels_help};
 use crate::samplers::run_chains;
 
 /// Flags of `mcmc`.
@@ -27,7 +27,8 @@ pub fn run(args: &McmcArgs, context: &Context) -> Result<()> {
     let mut layers = args.problem.layers(context.globals.seed, &context.matches)?;
     layers.flags("sample", &args.kernel, &context.matches)?;
     layers.flags("sample", &args.chains, &context.matches)?;
-    let job = prepare(context, layers, &args.destination)?;
+    let keep = args.destination.out.is_some();
+    let job = prepare(context, layers, &args.destination, Work::Chains { keep })?;
     let watch = job.watch(context, "mcmc");
     let done = run_chains(&job.config, &job.problem, job.file.is_some(), &watch);
     drop(watch);

@@ -6,8 +6,9 @@ use std::time::Instant;
 use anyhow::Result;
 use clap::Args;
 use leaps::device::{Engine, processor};
+use leaps::file::{if_any, read_text};
 use leaps::observe::Estimate;
-use leaps::run::{Model, START, write_file};
+use leaps::run::{Model, START};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -67,7 +68,7 @@ pub fn run(args: &ModelsArgs, context: &Context) -> Result<()> {
     for (name, folder) in models::owned() {
         let file = folder.join(CARD);
         let read = || -> Result<_> {
-            let text = std::fs::read_to_string(&file).ok();
+            let text = if_any(read_text(&file))?;
             let card = text.map(|text| Card::parse(&text, &folder)).transpose()?;
             Ok((models::find("LEAPS_MODELS", &folder)?, card))
         };
@@ -211,9 +212,8 @@ fn add(args: &ModelsArgs, run: &Path, name: &str, context: &Context) -> Result<(
             seconds: hundredths(seconds),
         },
     };
-    found.model.save(&folder)?;
-    write_file(folder.join(CARD), card.text()?.as_bytes())?;
-    write_file(folder.join("README.md"), card.readme().as_bytes())?;
+    let (text, page) = (card.text()?, card.readme());
+    found.model.save_with(&folder, &[(CARD, text.as_bytes()), ("README.md", page.as_bytes())])?;
     context.say(format!("wrote {}", folder.display()));
     if context.globals.json {
         return output::json(&card);
@@ -229,7 +229,7 @@ fn add(args: &ModelsArgs, run: &Path, name: &str, context: &Context) -> Result<(
     }]))
 }
 
-/// Refuse runs that are not finished, and targets in files, which others do not have.
+/// Refuse runs that are not finished.
 fn check(model: &Model, run: &Path) -> Result<()> {
     let (shown, steps) = (run.display(), model.training.steps);
     if let Some(all) = model.training.settings["steps"].as_u64().filter(|all| steps < *all) {
@@ -237,22 +237,15 @@ fn check(model: &Model, run: &Path) -> Result<()> {
             "--add = {shown}: must be finished; {steps} of {all} steps are made, 'leaps train {shown}' goes on"
         )));
     }
-    for key in ["path", "field"] {
-        if model.target[key].is_string() {
-            return Err(usage(format!(
-                "--add = {shown}: must be of a target that is described by numbers; target.{key} is a file"
-            )));
-        }
-    }
     Ok(())
 }
 
 /// What the run says about how it was trained.
 fn training(source: &Found, args: &ModelsArgs) -> TrainingCard {
     let run = source.directory.as_deref().unwrap_or(Path::new(""));
-    let meta: Value = std::fs::read(run.join("meta.json"))
+    let meta: Value = read_text(&run.join("meta.json"))
         .ok()
-        .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+        .and_then(|text| serde_json::from_str(&text).ok())
         .unwrap_or_default();
     let command = command(&meta["command"]);
     let settings = command.iter().flatten().find(|word| word.ends_with(".toml")).cloned();

@@ -8,11 +8,10 @@ use serde::Serialize;
 
 use super::sampling::{Destination, finish, prepare};
 use crate::app::Context;
-use crate::config::{Field, FlowSpec, ResampleSpec, WalkerSpec, number};
+use crate::config::{Field, FlowSpec, ResampleSpec, WalkerSpec, Work, number};
 use crate::error::usage;
 use crate::models;
 use crate::samplers::run_flow;
-use crate::training::described;
 
 /// Flags of `sample`.
 #[derive(Args, Debug)]
@@ -66,13 +65,13 @@ pub fn run(args: &SampleArgs, context: &Context) -> Result<()> {
     layers.flags("sample", &args.flow, &context.matches)?;
     layers.flags("sample", &args.walkers, &context.matches)?;
     layers.flags("sample", &args.resample, &context.matches)?;
-    let job = prepare(context, layers, &args.destination)?;
+    let job = prepare(context, layers, &args.destination, Work::Flow)?;
     let engine = context.engine_of(found.model.family.as_ref())?;
     let watch = job.watch(context, "sample");
     let done = run_flow(&job.config, &job.problem, &found.model, &found.name, &engine, &watch);
     drop(watch);
     let (result, samples) = done.map_err(|error| job.layers.explain(error))?;
-    if found.model.target != described(&job.config.target)
+    if found.model.target != job.config.target.described()?.target
         && let Some(own) = found.description()
     {
         let family = found.model.family.map(|ranges| format!(", for {}", ranges.describe()));

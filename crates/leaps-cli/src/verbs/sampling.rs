@@ -10,13 +10,14 @@ use leaps::target::Target;
 use serde::Serialize;
 
 use crate::app::Context;
-use crate::config::{Config, Layers, Problem, number};
+use crate::config::{Config, Layers, Problem, Work, number};
 use crate::error::{Failure, usage};
 use crate::output;
 use crate::progress::Progress;
 use crate::results::{Origin, Printed};
 use crate::samplers::{self, Samples};
 use crate::tables::Report;
+use crate::timings;
 
 /// Where results go and what is asked of them.
 #[derive(Args, Debug)]
@@ -24,7 +25,7 @@ use crate::tables::Report;
 pub struct Destination {
     /// Write states, log-weights and energies to this .npz file
     #[arg(long, value_name = "FILE.npz")]
-    out: Option<PathBuf>,
+    pub out: Option<PathBuf>,
     /// Exit with 1 if the effective sample size is below this fraction, in (0, 1]
     #[arg(long, value_name = "X", value_parser = number)]
     require_ess: Option<f64>,
@@ -40,14 +41,20 @@ pub struct Job {
 }
 
 /// Check everything, build the target and open the output file.
-pub fn prepare(context: &Context, layers: Layers, destination: &Destination) -> Result<Job> {
+pub fn prepare(
+    context: &Context,
+    layers: Layers,
+    destination: &Destination,
+    work: Work,
+) -> Result<Job> {
     let config = Config::resolve(&layers)?;
     if let Some(ess) = destination.require_ess.filter(|ess| !(*ess > 0.0 && *ess <= 1.0)) {
         return Err(usage(format!("--require-ess = {ess}: must be above 0 and at most 1")));
     }
     let problem = config.problem(&layers)?;
-    config.check_memory(&problem).map_err(|error| layers.explain(error))?;
+    // First, since whoever looks after signals takes memory as well.
     stop_if_interrupted(context)?;
+    config.check_memory(&problem, work).map_err(|error| layers.explain(error))?;
     let file = samplers::open(destination.out.as_deref())?;
     context.detail(config.formula());
     Ok(Job { layers, config, problem, file, require_ess: destination.require_ess })
@@ -98,10 +105,9 @@ pub fn finish<T: Serialize + Report>(
     if let Some(file) = job.file {
         let mut meta = serde_json::to_value(&printed)?;
         // What differs from run to run stays out: the same seed gives the same file.
+        timings::take(&mut meta);
         if let Some(meta) = meta.as_object_mut() {
-            for key in ["command", "seconds", "effective_samples_per_second", "discs"] {
-                meta.remove(key);
-            }
+            meta.remove("command");
         }
         samplers::save(file, target, samples, &meta)?;
     }

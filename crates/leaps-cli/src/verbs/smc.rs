@@ -6,7 +6,7 @@ use clap::Args;
 use super::sampling::{Destination, finish, prepare};
 use crate::app::Context;
 use crate::config::{
-    KernelSpec, PathSpec, ProblemArgs, ResampleSpec, UpdateSpec, WalkerSpec, kernels_help,
+    KernelSpec, PathSpec, ProblemArgs, ResampleSpec, UpdateSpec, WalkerSpec, Work, kernels_help,
 };
 use crate::samplers::{card_has, run_walkers};
 
@@ -38,7 +38,7 @@ pub fn run(args: &SmcArgs, context: &Context) -> Result<()> {
     layers.flags("sample", &args.walkers, &context.matches)?;
     layers.flags("sample", &args.updates, &context.matches)?;
     layers.flags("sample", &args.resample, &context.matches)?;
-    let job = prepare(context, layers, &args.destination)?;
+    let job = prepare(context, layers, &args.destination, Work::Anneal)?;
     let has = card_has(&job.config, &job.problem);
     let engine = context.engine_if(has).map_err(|error| job.layers.explain(error))?;
     let watch = job.watch(context, "smc");

@@ -1,19 +1,20 @@
 //! Say where training runs stand, one line each, from their files alone.
 
-use std::fs::{File, TryLockError};
+use std::fs::{DirEntry, TryLockError};
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
 use leaps::Error;
+use leaps::file::{if_any, open};
 use leaps::observe::Estimate;
-use leaps::run::{Checkpoints, Metrics};
+use leaps::run::{Checkpoints, Event, Metrics};
 use leaps::train::Ranges;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::app::Context;
-use crate::error::usage;
+use crate::error::{one_line, usage};
 use crate::output::{self, Table, with_error};
 use crate::tables::{Short, span};
 use crate::training;
@@ -51,11 +52,24 @@ struct Statuses {
     runs: Vec<Status>,
 }
 
-/// Print a line for every run.
+/// Print a line for every run. One that cannot be read does not hide the others, and is an error in the end.
 pub fn run(args: &StatusArgs, context: &Context) -> Result<()> {
-    let runs: Result<Vec<Status>> =
-        args.runs.iter().flat_map(|run| within(run)).map(|run| status(&run, context)).collect();
-    let runs = runs?;
+    let found = args.runs.iter().flat_map(|run| within(run));
+    let found = found.map(|run| run.and_then(|run| status(&run, context)));
+    let (runs, failures): (Vec<_>, Vec<_>) = found.partition(Result::is_ok);
+    let runs: Vec<Status> = runs.into_iter().flatten().collect();
+    let mut failures = failures.into_iter().filter_map(Result::err);
+    if !runs.is_empty() {
+        print(runs, context)?;
+    }
+    let Some(first) = failures.next() else { return Ok(()) };
+    for other in failures {
+        context.say(format!("warning: {}", one_line(&other)));
+    }
+    Err(first)
+}
+
+fn print(runs: Vec<Status>, context: &Context) -> Result<()> {
     if context.globals.json {
         return output::json(&Statuses { runs });
     }
@@ -83,15 +97,32 @@ pub fn run(args: &StatusArgs, context: &Context) -> Result<()> {
 }
 
 /// The run itself, or the runs in a folder of runs.
-fn within(folder: &Path) -> Vec<PathBuf> {
+fn within(folder: &Path) -> Vec<Result<PathBuf>> {
     if let Some(run) = training::begun(folder) {
-        return vec![run];
+        return vec![Ok(run)];
     }
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut runs: Vec<PathBuf> =
-        entries.filter_map(|entry| training::begun(&entry.path())).collect();
-    runs.sort();
-    if runs.is_empty() { vec![folder.to_owned()] } else { runs }
+    let fail = |source| Err(Error::Io { path: folder.to_owned(), source }.into());
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(source) => return vec![fail(source)],
+    };
+    let mut runs: Vec<Result<PathBuf>> = entries
+        .filter_map(|entry| match entry {
+            Ok(entry) => begun(&entry).transpose(),
+            Err(source) => Some(fail(source)),
+        })
+        .collect();
+    runs.sort_by(|a, b| a.as_ref().ok().cmp(&b.as_ref().ok()));
+    if runs.is_empty() { vec![Ok(folder.to_owned())] } else { runs }
+}
+
+/// The run in an entry of a folder, if there is one. A directory that has gone since, or a link to one, may have been a run.
+fn begun(entry: &DirEntry) -> Result<Option<PathBuf>> {
+    let path = entry.path();
+    if entry.file_type().is_ok_and(|kind| kind.is_dir() || kind.is_symlink()) {
+        training::still_there(&path)?;
+    }
+    Ok(training::begun(&path))
 }
 
 /// Steps over which loss and rate are taken.
@@ -105,13 +136,9 @@ fn status(run: &Path, context: &Context) -> Result<Status> {
             "DIR = {run}: must be the directory of a training run, or of several side by side"
         )));
     }
-    let text = std::fs::read_to_string(&events)
-        .map_err(|source| Error::Io { path: run.to_owned(), source })?;
-    let events: Vec<Value> =
-        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    let measured = run.join("metrics.jsonl").is_file();
-    let (metrics, damaged) = if measured { Metrics::read(run)? } else { (Vec::new(), None) };
-    if let Some(error) = damaged {
+    let (events, torn) = Event::read(run)?;
+    let (metrics, damaged) = if_any(Metrics::read(run))?.unwrap_or_default();
+    for error in torn.into_iter().chain(damaged) {
         context.say(format!("warning: {error}"));
     }
     let steps = events.iter().rev().find_map(|event| event["steps"].as_u64()).unwrap_or(0);
@@ -126,7 +153,7 @@ fn status(run: &Path, context: &Context) -> Result<Status> {
         _ => None,
     };
     let left = rate.filter(|rate| *rate > 0.0).map(|rate| steps.saturating_sub(step) as f64 / rate);
-    Ok(Status {
+    let status = Status {
         run: run.display().to_string(),
         step,
         steps,
@@ -135,9 +162,11 @@ fn status(run: &Path, context: &Context) -> Result<Status> {
         log_z: metrics.iter().rev().find_map(|line| line.log_z),
         rate,
         left: left.filter(|_| step < steps),
-        state: state(run, &events),
+        state: state(run, &events)?,
         family: Checkpoints::of(run).identity().and_then(|run| run.train.ranges()),
-    })
+    };
+    training::still_there(run)?;
+    Ok(status)
 }
 
 /// Steps that were made as the last event has it. Not every step has a line of metrics: one that is to be validated has none before
@@ -148,19 +177,19 @@ fn made(events: &[Value]) -> u64 {
 }
 
 /// Running, or how it ended.
-fn state(run: &Path, events: &[Value]) -> String {
+fn state(run: &Path, events: &[Value]) -> Result<String> {
     // Whoever trains holds the lock; the operating system lets go of it however the process ends.
-    let lock = File::open(run.join(".lock"));
-    if lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock))) {
-        return "running".to_owned();
+    let lock = if_any(open(&run.join(".lock")))?;
+    if lock.is_some_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock))) {
+        return Ok("running".to_owned());
     }
     let last = events.iter().rev().find(|event| event["event"].is_string());
     let word =
         |key: &str| last.and_then(|event| event[key].as_str()).unwrap_or_default().to_owned();
-    match word("event").as_str() {
+    Ok(match word("event").as_str() {
         "stopped" if word("reason") == "finished" => "finished".to_owned(),
         "stopped" => format!("stopped ({})", word("reason")),
         "failed" => format!("failed ({})", word("error")),
         _ => "killed".to_owned(),
-    }
+    })
 }

@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::{Arg, Args, ValueEnum};
 
 use crate::app::Context;
-use crate::config::{Config, Kind, Layers, NetworkSpec, PathSpec, ProblemArgs, TrainingSpec};
+use crate::config::{Config, Kind, Layers, NetworkSpec, PathSpec, ProblemArgs, TrainingSpec, Work};
 use crate::error::usage;
 use crate::output;
 use crate::results::{Origin, Printed};
@@ -73,7 +73,7 @@ pub fn run(args: &TrainArgs, context: &Context) -> Result<()> {
     let start = Start::prepare(&mut layers, (!args.run.fresh).then_some(&directory))?;
     let config = Config::resolve(&layers)?;
     let problem = config.problem(&layers)?;
-    config.check_memory(&problem).map_err(|error| layers.explain(error))?;
+    config.check_memory(&problem, Work::Flow).map_err(|error| layers.explain(error))?;
     let claimed = args.run.fresh;
     if claimed {
         directory = training::fresh(&directory)?;
@@ -122,7 +122,7 @@ fn layers(args: &TrainArgs, context: &Context) -> Result<(Layers, PathBuf)> {
         }
         let word = PathBuf::from(word);
         let own = word.join("config.toml");
-        if word.is_dir() && !own.is_file() {
+        if word.is_dir() && !own.exists() {
             return Err(usage(format!(
                 "FILE|DIR|TARGET = {}: must be a file, or a run's directory with its config.toml",
                 word.display()
@@ -138,7 +138,7 @@ fn layers(args: &TrainArgs, context: &Context) -> Result<(Layers, PathBuf)> {
         && let Some(directory) = &directory
     {
         let own = directory.join("config.toml");
-        if !own.is_file() {
+        if !own.exists() {
             return Err(usage(format!(
                 "no configuration: write 'leaps train run.toml --out DIR', or give a target; \
                  there is no run in {} to continue",

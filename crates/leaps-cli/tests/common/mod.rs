@@ -113,3 +113,38 @@ pub fn files(
     }
     all
 }
+
+/// Run under limits that a shell sets, such as `ulimit -v 1000000`.
+#[cfg(unix)]
+pub fn run_under(limits: &str, arguments: &[&str]) -> Output {
+    let script = format!("{limits} && exec \"$0\" \"$@\"");
+    let mut command = Command::new("sh");
+    command.args(["-c", &script, env!("CARGO_BIN_EXE_leaps")]).args(arguments);
+    command.env_remove("RAYON_NUM_THREADS").stdin(Stdio::null());
+    command.output().expect("a shell")
+}
+
+/// Run what might wait for ever, and end it if it does.
+pub fn run_or_kill(arguments: &[&str]) -> Output {
+    let mut command = leaps(arguments);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    end_or_kill(command.spawn().expect("the program starts"))
+}
+
+/// Wait for the end of what might go on for ever, and end it if it does.
+pub fn end_or_kill(mut child: std::process::Child) -> Output {
+    let begun = std::time::Instant::now();
+    while child.try_wait().expect("a child").is_none() {
+        if begun.elapsed() > std::time::Duration::from_secs(60) {
+            child.kill().expect("a child");
+            panic!("it does not end");
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    child.wait_with_output().expect("the program has ended")
+}
+
+/// Exit code and messages of a run.
+pub fn code(output: &Output) -> (Option<i32>, String) {
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}

@@ -5,6 +5,7 @@ pub(crate) mod cuda;
 mod engine;
 pub(crate) mod lanes;
 pub(crate) mod level;
+mod memory;
 mod philox;
 mod precision;
 mod processor;
@@ -15,7 +16,12 @@ mod watch;
 #[cfg(feature = "cuda")]
 pub use cuda::Card;
 pub use engine::Engine;
+<<<<<<< HEAD
 pub use level::Level;
+=======
+pub use lanes::Level;
+pub use memory::{Bytes, free_memory};
+>>>>>>> mend-files
 pub use philox::{Key, philox4x32};
 pub use precision::Precision;
 pub use processor::processor;

@@ -93,6 +93,25 @@ impl KernelName {
             KernelName::SwendsenWang => "all clusters of a pairwise model, any fields",
         }
     }
+
+    /// Bytes of one copy of the kernel for a target, about. Every walker and every chain at work has one.
+    pub fn bytes(self, target: &dyn Target) -> usize {
+        let (sites, numbers) = (target.sites(), 8 * target.sites() * target.tokens());
+        let bonds: usize =
+            target.pairwise().map_or(0, |p| (0..sites).map(|site| p.neighbours(site).len()).sum());
+        let neighbours = numbers + sites;
+        let clusters = bonds * (13 + 8 * target.terms()) + numbers + 12 * sites;
+        match self {
+            KernelName::Metropolis | KernelName::HeatBath | KernelName::Gibbs => 0,
+            KernelName::BlockGibbs | KernelName::HammingBall => 0,
+            KernelName::RandomWalk => 6 * sites,
+            KernelName::LocallyBalanced | KernelName::Gwg => 2 * (neighbours + numbers),
+            KernelName::PathAuxiliary => 2 * neighbours + numbers + 10 * sites,
+            KernelName::Dmala | KernelName::Dlmc => 2 * (neighbours + sites),
+            KernelName::Wolff => clusters,
+            KernelName::SwendsenWang => clusters + 8 * bonds + numbers,
+        }
+    }
 }
 
 impl std::fmt::Display for KernelName {

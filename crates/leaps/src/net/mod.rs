@@ -26,6 +26,7 @@ mod import;
 mod layout;
 mod lea;
 mod lec;
+mod limits;
 mod mlp;
 mod model;
 mod network;

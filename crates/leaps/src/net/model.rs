@@ -14,7 +14,7 @@ use super::mlp::{Mlp, MlpSpec};
 use super::network::{Group, Network};
 use crate::device::level::dispatch;
 use crate::device::vector::{Array, Floats, WIDTH, cast, cast_mut};
-use crate::device::{Draw, Level, Purpose, Stream};
+use crate::device::{Bytes, Draw, Level, Purpose, Stream, free_memory};
 use crate::target::Target;
 use crate::{Error, Result};
 
@@ -208,6 +208,8 @@ impl Net {
     /// The network `spec` for a [family](crate::train::Family) of targets: it is told `conditions` numbers about the one at hand, beside the time.
     pub fn told(spec: &NetSpec, target: &dyn Target, conditions: usize) -> Result<Self> {
         let (sites, tokens) = (target.sites(), target.tokens());
+        spec.check_sizes()?;
+        spec.check_weights(sites)?;
         let (inputs, outputs) = (Self::channels(tokens), Self::channels(tokens));
         let network = match spec {
             NetSpec::Mlp(spec) => {
@@ -384,14 +386,15 @@ impl Net {
 
     /// Refuse a network that does not fit into memory.
     fn check_memory(&self) -> Result<()> {
-        let fits = |bytes: usize| Vec::<u8>::new().try_reserve_exact(bytes).is_ok();
-        if fits(self.workspace()) && fits(4 * self.packed()) {
+        let needed = (4 * self.packed()).saturating_add(self.workspace());
+        let free = free_memory().is_none_or(|free| needed as u64 <= free);
+        if free && Vec::<u8>::new().try_reserve_exact(needed).is_ok() {
             return Ok(());
         }
-        let gigabytes = self.workspace().max(4 * self.packed()) as f64 / 1e9;
+        let needed = Bytes(needed as f64);
         Err(Error::not_applicable(
             "this network",
-            format!("it needs {gigabytes:.0} GB of memory, more than there are; use a smaller one"),
+            format!("it needs {needed} of memory, more than are free; use a smaller one"),
         ))
     }
 

@@ -4,7 +4,7 @@
 //!
 //! - **Readers** see under the final name what was there before, or all of the new contents; never a part.
 //! - **A killed process** leaves the same, and perhaps a hidden `.NAME.PID.N.part` beside it, which nothing reads. The next one
-//!   that writes NAME removes such a file once it is a minute old and nobody holds its lock. A process that is told to end can call
+//!   that writes NAME removes it once it is a minute old and nobody holds its lock. A process that is told to end can call
 //!   [`remove_unfinished`] first.
 //! - **After a power cut** the same holds: contents reach the disk (fsync) before the name changes. Once `finish` has
 //!   returned, the new contents stay (fsync of the parent directory).
@@ -122,6 +122,8 @@ pub fn write(path: impl AsRef<Path>, bytes: &[u8]) -> Result<()> {
 pub(crate) struct AtomicDirectory {
     path: PathBuf,
     temporary: PathBuf,
+    /// Open and locked while we live, where the system has locks of directories.
+    _lock: Option<File>,
     finished: bool,
 }
 
@@ -130,15 +132,23 @@ impl AtomicDirectory {
         let path = path.as_ref().to_path_buf();
         let (temporary, ()) = stage(&path, |p| fs::create_dir(p))?;
         unfinished().push(temporary.clone());
-        Ok(AtomicDirectory { path, temporary, finished: false })
+        let lock = File::open(&temporary).ok().filter(|lock| lock.try_lock().is_ok());
+        remove_stale(&path);
+        Ok(AtomicDirectory { path, temporary, _lock: lock, finished: false })
     }
 
-    /// Write a file of the directory.
+    /// Write a file of the directory, or of a folder in it.
     pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let write = || {
-            let mut file = File::create_new(self.temporary.join(name))?;
+            let path = self.temporary.join(name);
+            if let Some(folder) = path.parent() {
+                fs::create_dir_all(folder)?;
+            }
+            let mut file = File::create_new(&path)?;
             file.write_all(bytes)?;
-            file.sync_all()
+            file.sync_all()?;
+            sync_parent(&path);
+            Ok(())
         };
         write().map_err(|source| failed(&self.path.join(name), source))
     }
@@ -192,8 +202,8 @@ pub(crate) fn remove_directory(path: &Path) -> Result<()> {
     fs::remove_dir_all(aside).map_err(|source| failed(path, source))
 }
 
-/// Remove what killed processes left of earlier attempts to write `path`: files that have not changed for a while and that
-/// nobody has locked. What cannot be removed does no harm.
+/// Remove what killed processes left of earlier attempts to write `path`: files and directories that have not changed for a while and
+/// that nobody has locked. What cannot be removed does no harm.
 fn remove_stale(path: &Path) {
     let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -207,15 +217,25 @@ fn remove_stale(path: &Path) {
         if !ours {
             continue;
         }
+        let path = entry.path();
         let stale = || {
-            let file = OpenOptions::new().write(true).open(entry.path()).ok()?;
-            let meta = file.metadata().ok()?;
-            let old = meta.modified().ok()?.elapsed().ok()? > STALE;
-            (meta.is_file() && old && file.try_lock().is_ok()).then_some(())
+            let about = fs::symlink_metadata(&path).ok().filter(|about| !about.is_symlink())?;
+            let old = about.modified().ok()?.elapsed().ok()? > STALE;
+            let free = |file: File| file.try_lock().is_ok();
+            let left = match about.is_dir() {
+                // Some systems do not open directories, and have no locks of them.
+                true => File::open(&path).map_or(true, free),
+                false => {
+                    about.is_file() && OpenOptions::new().write(true).open(&path).is_ok_and(free)
+                }
+            };
+            (old && left).then_some(about.is_dir())
         };
-        if stale().is_some() {
-            let _ = fs::remove_file(entry.path());
-        }
+        let _ = match stale() {
+            Some(true) => fs::remove_dir_all(&path),
+            Some(false) => fs::remove_file(&path),
+            None => Ok(()),
+        };
     }
 }
 

@@ -11,15 +11,18 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::atomic::{self, AtomicDirectory, failed};
+use super::model::check_name;
 use super::sealed;
 use super::setup::{Identity, Setup};
 use super::tensors::Tensors;
 use super::{Model, Summary};
+use crate::file::{self, TEXT};
 use crate::observe::Estimate;
 use crate::train::{Progress, Trainer};
 use crate::{Error, Result};
@@ -81,6 +84,15 @@ impl Manifest {
         directory.join(MANIFEST).exists().then(|| Self::load(directory)).transpose()
     }
 
+    /// Refuse a checkpoint with a file that is not what this manifest says.
+    pub(crate) fn check_files(&self, directory: &Path) -> Result<()> {
+        for (name, checksum) in &self.checksums {
+            check_name(name, &directory.join(MANIFEST))?;
+            sealed::read_checked(&directory.join(name), checksum)?;
+        }
+        Ok(())
+    }
+
     /// An error that blames this manifest.
     pub(crate) fn contradicts(&self, directory: &Path, what: &str, reason: &str) -> Error {
         let (path, reason) = (directory.join(MANIFEST), reason.into());
@@ -110,10 +122,7 @@ impl Checkpoint {
             return Err(Error::Corrupt { path: directory.join(MANIFEST), what, reason });
         };
         let state = Tensors::read(&directory.join(STATE), state)?;
-        for (name, checksum) in manifest.checksums.iter().filter(|(name, _)| *name != STATE) {
-            sealed::read_checked(&directory.join(name), checksum)?;
-        }
-        let model = Model::load(&directory)?;
+        let model = Model::read(&directory)?;
         if state.number::<u64>("step")? != manifest.step {
             return Err(state.corrupt("tensor step", format!("is not {}", manifest.step)));
         }
@@ -149,11 +158,17 @@ impl Checkpoints {
     /// All of them with their steps, oldest first.
     pub fn list(&self) -> Result<Vec<Entry>> {
         let folder = self.run.join(FOLDER);
-        if !folder.exists() {
-            return Ok(Vec::new());
-        }
+        let entries = match fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            // A run may have none yet; a directory that has gone is another matter.
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                let there = fs::metadata(&self.run);
+                return there.map(|_| Vec::new()).map_err(|source| failed(&self.run, source));
+            }
+            Err(source) => return Err(failed(&folder, source)),
+        };
         let mut found = Vec::new();
-        for entry in fs::read_dir(&folder).map_err(|source| failed(&folder, source))? {
+        for entry in entries {
             let path = entry.map_err(|source| failed(&folder, source))?.path();
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             let Some(rest) = name.strip_prefix("step-") else { continue };
@@ -171,15 +186,14 @@ impl Checkpoints {
 
     /// The newest, if there is any: the one that `latest` names, or the last of the list where that file is missing.
     pub fn latest(&self) -> Result<Option<PathBuf>> {
-        let file = self.run.join(LATEST);
-        if !file.exists() {
+        let latest = self.run.join(LATEST);
+        let Some(bytes) = file::if_any(file::read(&latest, TEXT))? else {
             return Ok(self.list()?.pop().map(|(_, path)| path));
-        }
-        let bytes = sealed::read(&file)?;
+        };
         let text = String::from_utf8_lossy(&bytes);
         let corrupt = |what: &str, reason: &str| {
             let (what, reason) = (what.into(), reason.into());
-            Err(Error::Corrupt { path: file.clone(), what, reason })
+            Err(Error::Corrupt { path: latest.clone(), what, reason })
         };
         let parts = text.strip_suffix('\n').and_then(|line| line.split_once(' '));
         let Some((name, checksum)) = parts else {
@@ -190,7 +204,7 @@ impl Checkpoints {
             return corrupt("checkpoint", &format!("there is no {name:?}"));
         }
         let manifest = directory.join(MANIFEST);
-        if sealed::checksum(&sealed::read(&manifest)?) != checksum {
+        if sealed::file_checksum(&manifest)? != checksum {
             // Blame the manifest if it does not fit itself.
             Manifest::load(&directory)?;
             return corrupt("checksum", &format!("is not that of {}", manifest.display()));
@@ -224,7 +238,7 @@ impl Checkpoints {
 
     /// Let `latest` name the checkpoint in `directory`.
     pub(crate) fn choose(&self, directory: &Path) -> Result<()> {
-        let checksum = sealed::checksum(&sealed::read(&directory.join(MANIFEST))?);
+        let checksum = sealed::file_checksum(&directory.join(MANIFEST))?;
         let name = directory.file_name().unwrap_or_default().to_string_lossy();
         let line = format!("{FOLDER}/{name} {checksum}\n");
         atomic::write(self.run.join(LATEST), line.as_bytes())
@@ -248,9 +262,9 @@ impl Checkpoints {
             source: None,
             from: setup.from.clone(),
         };
-        let mut files = setup.model(trainer, training)?.files()?.to_vec();
-        files.push((STATE, setup.state(trainer)?.encode()?));
-        let checksums = files.iter().map(|(name, b)| ((*name).into(), sealed::checksum(b)));
+        let mut files = setup.model(trainer, training)?.contents()?;
+        files.push((STATE.into(), setup.state(trainer)?.encode()?));
+        let checksums = files.iter().map(|(name, b)| (name.clone(), sealed::checksum(b)));
         let manifest = Manifest {
             schema: SCHEMA,
             version: env!("CARGO_PKG_VERSION").into(),
@@ -259,9 +273,14 @@ impl Checkpoints {
             standing: *standing,
             checksums: checksums.collect(),
         };
-        files.push((MANIFEST, sealed::seal(&manifest).into_bytes()));
+        files.push((MANIFEST.into(), sealed::seal(&manifest).into_bytes()));
         let folder = self.run.join(FOLDER);
-        fs::create_dir_all(&folder).map_err(|source| failed(&folder, source))?;
+        // Not the run's directory, should that have gone.
+        if let Err(source) = fs::create_dir(&folder)
+            && source.kind() != ErrorKind::AlreadyExists
+        {
+            return Err(failed(&folder, source));
+        }
         // Two names, so that finishing an interrupted validation never replaces what `latest` names.
         let name = format!("step-{step:08}{}", if standing.due { DUE } else { "" });
         let directory = AtomicDirectory::create(folder.join(&name))?;

@@ -7,9 +7,11 @@
 //! | `metrics.jsonl` | one line per gradient step: step, loss, norm of the gradient, lr, seconds; at validations also ess and log_z |
 //! | `events.jsonl` | what happened: started, resumed, validated, checkpointed, rolled back, failed, stopped |
 //! | `checkpoints/`, `latest` | see [`Checkpoints`] |
+//! | `target/` | copies of the files that the target is made of, such as a list of edges, if it is |
 //! | `start/` | the run on a smaller lattice that this one starts from, if there is one: a run directory itself |
 //! | `dump-step-*.safetensors` | the batch on which a loss was not finite |
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,12 +21,14 @@ use serde_json::json;
 
 use super::atomic::{self, failed};
 use super::checkpoint::{Checkpoint, Checkpoints};
+use super::model::write_below;
 use super::setup::Setup;
 use crate::device::{Level, processor};
+use crate::file::{self, DATA, TEXT};
 use crate::{Error, Result};
 
 /// Names that a run directory may hold before its first checkpoint.
-const OURS: [&str; 9] = [
+const OURS: [&str; 10] = [
     "config.toml",
     "meta.json",
     "metrics.jsonl",
@@ -32,6 +36,7 @@ const OURS: [&str; 9] = [
     "checkpoints",
     "latest",
     "figures",
+    "target",
     START,
     LOCK,
 ];
@@ -73,7 +78,7 @@ pub fn check_directory(path: &Path) -> Result<()> {
 pub(crate) struct RunDirectory {
     pub(crate) path: PathBuf,
     /// Locked while it is open; the operating system unlocks it however the process ends.
-    _lock: File,
+    lock: File,
 }
 
 impl RunDirectory {
@@ -81,9 +86,8 @@ impl RunDirectory {
     pub(crate) fn open(path: &Path) -> Result<Self> {
         fs::create_dir_all(path).map_err(|source| failed(path, source))?;
         check_directory(path)?;
-        let file = path.join(LOCK);
-        let open = File::options().create(true).truncate(false).write(true).open(&file);
-        let lock = open.map_err(|source| failed(&file, source))?;
+        let options = File::options().create(true).truncate(false).write(true).clone();
+        let lock = file::open_with(&path.join(LOCK), &options)?;
         let deadline = Instant::now() + PATIENCE;
         loop {
             match lock.try_lock() {
@@ -95,7 +99,7 @@ impl RunDirectory {
                     return Err(failed(path, io::Error::new(io::ErrorKind::ResourceBusy, text)));
                 }
                 // File systems without locks are trusted.
-                _ => return Ok(RunDirectory { path: path.into(), _lock: lock }),
+                _ => return Ok(RunDirectory { path: path.into(), lock }),
             }
         }
     }
@@ -125,6 +129,30 @@ impl RunDirectory {
         Ok(loaded)
     }
 
+    /// Refuse to go on where the directory was moved or removed since it was opened: what is written there would be half a run, or nobody's.
+    pub(crate) fn check(&self) -> Result<()> {
+        let gone = |text: &str| failed(&self.path, io::Error::new(io::ErrorKind::NotFound, text));
+        match fs::metadata(self.path.join(LOCK)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Err(gone("was moved or removed while a network was trained in it"))
+            }
+            Ok(there) if self.lock.metadata().is_ok_and(|own| !same(&own, &there)) => {
+                Err(gone("was replaced by another while a network was trained in it"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Keep copies of files, by their names from the directory on.
+    pub(crate) fn keep(&self, files: &BTreeMap<String, Vec<u8>>) -> Result<()> {
+        for (name, bytes) in files {
+            if file::read(&self.path.join(name), DATA).ok().as_ref() != Some(bytes) {
+                write_below(&self.path, name, bytes)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Write `config.toml`, and `meta.json` if the run starts; `engine` is what computes the network, in words.
     pub(crate) fn describe(
         &self,
@@ -133,9 +161,9 @@ impl RunDirectory {
         engine: &str,
         starts: bool,
     ) -> Result<()> {
-        let file = self.path.join("config.toml");
-        if fs::read(&file).ok().as_deref() != Some(config.as_bytes()) {
-            atomic::write(file, config.as_bytes())?;
+        let text = self.path.join("config.toml");
+        if file::read(&text, TEXT).ok().as_deref() != Some(config.as_bytes()) {
+            atomic::write(text, config.as_bytes())?;
         }
         if !starts {
             return Ok(());
@@ -150,6 +178,19 @@ impl RunDirectory {
         });
         let text = serde_json::to_string_pretty(&meta).unwrap_or_default() + "\n";
         atomic::write(self.path.join("meta.json"), text.as_bytes())
+    }
+}
+
+/// Whether two descriptions are of the same file, where the system tells.
+fn same(a: &fs::Metadata, b: &fs::Metadata) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        (a.dev(), a.ino()) == (b.dev(), b.ino())
+    }
+    #[cfg(not(unix))]
+    {
+        a.is_file() == b.is_file()
     }
 }
 

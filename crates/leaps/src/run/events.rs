@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::checkpoint::Validation;
 use super::lines;
@@ -47,7 +48,7 @@ impl Metrics {
     }
 }
 
-/// A line of `events.jsonl`, which also has the `time` in seconds since 1970.
+/// A line of `events.jsonl`, which also has the `time` in seconds since 1970. Files are named from the run directory on, which may be moved.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
@@ -111,6 +112,13 @@ pub enum Event {
         /// Why.
         reason: Stop,
     },
+}
+
+impl Event {
+    /// Read `events.jsonl` of a run directory, which may be growing. Damaged lines are left out; the second says which.
+    pub fn read(run: impl AsRef<Path>) -> Result<(Vec<Value>, Option<Error>)> {
+        lines::read(&run.as_ref().join("events.jsonl"))
+    }
 }
 
 /// Somebody who looks on while a network is trained, such as a terminal; as a [`Watch`] it can also ask for a stop, and learns the

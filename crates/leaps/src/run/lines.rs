@@ -1,7 +1,7 @@
 //! Append JSON objects to a file, one per line, and cut off those that a resumed run writes again.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::atomic::failed;
-use super::sealed;
+use crate::file::{self, DATA};
 use crate::{Error, Result};
 
 /// A file of JSON lines that only grows.
@@ -23,16 +23,10 @@ impl Lines {
     /// Open `path`, made if need be. A last line without an end is what a killed process left, and goes.
     pub(crate) fn open(path: impl Into<PathBuf>) -> Result<Self> {
         let path = path.into();
-        let open = || {
-            let options = OpenOptions::new().read(true).append(true).create(true).open(&path)?;
-            if !options.metadata()?.is_file() {
-                return Err(io::Error::new(io::ErrorKind::InvalidInput, "is not an ordinary file"));
-            }
-            Ok(options)
-        };
-        let file = open().map_err(|source| failed(&path, source))?;
+        let options = OpenOptions::new().read(true).append(true).create(true).clone();
+        let file = file::open_with(&path, &options)?;
         let lines = Lines { path, file };
-        let bytes = sealed::read(&lines.path)?;
+        let bytes = file::read(&lines.path, DATA)?;
         let whole = bytes.iter().rposition(|&b| b == b'\n').map_or(0, |at| at + 1);
         if whole < bytes.len() {
             lines.truncate(whole)?;
@@ -55,7 +49,7 @@ impl Lines {
 
     /// Keep the lines up to the last one whose `step` is at most `step`, damaged ones between them included; returns that one.
     pub(crate) fn keep(&mut self, step: u64) -> Result<Option<Value>> {
-        let bytes = sealed::read(&self.path)?;
+        let bytes = file::read(&self.path, DATA)?;
         let (mut end, mut last) = (0, None);
         for (from, to) in spans(&bytes) {
             let parsed = serde_json::from_slice::<Value>(&bytes[from..to]).ok();
@@ -83,7 +77,7 @@ impl Lines {
 /// The objects of a file of JSON lines, and what is wrong with the lines that hold none, which are left out. So is a last line
 /// without an end, which is still being written.
 pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<(Vec<T>, Option<Error>)> {
-    let bytes = sealed::read(path)?;
+    let bytes = file::read(path, DATA)?;
     let whole = spans(&bytes).filter(|(_, to)| bytes[to - 1] == b'\n');
     let (mut objects, mut damaged) = (Vec::new(), Vec::new());
     for (line, (from, to)) in whole.enumerate() {

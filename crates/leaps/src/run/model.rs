@@ -3,12 +3,13 @@
 //! | file | what |
 //! |---|---|
 //! | `model.safetensors` | `net.NAME`, `free.NAME`: averaged parameters, which sampling uses; `raw.net.NAME`, `raw.free.NAME`: the ones they are the average of, if known |
-//! | `model.json` | network, free energy, parametrisation, target, path, how it was trained; checksums of the other file and of itself (BLAKE3) |
+//! | `model.json` | network, free energy, parametrisation, target, path, how it was trained; checksums of all other files and of itself (BLAKE3) |
+//! | `target/` | files that the target is made of, such as a list of edges, if it is |
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -16,6 +17,7 @@ use serde_json::Value;
 use super::atomic::{self, AtomicDirectory, failed};
 use super::tensors::Tensors;
 use super::{Checkpoints, Manifest, Origin, START, parameters, sealed};
+use crate::file::{self, DATA};
 use crate::net::{FreeEnergy, FreeEnergySpec, Net, NetSpec, Tensor};
 use crate::observe::Estimate;
 use crate::rates::Parametrisation;
@@ -87,6 +89,8 @@ pub struct Model {
     pub family: Option<Ranges>,
     /// How it was trained.
     pub training: Summary,
+    /// Files that the description of the target names, by their names from the model's directory on.
+    pub files: BTreeMap<String, Vec<u8>>,
     pub(super) tensors: Tensors<'static>,
 }
 
@@ -134,21 +138,26 @@ impl Model {
             path,
             family: None,
             training,
+            files: BTreeMap::new(),
             tensors,
         })
     }
 
     /// Write the model to `directory`, which is made if need be.
     ///
-    /// A new directory appears whole or not at all. In an old one the two files are replaced one after the other: after a
-    /// crash in between, [`load`](Model::load) refuses the pair by its checksum.
+    /// A new directory appears whole or not at all. In an old one the files are replaced one after the other: after a
+    /// crash in between, [`load`](Model::load) refuses them by their checksums.
     pub fn save(&self, directory: impl AsRef<Path>) -> Result<()> {
+        self.save_with(directory, &[])
+    }
+
+    /// The same with further files beside the model's, by name: there is no moment at which a new directory has some of them.
+    pub fn save_with(&self, directory: impl AsRef<Path>, more: &[(&str, &[u8])]) -> Result<()> {
         let directory = directory.as_ref();
-        let files = self.files()?;
+        let mut files = self.contents()?;
+        files.extend(more.iter().map(|(name, bytes)| ((*name).to_owned(), bytes.to_vec())));
         if directory.exists() {
-            return files
-                .iter()
-                .try_for_each(|(name, bytes)| atomic::write(directory.join(name), bytes));
+            return files.iter().try_for_each(|(name, bytes)| write_below(directory, name, bytes));
         }
         if let Some(parent) = directory.parent().filter(|parent| !parent.as_os_str().is_empty()) {
             fs::create_dir_all(parent).map_err(|source| failed(parent, source))?;
@@ -159,8 +168,11 @@ impl Model {
     }
 
     /// The files of a model directory and their contents.
-    pub(crate) fn files(&self) -> Result<[(&'static str, Vec<u8>); 2]> {
-        let tensors = self.tensors.encode()?;
+    pub(crate) fn contents(&self) -> Result<Vec<(String, Vec<u8>)>> {
+        let mut files: Vec<(String, Vec<u8>)> =
+            self.files.iter().map(|(name, bytes)| (name.clone(), bytes.clone())).collect();
+        files.push((TENSORS.into(), self.tensors.encode()?));
+        let checksums = files.iter().map(|(name, b)| (name.clone(), sealed::checksum(b)));
         let description = Description {
             schema: SCHEMA,
             version: env!("CARGO_PKG_VERSION").into(),
@@ -171,23 +183,27 @@ impl Model {
             path: self.path.clone(),
             family: self.family,
             training: self.training.clone(),
-            checksums: BTreeMap::from([(TENSORS.into(), sealed::checksum(&tensors))]),
+            checksums: checksums.collect(),
         };
-        Ok([(TENSORS, tensors), (DESCRIPTION, sealed::seal(&description).into_bytes())])
+        files.push((DESCRIPTION.into(), sealed::seal(&description).into_bytes()));
+        Ok(files)
     }
 
     /// Read a model directory, or the newest checkpoint of a run directory. A checkpoint must be what its manifest says.
     pub fn load(directory: impl AsRef<Path>) -> Result<Self> {
-        let directory = Self::find(directory.as_ref())?;
+        Self::read(&Self::find(directory.as_ref())?)
+    }
+
+    /// Read a model directory.
+    pub(crate) fn read(directory: &Path) -> Result<Self> {
         let file = directory.join(DESCRIPTION);
         let description: Description = sealed::open(&file, SCHEMA)?;
-        let manifest = Manifest::load_if_any(&directory)?;
+        let manifest = Manifest::load_if_any(directory)?;
         if let Some(manifest) = &manifest {
-            for name in [DESCRIPTION, TENSORS] {
-                let path = directory.join(name);
-                match manifest.checksums.get(name) {
-                    Some(checksum) => drop(sealed::read_checked(&path, checksum)?),
-                    None => return Err(manifest.contradicts(&directory, name, "has no checksum")),
+            manifest.check_files(directory)?;
+            for name in description.checksums.keys().map(String::as_str).chain([DESCRIPTION]) {
+                if !manifest.checksums.contains_key(name) {
+                    return Err(manifest.contradicts(directory, name, "has no checksum"));
                 }
             }
             let run = &manifest.run;
@@ -201,12 +217,11 @@ impl Model {
             ] {
                 if !same {
                     let reason = format!("is not that of {}", file.display());
-                    return Err(manifest.contradicts(&directory, key, &reason));
+                    return Err(manifest.contradicts(directory, key, &reason));
                 }
             }
         }
-        let tensors = sealed::read(&directory.join(TENSORS))?;
-        Self::of(description, &directory, &tensors)
+        Self::of(description, directory, |name| file::read(&directory.join(name), DATA))
     }
 
     /// The model of a directory whose two files are in memory: `description` is `model.json`, `tensors` is `model.safetensors`. Checked
@@ -215,17 +230,40 @@ impl Model {
         Self::of(
             sealed::parse(&directory.join(DESCRIPTION), description, SCHEMA)?,
             directory,
-            tensors,
+            |name| match name {
+                TENSORS => Ok(tensors.to_vec()),
+                _ => Err(failed(&directory.join(name), io::ErrorKind::NotFound.into())),
+            },
         )
     }
 
-    fn of(description: Description, directory: &Path, tensors: &[u8]) -> Result<Self> {
+    fn of(
+        description: Description,
+        directory: &Path,
+        read: impl Fn(&str) -> Result<Vec<u8>>,
+    ) -> Result<Self> {
         let path = directory.join(TENSORS);
-        let Some(checksum) = description.checksums.get(TENSORS) else {
+        let mut files = BTreeMap::new();
+        for (name, checksum) in &description.checksums {
+            check_name(name, &directory.join(DESCRIPTION))?;
+            let bytes = read(name)?;
+            sealed::check(&directory.join(name), &bytes, checksum)?;
+            files.insert(name.clone(), bytes);
+        }
+        let Some(tensors) = files.remove(TENSORS) else {
             let (what, reason) = ("checksums".into(), format!("none of {TENSORS}"));
             return Err(Error::Corrupt { path: directory.join(DESCRIPTION), what, reason });
         };
-        sealed::check(&path, tensors, checksum)?;
+        let wrong = |error: Error| match error {
+            Error::Invalid { key, value, condition, .. } => Error::Corrupt {
+                path: directory.join(DESCRIPTION),
+                what: key,
+                reason: format!("is {value}, and must be {condition}"),
+            },
+            other => other,
+        };
+        description.network.check_sizes().map_err(wrong)?;
+        description.free_energy.check_sizes().map_err(wrong)?;
         Ok(Model {
             network: description.network,
             free_energy: description.free_energy,
@@ -234,7 +272,8 @@ impl Model {
             path: description.path,
             family: description.family,
             training: description.training,
-            tensors: Tensors::decode(&path, tensors)?,
+            files,
+            tensors: Tensors::decode(&path, &tensors)?,
         })
     }
 
@@ -336,6 +375,25 @@ impl Model {
     fn collect(&self, prefix: &str, expected: &[Tensor]) -> Result<Vec<f32>> {
         parameters::collect(&self.tensors, prefix, expected)
     }
+}
+
+/// Write a file below a directory, in a folder that is made if need be.
+pub(crate) fn write_below(directory: &Path, name: &str, bytes: &[u8]) -> Result<()> {
+    let path = directory.join(name);
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(|source| failed(folder, source))?;
+    }
+    atomic::write(path, bytes)
+}
+
+/// Refuse the name of a file that is not below the directory of the file that names it.
+pub(crate) fn check_name(name: &str, by: &Path) -> Result<()> {
+    let plain = |part: Component<'_>| matches!(part, Component::Normal(_));
+    if !name.is_empty() && Path::new(name).components().all(plain) {
+        return Ok(());
+    }
+    let (what, reason) = ("checksums".into(), format!("{name:?} is no file of this directory"));
+    Err(Error::Corrupt { path: by.into(), what, reason })
 }
 
 #[cfg(test)]

@@ -1,21 +1,19 @@
 //! Write JSON files that know when they have been altered: their last entry is a checksum of all bytes before it.
 
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::Path;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::atomic::failed;
+use crate::file::{self, DATA, TEXT};
 use crate::{Error, Result};
 
 const KEY: &str = "  \"checksum\": \"";
 const END: &str = "\"\n}\n";
 
 /// The BLAKE3 checksum of some bytes, in hexadecimal digits.
-pub(crate) fn checksum(bytes: &[u8]) -> String {
+pub fn checksum(bytes: &[u8]) -> String {
     blake3::hash(bytes).to_string()
 }
 
@@ -24,8 +22,7 @@ pub(crate) fn checksum(bytes: &[u8]) -> String {
 /// # Errors
 /// A file that cannot be read.
 pub fn file_checksum(path: &Path) -> Result<String> {
-    let io = |source| Error::Io { path: path.into(), source };
-    Ok(checksum(&std::fs::read(path).map_err(io)?))
+    Ok(checksum(&file::read(path, DATA)?))
 }
 
 /// The text of a structure with at least one entry.
@@ -40,7 +37,7 @@ pub(crate) fn seal(contents: &impl Serialize) -> String {
 
 /// Read a sealed file: its checksum and schema version first, then its contents.
 pub(crate) fn open<T: DeserializeOwned>(path: &Path, schema: u32) -> Result<T> {
-    parse(path, &read(path)?, schema)
+    parse(path, &file::read(path, TEXT)?, schema)
 }
 
 /// The contents of a sealed file's bytes, checked like [`open`]; `path` is for errors.
@@ -75,22 +72,9 @@ pub(crate) fn parse<T: DeserializeOwned>(path: &Path, bytes: &[u8], schema: u32)
     serde_json::from_value(value).or_else(|error| corrupt("contents", error.to_string()))
 }
 
-/// The bytes of an ordinary file.
-pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
-    let fail = |source| failed(path, source);
-    let mut file = File::open(path).map_err(fail)?;
-    // A device or a pipe would never end.
-    if !file.metadata().map_err(fail)?.is_file() {
-        return Err(fail(io::Error::new(io::ErrorKind::InvalidInput, "is not an ordinary file")));
-    }
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes).map_err(fail)?;
-    Ok(bytes)
-}
-
 /// The bytes of a file whose checksum is known.
 pub(crate) fn read_checked(path: &Path, expected: &str) -> Result<Vec<u8>> {
-    let bytes = read(path)?;
+    let bytes = file::read(path, DATA)?;
     check(path, &bytes, expected)?;
     Ok(bytes)
 }
@@ -135,11 +119,5 @@ mod tests {
         assert!((0..bytes.len()).all(|length| refused(&bytes[..length])));
         assert!(refused(seal(&BTreeMap::from([("schema", 4)])).as_bytes()));
         assert!(refused(seal(&BTreeMap::from([("b", 4)])).as_bytes()));
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn devices_are_not_read() {
-        assert!(matches!(read(Path::new("/dev/zero")), Err(Error::Io { .. })));
     }
 }

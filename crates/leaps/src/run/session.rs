@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::checkpoint::{Checkpoint, Checkpoints, Standing, Validation};
-use super::directory::{machine, now};
+use super::directory::{RunDirectory, machine, now};
 use super::dump;
 use super::events::{Event, Metrics, Observer, Stop};
 use super::lines::Lines;
@@ -22,6 +22,7 @@ const LINES: u64 = 10_000;
 /// A run in progress.
 pub(crate) struct Session<'r, 'a> {
     run: &'r TrainingRun<'a>,
+    directory: &'r RunDirectory,
     observer: &'r dyn Observer,
     checkpoints: Checkpoints,
     metrics: Lines,
@@ -38,6 +39,7 @@ impl<'r, 'a> Session<'r, 'a> {
     /// Start, or go on from the checkpoint that was found and from which `trainer` was made.
     pub(crate) fn begin(
         run: &'r TrainingRun<'a>,
+        directory: &'r RunDirectory,
         checkpoints: Checkpoints,
         trainer: Trainer<'a>,
         found: Option<(Checkpoint, Vec<Error>)>,
@@ -46,6 +48,7 @@ impl<'r, 'a> Session<'r, 'a> {
         let (steps, step) = (run.setup.train.steps, trainer.steps());
         let mut session = Session {
             run,
+            directory,
             observer,
             checkpoints,
             metrics: Lines::open(run.directory.join("metrics.jsonl"))?,
@@ -69,7 +72,7 @@ impl<'r, 'a> Session<'r, 'a> {
         session.event(Event::Resumed {
             step,
             steps,
-            checkpoint: checkpoint.directory,
+            checkpoint: run.relative(&checkpoint.directory),
             passed_over: damaged.iter().map(Error::to_string).collect(),
             command: run.command.clone(),
             machine: machine(),
@@ -99,6 +102,7 @@ impl<'r, 'a> Session<'r, 'a> {
             let step = self.trainer.steps();
             self.trainer.sync()?;
             let dump = dump::write(&self.run.directory, &self.run.setup, &self.trainer, &failure)?;
+            let dump = self.run.relative(&dump);
             let error = failure.to_string();
             // The factor is a power of 1/2 and so counts roll-backs.
             if -self.trainer.rate_factor.log2() >= f64::from(spec.rollbacks) {
@@ -190,18 +194,21 @@ impl<'r, 'a> Session<'r, 'a> {
 
     /// Write a checkpoint of the present step.
     fn save(&mut self) -> Result<()> {
+        self.directory.check()?;
         self.trainer.sync()?;
         dump::check_parameters(&self.run.setup, &self.trainer)?;
         // A checkpoint promises the lines up to its step.
         self.metrics.sync()?;
         let written = self.checkpoints.write(&self.run.setup, &self.trainer, &self.standing)?;
-        self.saved = Some(written.clone());
-        self.event(Event::Checkpointed { step: self.trainer.steps(), checkpoint: written })
+        let checkpoint = self.run.relative(&written);
+        self.saved = Some(written);
+        self.event(Event::Checkpointed { step: self.trainer.steps(), checkpoint })
     }
 
     fn stop(&mut self, reason: Stop) -> Result<Outcome> {
-        if self.saved.is_none() {
-            self.save()?;
+        match self.saved {
+            Some(_) => self.directory.check()?,
+            None => self.save()?,
         }
         let step = self.trainer.steps();
         self.event(Event::Stopped { step, reason })?;

@@ -1,5 +1,7 @@
 //! Say what is trained and how, and move everything that changes in training to and from arrays.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -43,6 +45,8 @@ pub struct Setup<'a> {
     pub engine: Engine,
     /// The target in words of the caller, for the files.
     pub described_target: Value,
+    /// Files that these words name, by their names from the run's directory on: models and runs have copies.
+    pub files: BTreeMap<String, Vec<u8>>,
     /// The path in words of the caller, for the files.
     pub described_path: Value,
 }
@@ -99,6 +103,16 @@ impl Identity {
         let Some((key, now, then)) = self.difference(old) else { return Ok(()) };
         let shown = |value: Value| if value.is_null() { "(left out)".into() } else { value };
         let (now, then, run) = (shown(now), shown(then), run.display());
+        if let Some(own) = key.strip_prefix("target.").and_then(|k| k.strip_suffix("_checksum")) {
+            // Names were compared before: it is the contents that differ.
+            let file = self.target[own].as_str().and_then(|name| name.rsplit('/').next());
+            let condition = format!(
+                "the file that the run in {run} was started with, and the file has changed since"
+            );
+            let advice = "put the old one back, of which every checkpoint of the run has a copy, or start over in a new directory with --fresh";
+            let (key, file) = (format!("target.{own}"), file.unwrap_or("(left out)"));
+            return Err(Error::invalid(key, file, condition, advice));
+        }
         let condition = format!("{then}, as in the run in {run}");
         let advice = match key.as_str() {
             "train.steps" => format!(
@@ -189,7 +203,7 @@ impl<'a> Setup<'a> {
             &trainer.optimiser.average,
             Some(&trainer.optimiser.parameters),
         )?;
-        Ok(Model { family: self.train.ranges(), ..model })
+        Ok(Model { family: self.train.ranges(), files: self.files.clone(), ..model })
     }
 
     /// What training needs besides the model to go on as if it had never stopped.

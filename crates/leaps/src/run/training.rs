@@ -1,6 +1,6 @@
 //! Train a network in a run directory: validate, keep checkpoints, stop and go on.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::checkpoint::{Checkpoints, Standing};
@@ -90,12 +90,18 @@ impl<'a> TrainingRun<'a> {
         checkpoints.keep = self.keep;
         let found = directory.checkpoint(&checkpoints, &self.setup, self.fallback)?;
         let engine = self.setup.net.computed_on(&self.setup.engine);
+        directory.keep(&self.setup.files)?;
         directory.describe(&self.config, &self.command, &engine, found.is_none())?;
         let trainer = match &found {
             Some((checkpoint, _)) => checkpoint.resume(&self.setup)?,
             None => self.setup.start(&Bounded { observer, run: self })?,
         };
-        Session::begin(self, checkpoints, trainer, found, observer)?.train()
+        Session::begin(self, &directory, checkpoints, trainer, found, observer)?.train()
+    }
+
+    /// A file of the run, named from its directory on.
+    pub(crate) fn relative(&self, path: &Path) -> PathBuf {
+        path.strip_prefix(&self.directory).unwrap_or(path).to_owned()
     }
 
     /// Whether the time is over.

@@ -12,48 +12,31 @@
 //! The energy is `-sum J s_i s_j + sum h_i s_i` for Ising and `-sum J [x_i = x_j] + sum h_i [x_i = 0]`
 //! for Potts.
 
-use std::io::Read;
 use std::path::Path;
 use std::str::FromStr;
 
 use super::{Interaction, Pairwise};
+use crate::file::{self, TEXT};
 use crate::{Error, Result};
 
 /// Most sites a file may name: bounds the memory a hostile file can ask for.
 const MAX_SITES: usize = 1 << 24;
-/// Most bytes of a file.
-const MAX_BYTES: u64 = 1 << 28;
 
 /// Read a model from `path`; see the format above.
 pub fn read_edges(path: &Path) -> Result<Pairwise> {
-    let io = |source| Error::Io { path: path.into(), source };
-    let mut bytes = Vec::new();
-    let file = std::fs::File::open(path).map_err(io)?;
-    std::io::Read::take(file, MAX_BYTES + 1).read_to_end(&mut bytes).map_err(io)?;
-    if bytes.len() as u64 > MAX_BYTES {
-        let reason = format!("more than {} MiB; is this a file of edges?", MAX_BYTES >> 20);
-        return Err(Error::Parse { path: path.into(), line: 1, column: 1, reason });
-    }
-    parse_edges(&bytes, path)
+    parse_edges(file::read(path, TEXT)?, path)
 }
 
 /// Parse the bytes of a file of edges; `path` is for messages.
-pub(crate) fn parse_edges(bytes: &[u8], path: &Path) -> Result<Pairwise> {
+pub(crate) fn parse_edges(bytes: Vec<u8>, path: &Path) -> Result<Pairwise> {
     let fail = |line: usize, column: usize, reason: String| Error::Parse {
         path: path.into(),
         line,
         column,
         reason,
     };
-    let text = std::str::from_utf8(bytes).map_err(|e| {
-        let before = &bytes[..e.valid_up_to()];
-        let line = before.iter().filter(|&&b| b == b'\n').count() + 1;
-        let column = before.iter().rev().take_while(|&&b| b != b'\n').count() + 1;
-        fail(line, column, "not UTF-8 text; is this a file of edges?".into())
-    })?;
-    let mut interaction = Interaction::Ising;
-    let mut tokens = None;
-    let mut declared = None;
+    let text = file::text(bytes, path)?;
+    let (mut interaction, mut tokens, mut declared) = (None, None, None);
     let mut edges: Vec<(u32, u32, f64)> = Vec::new();
     let mut fields: Vec<(u32, f64)> = Vec::new();
     let mut sites = 0;
@@ -67,7 +50,7 @@ pub(crate) fn parse_edges(bytes: &[u8], path: &Path) -> Result<Pairwise> {
         match words[..] {
             [] => {}
             [(_, "interaction"), (column, word)] => {
-                interaction = match word {
+                let named = match word {
                     "ising" => Interaction::Ising,
                     "potts" => Interaction::Potts,
                     _ => {
@@ -78,9 +61,14 @@ pub(crate) fn parse_edges(bytes: &[u8], path: &Path) -> Result<Pairwise> {
                         ));
                     }
                 };
+                set(&mut interaction, named, words[0], number, &fail)?;
             }
-            [(_, "states"), word] => tokens = Some(number_at::<usize>(word, number, &fail)?),
-            [(_, "sites"), word] => declared = Some(number_at::<usize>(word, number, &fail)?),
+            [word @ (_, "states"), value] => {
+                set(&mut tokens, number_at::<usize>(value, number, &fail)?, word, number, &fail)?;
+            }
+            [word @ (_, "sites"), value] => {
+                set(&mut declared, number_at::<usize>(value, number, &fail)?, word, number, &fail)?;
+            }
             [(_, "field"), i, h] => {
                 let i = site_at(i, number, &fail)?;
                 fields.push((i, finite_at(h, number, &fail)?));
@@ -135,7 +123,7 @@ pub(crate) fn parse_edges(bytes: &[u8], path: &Path) -> Result<Pairwise> {
             return Err(fail(1, 1, reason));
         }
     }
-    let tokens = tokens.unwrap_or(2);
+    let (interaction, tokens) = (interaction.unwrap_or(Interaction::Ising), tokens.unwrap_or(2));
     let model = Pairwise::from_edges(interaction, sites, tokens, &edges)
         .map_err(|error| fail(1, 1, error.to_string()))?;
     if fields.is_empty() {
@@ -146,6 +134,23 @@ pub(crate) fn parse_edges(bytes: &[u8], path: &Path) -> Result<Pairwise> {
         full[site as usize] += field;
     }
     model.with_fields(&full).map_err(|error| fail(1, 1, error.to_string()))
+}
+
+/// Set what a file says once. A second line, even with the same value, is more likely of another file that was pasted in.
+fn set<T>(
+    place: &mut Option<T>,
+    value: T,
+    (column, word): (usize, &str),
+    line: usize,
+    fail: &impl Fn(usize, usize, String) -> Error,
+) -> Result<()> {
+    match place.replace(value) {
+        None => Ok(()),
+        Some(_) => {
+            let reason = format!("'{word}' for the second time; leave one of the lines out");
+            Err(fail(line, column, reason))
+        }
+    }
 }
 
 fn number_at<T: FromStr>(
@@ -197,7 +202,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn parse(text: &str) -> Result<Pairwise> {
-        parse_edges(text.as_bytes(), Path::new("model.txt"))
+        parse_edges(text.as_bytes().to_vec(), Path::new("model.txt"))
     }
 
     #[test]
@@ -223,6 +228,9 @@ mod tests {
             ("", 1, 1),
             ("0 1", 1, 1),
             ("1 2 1.0\n2 3 1.0", 1, 1),
+            ("sites 2\n0 1 1\n  sites 3", 3, 3),
+            ("states 2\nstates 2\n0 1 1", 2, 1),
+            ("interaction ising\n0 1 1\ninteraction potts", 3, 1),
         ] {
             match parse(text) {
                 Err(Error::Parse { line: l, column: c, .. }) => {
@@ -236,7 +244,7 @@ mod tests {
     proptest! {
         #[test]
         fn never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let _ = parse_edges(&bytes, Path::new("x"));
+            let _ = parse_edges(bytes, Path::new("x"));
         }
 
         #[test]

@@ -184,9 +184,12 @@ fn a_model_must_be_the_one_of_its_manifest() {
     }
     let error = leaps::run::Model::load(&ours).unwrap_err();
     assert!(error.to_string().contains("model.json"), "{error}");
-    // A model without a manifest is a model too, as is one without the rest of the checkpoint.
+    // A model without a manifest is a model too; what a manifest names has to be there.
     fs::remove_file(ours.join("manifest.json")).unwrap();
     leaps::run::Model::load(&ours).unwrap();
     fs::remove_file(theirs.join("state.safetensors")).unwrap();
+    let error = leaps::run::Model::load(&theirs).unwrap_err();
+    assert!(error.to_string().contains("state.safetensors"), "{error}");
+    fs::remove_file(theirs.join("manifest.json")).unwrap();
     leaps::run::Model::load(&theirs).unwrap();
 }

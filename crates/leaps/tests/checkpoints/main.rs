@@ -78,6 +78,7 @@ impl<T: Target> Bench<T> {
             },
             seed: 7,
             described_target: serde_json::json!({ "kind": "ising", "size": 3, "field": 0.2 }),
+            files: Default::default(),
             described_path: serde_json::json!({ "beta": 0.4 }),
         }
     }

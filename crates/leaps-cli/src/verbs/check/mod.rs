@@ -7,15 +7,16 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 use leaps::Error;
+use leaps::device::Bytes;
 use leaps::exact::{enumerate, kaufman, transfer};
-use leaps::mcmc::KernelName;
-use leaps::mcmc::lanes::{Plan, Rule, Scan};
+use leaps::mcmc::lanes::{Plan, Scan};
 use leaps::target::{Colouring, Pairwise, Target};
 
 use super::compare;
 use crate::app::Context;
 use crate::config::{Config, Layers, Move, Problem};
 use crate::output;
+use crate::samplers::rule;
 use crate::tables::span;
 
 /// Flags of `check`.
@@ -106,12 +107,8 @@ fn rows(config: &Config, problem: &Problem) -> Vec<(&'static str, String)> {
 }
 
 fn has_tables(config: &Config, target: &Pairwise) -> bool {
-    let rule = match config.kernel.kernel {
-        Move::Kernel(KernelName::HeatBath) => Rule::HeatBath,
-        Move::Kernel(KernelName::Metropolis) => Rule::Metropolis,
-        _ => return false,
-    };
-    Plan::new(target, rule, Scan::Systematic).is_ok()
+    let Move::Kernel(kernel) = config.kernel.kernel else { return false };
+    rule(kernel).is_some_and(|rule| Plan::new(target, rule, Scan::Systematic).is_ok())
 }
 
 /// The method by which `leaps exact` would solve the target.
@@ -135,13 +132,7 @@ fn exact_method(target: &Pairwise) -> String {
 }
 
 fn bytes(count: f64) -> String {
-    let (value, unit) = match count {
-        ..1e3 => (count, "B"),
-        ..1e6 => (count / 1e3, "kB"),
-        ..1e9 => (count / 1e6, "MB"),
-        _ => (count / 1e9, "GB"),
-    };
-    format!("about {value:.0} {unit}")
+    format!("about {}", Bytes(count))
 }
 
 /// The time of so many nanoseconds of one core on the cores at hand.

@@ -9,7 +9,7 @@ use leaps::target::Target;
 use leaps::train::{Batch, Loss, Reference, TrainSpec};
 
 use super::{KERNEL_UPDATE, bytes, seconds};
-use crate::config::{Config, Problem, Size};
+use crate::config::{Config, Problem, Size, training_memory};
 use crate::training;
 
 /// Vectors of 16 configurations that share a network pass.
@@ -38,7 +38,7 @@ pub fn rows(config: &Config, problem: &Problem) -> Result<Vec<(&'static str, Str
     let mut rows = vec![
         ("network", config.network.describe()),
         ("parameters", parameters.to_string()),
-        ("memory_train", bytes(memory(&net, &spec, parameters, &problem.target))),
+        ("memory_train", bytes(training_memory(&net, &spec, &problem.target))),
         ("time_train", time(config, problem, &net, &free, &spec)?),
     ];
     rows.splice(1..1, family);
@@ -52,18 +52,6 @@ pub fn rows(config: &Config, problem: &Problem) -> Result<Vec<(&'static str, Str
         ));
     }
     Ok(rows)
-}
-
-/// Parameters with their average, Adam's moments and the gradient; space for 16 groups of configurations;
-/// reference states.
-fn memory(net: &Net, spec: &TrainSpec, parameters: usize, target: &dyn Target) -> f64 {
-    let states = match spec.reference {
-        Reference::Pool => spec.pool,
-        Reference::Policy => spec.rollout_walkers * spec.rollout_steps,
-        Reference::Buffer => spec.buffer * spec.rollout_walkers * spec.rollout_steps,
-    };
-    let slots = SLOTS * (net.workspace() + 4 * net.packed());
-    (4 * 7 * parameters + slots + states * (target.sites() + 8)) as f64
 }
 
 fn time(

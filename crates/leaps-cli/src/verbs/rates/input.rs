@@ -20,11 +20,7 @@ pub struct Input {
 impl Input {
     /// Read `x` and `t` for states of `target`.
     pub fn read(path: &Path, target: &Pairwise) -> Result<Self> {
-        let io = |source| Error::Io { path: path.into(), source };
-        if !std::fs::metadata(path).map_err(io)?.is_file() {
-            return Err(io(std::io::Error::other("is not an ordinary file")));
-        }
-        Self::decode(path, &std::fs::read(path).map_err(io)?, target)
+        Self::decode(path, &leaps::file::read(path, leaps::file::DATA)?, target)
     }
 
     fn decode(path: &Path, bytes: &[u8], target: &Pairwise) -> Result<Self> {

@@ -60,6 +60,7 @@ struct Space {
 impl FreeEnergy {
     /// The function `spec` for a target with `sites` sites.
     pub fn new(spec: &FreeEnergySpec, sites: usize) -> Result<Self> {
+        spec.check_sizes()?;
         let kind = match spec {
             FreeEnergySpec::Rate => Kind::Rate(Rate::new(sites)),
             FreeEnergySpec::Mlp { hidden } => {

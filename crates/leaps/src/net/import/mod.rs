@@ -68,23 +68,12 @@ const MAX_BYTES: u64 = 1 << 31;
 /// [`Error::Io`] if the file cannot be read, [`Error::Corrupt`] if it is damaged, holds anything but data, or describes a
 /// network or a target that is not known here.
 pub fn import_checkpoint(path: &FilePath) -> Result<Imported> {
-    let io = |source| Error::Io { path: path.to_owned(), source };
     let corrupt = |damage: Damage| Error::Corrupt {
         path: path.to_owned(),
         what: damage.what,
         reason: damage.reason,
     };
-    let about = std::fs::metadata(path).map_err(io)?;
-    if !about.is_file() {
-        let (what, reason) = ("the archive".to_owned(), "is not an ordinary file".to_owned());
-        return Err(corrupt(Damage { what, reason }));
-    }
-    let size = about.len();
-    if size > MAX_BYTES {
-        let what = "the archive".to_owned();
-        return Err(corrupt(Damage { what, reason: format!("{size} bytes are too many") }));
-    }
-    import(&std::fs::read(path).map_err(io)?).map_err(corrupt)
+    import(&crate::file::read(path, MAX_BYTES)?).map_err(corrupt)
 }
 
 /// Import from the bytes of a checkpoint.

@@ -1,0 +1,117 @@
+//! The files that a target is made of: where they are looked for, and their copies in runs and models.
+//!
+//! A relative name on the command line starts from the working directory, one in a configuration from the folder of the
+//! configuration. Runs and models have copies in [`FOLDER`], which their own descriptions name: they can be moved anywhere.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use leaps::file::{self, TEXT};
+use leaps::{Error, Result};
+use serde_json::Value;
+
+use super::TargetSpec;
+use super::value::Field;
+
+/// Keys of a target that may name a file, and keys of the files' checksums in descriptions.
+const KEYS: [(&str, &str); 2] = [("path", "path_checksum"), ("field", "field_checksum")];
+/// Where runs and models keep copies.
+const FOLDER: &str = "target";
+
+/// A target as runs and models describe it, and the files that the description names.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Described {
+    pub target: Value,
+    /// Contents by name, from the directory of the run or model on.
+    pub files: BTreeMap<String, Vec<u8>>,
+}
+
+impl Described {
+    /// The checksums of the files, by key, if there are any.
+    pub fn checksums(&self) -> Option<Value> {
+        let sums = KEYS
+            .iter()
+            .filter_map(|(key, sum)| Some(((*key).to_owned(), self.target.get(sum)?.clone())));
+        let sums: serde_json::Map<String, Value> = sums.collect();
+        (!sums.is_empty()).then(|| sums.into())
+    }
+}
+
+impl TargetSpec {
+    /// The files it names, by key.
+    fn files(&self) -> impl Iterator<Item = (&'static str, &Path)> {
+        let field = match &self.field {
+            Some(Field::File(path)) => Some(path.as_path()),
+            _ => None,
+        };
+        let all = KEYS.map(|(key, _)| key).into_iter().zip([self.path.as_deref(), field]);
+        all.filter_map(|(key, path)| Some((key, path?)))
+    }
+
+    /// The same target with its files, given by key, in other places.
+    pub fn placed(&self, place: impl Fn(&str, &Path) -> PathBuf) -> Self {
+        let mut spec = self.clone();
+        for (key, path) in self.files() {
+            let path = place(key, path);
+            match key {
+                "path" => spec.path = Some(path),
+                _ => spec.field = Some(Field::File(path)),
+            }
+        }
+        spec
+    }
+
+    /// The same target made of the copies that a run or a model in `directory` keeps.
+    pub fn kept_in(&self, directory: &Path) -> Self {
+        self.placed(|_, path| directory.join(copy_of(path)))
+    }
+
+    /// The target for runs and models. Files are told apart by their checksums, so that nobody goes on with another one.
+    pub fn described(&self) -> Result<Described> {
+        let mut target = crate::training::described(&self.kept_in(Path::new("")));
+        let mut files = BTreeMap::new();
+        for (key, path) in self.files() {
+            let bytes = file::read(path, TEXT)?;
+            if let (Some(entries), Some(sum)) = (target.as_object_mut(), checksum_key(key)) {
+                entries.insert(sum.to_owned(), leaps::run::checksum(&bytes).into());
+            }
+            files.insert(copy_of(path), bytes);
+        }
+        Ok(Described { target, files })
+    }
+}
+
+/// The name of a file's copy.
+fn copy_of(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    format!("{FOLDER}/{name}")
+}
+
+fn checksum_key(key: &str) -> Option<&'static str> {
+    KEYS.iter().find(|(known, _)| *known == key).map(|(_, sum)| *sum)
+}
+
+/// The keys of a target that a model in `directory` describes, without checksums. Files that the model has no copies of must be what they were.
+pub fn undescribed(
+    mut target: Value,
+    directory: &Path,
+    copies: &BTreeMap<String, Vec<u8>>,
+) -> Result<Value> {
+    let Some(entries) = target.as_object_mut() else { return Ok(target) };
+    for (key, sum) in KEYS {
+        let Some(wanted) = entries.remove(sum) else { continue };
+        let Some(name) = entries.get(key).and_then(Value::as_str) else { continue };
+        let path = directory.join(name);
+        if !copies.contains_key(name) && leaps::run::file_checksum(&path)? != wanted {
+            return Err(Error::Corrupt {
+                path,
+                what: format!("target.{key}"),
+                reason: format!(
+                    "the file has changed since the model in {} was trained on it; train again, or put the old file back",
+                    directory.display()
+                ),
+            });
+        }
+    }
+    Ok(target)
+}

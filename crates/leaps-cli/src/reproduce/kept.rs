@@ -1,0 +1,55 @@
+//! What a part of an experiment found, on the disk: the result, which repeats byte for byte, and beside it how long it took.
+//!
+//! | file | what |
+//! |---|---|
+//! | `PART.json` | settings, result, histograms |
+//! | `PART.json.b3` | its checksum, as `b3sum --check` reads it |
+//! | `PART.times.json` | seconds, and what is counted per second |
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use leaps::file::read_text;
+use leaps::run::{file_checksum, write_file};
+use serde_json::Value;
+
+use crate::timings;
+
+/// Write a part whose `times` were taken out of its result. The checksum comes last: without it nothing counts.
+pub fn write(file: &Path, part: &Value, times: &Value) -> Result<()> {
+    let text = |value: &Value| serde_json::to_string_pretty(value).map(|text| text + "\n");
+    write_file(times_file(file), text(times)?.as_bytes())?;
+    write_file(file, text(part)?.as_bytes())?;
+    Ok(write_file(sum_file(file), sum(file)?.as_bytes())?)
+}
+
+/// The contents of a part's files, times included, if they are what was written.
+pub fn read(file: &Path) -> std::result::Result<Value, String> {
+    let json = |file: &Path| -> std::result::Result<Value, String> {
+        let text = read_text(file).map_err(|error| error.to_string())?;
+        serde_json::from_str(&text).map_err(|error| error.to_string())
+    };
+    let own = sum(file).map_err(|error| error.to_string())?;
+    match read_text(&sum_file(file)) {
+        Ok(written) if written == own => {}
+        Ok(_) => return Err("the checksum does not fit".to_owned()),
+        Err(_) => return Err("there is no checksum beside it".to_owned()),
+    }
+    let mut part = json(file)?;
+    let times = json(&times_file(file)).map_err(|error| format!("its times: {error}"))?;
+    timings::put(&mut part["result"], &times);
+    Ok(part)
+}
+
+fn times_file(file: &Path) -> PathBuf {
+    file.with_extension("times.json")
+}
+
+fn sum_file(file: &Path) -> PathBuf {
+    file.with_extension("json.b3")
+}
+
+fn sum(file: &Path) -> leaps::Result<String> {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    Ok(format!("{}  {name}\n", file_checksum(file)?))
+}

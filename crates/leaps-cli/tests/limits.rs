@@ -1,0 +1,98 @@
+//! Machines with little memory and few threads: an answer or a refusal, never an end without a word.
+#![cfg(unix)]
+
+mod common;
+
+use std::process::Command;
+
+use common::{code, fails, run, run_under, stdout};
+
+/// Whatever is asked for, a limit of the address space ends in an answer or in a refusal.
+#[test]
+fn limits_of_memory_are_honoured() {
+    let mut refused = 0;
+    for line in [
+        "ais ising --size 16 --intervals 1 --walkers N",
+        "smc ising --size 16 --intervals 2 --resample 1 --walkers N",
+        "ais potts --states 8 --size 8 --intervals 1 --walkers N",
+        "ais ising --size 16 --intervals 1 --kernel wolff --walkers N",
+        "ais ising --size 16 --intervals 1 --kernel swendsen-wang --walkers N",
+        "ais ising --size 8 --intervals 1 --kernel gwg --walkers N",
+        "ais ising --size 3 --walkers 10 --points 1 --intervals N0",
+        "mcmc ising --size 3 --chains 4 --burn-in 0 --steps N",
+        "mcmc ising --size 8 --chains N --burn-in 0 --steps 2",
+        "mcmc ising --size 16 --chains 4 --burn-in 0 --steps N --out OUT.npz",
+        "train ising --size 16 --network mlp --hidden-units 2 --pool N0 --time-limit 1s --out OUT",
+    ] {
+        for count in [10_000, 100_000, 1_000_000] {
+            let scratch = tempfile::tempdir().unwrap();
+            let out = scratch.path().join("x");
+            let line = line.replace('N', &count.to_string());
+            let line = line.replace("OUT", out.to_str().unwrap()) + " --engine cpu --threads 2";
+            let words: Vec<&str> = line.split(' ').collect();
+            // 300 MB, of which the program and its threads take half.
+            let (exit, errors) = code(&run_under("ulimit -v 300000", &words));
+            assert!(matches!(exit, Some(0 | 2 | 75)), "{line}: {exit:?} {errors}");
+            if exit == Some(2) {
+                assert!(errors.contains("memory suffices: about"), "{line}: {errors}");
+                assert!(!errors.contains(" 0 ") && errors.contains("MB are free"), "{errors}");
+                refused += 1;
+            }
+        }
+    }
+    assert!((8..28).contains(&refused), "{refused} of 33 are refused");
+}
+
+#[test]
+fn chains_are_not_refused_for_walkers_that_they_do_not_have() {
+    let chains = ["mcmc", "ising", "--size", "3", "--steps", "10", "--burn-in", "0"];
+    stdout(&run(&[&chains[..], &["--set", "sample.walkers=2000000000"]].concat()));
+    let walkers = ["ais", "ising", "--size", "3", "--walkers", "10", "--intervals", "2"];
+    stdout(&run(&[&walkers[..], &["--set", "sample.steps=1000000000000"]].concat()));
+    fails(
+        &[&walkers[..3], &["3", "--walkers", "2000000000"]].concat(),
+        2,
+        &["--walkers = 2000000000", "TB are needed"],
+    );
+    let spec = "target = { kind = 'ising', size = 3 }\nsample = { walkers = 2000000000, steps = 10, burn_in = 0 }\n\
+                compare = [{ sampler = 'mcmc' }, { sampler = 'ais', walkers = 10, intervals = 2 }]\n";
+    let output = common::run_with_input(&["compare", "-", "--json"], spec);
+    assert_eq!(common::json(&output)["samplers"].as_array().map(Vec::len), Some(2));
+}
+
+/// A shell's command before the program such that no thread can be started; nobody limits the superuser's.
+fn without_threads(arguments: &[&str]) -> Option<std::process::Output> {
+    let scratch = tempfile::tempdir().unwrap();
+    // Others may not see the folder of the build.
+    let program = scratch.path().join("leaps");
+    std::fs::copy(env!("CARGO_BIN_EXE_leaps"), &program).unwrap();
+    Command::new("chmod").arg("755").args([scratch.path(), &program]).status().unwrap();
+    let superuser = Command::new("id").arg("-u").output().unwrap().stdout == b"0\n";
+    let script = "{ ulimit -u 1 2>/dev/null || ulimit -p 1; } && exec \"$0\" \"$@\"";
+    let mut command = match superuser {
+        true => {
+            let mut command = Command::new("setpriv");
+            command.args(["--reuid=54321", "--clear-groups", "sh"]);
+            command
+        }
+        false => Command::new("sh"),
+    };
+    command.args(["-c", script]).arg(&program).args(arguments).env_remove("RAYON_NUM_THREADS");
+    command.current_dir(scratch.path()).output().ok()
+}
+
+#[test]
+fn without_threads_there_is_still_one() {
+    let line = ["ais", "ising", "--size", "3", "--field", "0.1", "--walkers", "50", "--json"];
+    let Some(alone) = without_threads(&line) else {
+        return eprintln!("skipped: there is no setpriv to become another user");
+    };
+    let (alone, all) = (common::json(&alone), common::json(&run(&line)));
+    assert_eq!(alone["log_z"], all["log_z"]);
+    let (exit, errors) = code(&without_threads(&line).unwrap());
+    assert!(exit == Some(0) && errors.contains("no thread can be started"), "{errors}");
+    let asked = [&line[..], &["--threads", "3"]].concat();
+    let (exit, errors) = code(&without_threads(&asked).unwrap());
+    assert!(exit == Some(4) && errors.contains("--threads = 3"), "{errors}");
+    assert_eq!(errors.lines().count(), 1, "{errors}");
+}
