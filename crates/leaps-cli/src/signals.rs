@@ -4,12 +4,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+#[cfg(unix)]
+use signal_hook::consts::{SIGHUP, SIGUSR1};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::error::Failure;
 
 /// Signals that come within this time after the first are the same one.
 const SAME: Duration = Duration::from_secs(1);
+
+/// What batch systems, and terminals that close, send before they kill.
+#[cfg(unix)]
+const STOPS: [(i32, &str); 3] = [(SIGTERM, "SIGTERM"), (SIGUSR1, "SIGUSR1"), (SIGHUP, "SIGHUP")];
+#[cfg(not(unix))]
+const STOPS: [(i32, &str); 1] = [(SIGTERM, "SIGTERM")];
 
 /// The signals that have come so far.
 #[derive(Clone, Debug)]
@@ -36,9 +44,9 @@ impl Signals {
     /// Look after the signals that end the program in a thread of its own, where files can be removed.
     #[cfg(unix)]
     fn end_tidily(&self) -> std::io::Result<()> {
-        use signal_hook::consts::SIGUSR1;
         use signal_hook::low_level;
-        let mut coming = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGUSR1])?;
+        let ends = std::iter::once(SIGINT).chain(stops().map(|(signal, _)| signal));
+        let mut coming = signal_hook::iterator::Signals::new(ends)?;
         let stops = Arc::clone(&self.stops);
         let look = move || {
             let mut asked: Option<Instant> = None;
@@ -69,11 +77,9 @@ impl Signals {
         signal_hook::flag::register_conditional_shutdown(SIGINT, 130, again).map(drop)
     }
 
-    /// Catch what batch systems send before they kill.
+    /// Catch what asks for a stop before somebody kills.
     pub fn catch_stops(&self) {
-        self.add(SIGTERM);
-        #[cfg(unix)]
-        self.add(signal_hook::consts::SIGUSR1);
+        stops().for_each(|(signal, _)| self.add(signal));
         // Last: until the flag hears of them, these signals end the program.
         self.stops.store(true, Ordering::Relaxed);
     }
@@ -91,20 +97,36 @@ impl Signals {
 
     /// The last one's name.
     pub fn name(&self) -> &'static str {
-        match self.last.load(Ordering::Relaxed) as i32 {
-            SIGINT => "Ctrl-C",
-            SIGTERM => "SIGTERM",
-            #[cfg(unix)]
-            signal_hook::consts::SIGUSR1 => "SIGUSR1",
-            _ => "a signal",
-        }
+        let last = self.last.load(Ordering::Relaxed) as i32;
+        let stop = STOPS.into_iter().find(|(signal, _)| *signal == last);
+        stop.map_or("Ctrl-C", |(_, name)| name)
     }
 
-    /// The failure that the last one ends the program with.
-    pub fn failure(&self) -> anyhow::Error {
+    /// How the last one ends the program; `text` says where the work is left.
+    pub fn failure(&self, text: String) -> anyhow::Error {
         match self.last.load(Ordering::Relaxed) as i32 {
-            SIGINT => leaps::Error::Interrupted.into(),
-            _ => Failure::Stopped(format!("stopped by {}", self.name())).into(),
+            SIGINT => Failure::Interrupted(text).into(),
+            _ => Failure::Stopped(text).into(),
         }
     }
+}
+
+/// The stops that are heard: a signal that whoever started the program had it ignore, as `nohup` does with SIGHUP, stays ignored.
+fn stops() -> impl Iterator<Item = (i32, &'static str)> {
+    STOPS.into_iter().filter(|(signal, _)| !is_ignored(*signal))
+}
+
+#[cfg(unix)]
+fn is_ignored(signal: i32) -> bool {
+    let mut now = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: without a new action the call only writes the present one to `now`, of which all bytes zero is a value.
+    unsafe {
+        libc::sigaction(signal, std::ptr::null(), now.as_mut_ptr());
+        now.assume_init().sa_sigaction == libc::SIG_IGN
+    }
+}
+
+#[cfg(not(unix))]
+fn is_ignored(_signal: i32) -> bool {
+    false
 }
