@@ -18,6 +18,11 @@ pub trait Report {
 
     /// Reasons to doubt the numbers.
     fn doubts(&self) -> Vec<String>;
+
+    /// How far the work came, if it was interrupted.
+    fn interrupted(&self) -> Option<String> {
+        None
+    }
 }
 
 /// The rows of the observables, and of the modes.
@@ -136,7 +141,11 @@ impl Report for ChainResult {
     fn table(&self) -> String {
         let mut rows = vec![("ess".to_owned(), Estimate::new(self.ess, self.ess_error))];
         rows.extend(printed(&self.estimates));
-        estimates(&rows, &self.times).text()
+        let mut table = estimates(&rows, &self.times);
+        if self.interrupted {
+            table.row(["interrupted".to_owned(), format!("{}/{} steps", self.steps, self.asked)]);
+        }
+        table.text()
     }
 
     fn ess(&self) -> f64 {
@@ -145,6 +154,14 @@ impl Report for ChainResult {
 
     fn doubts(&self) -> Vec<String> {
         self.warnings.iter().map(ToString::to_string).collect()
+    }
+
+    fn interrupted(&self) -> Option<String> {
+        let Self { steps, asked, .. } = self;
+        let text = format!(
+            "interrupted after {steps} of {asked} steps of each chain; the results are those of --steps {steps}"
+        );
+        self.interrupted.then_some(text)
     }
 }
 

@@ -218,6 +218,7 @@ impl Page<'_> {
             "resamplings",
             "chains",
             "steps",
+            "interrupted",
             "seed",
             "engine",
         ] {
