@@ -3,6 +3,8 @@
 use std::fmt;
 use std::io;
 
+use crate::cli;
+
 /// Failures of the program itself; those of the library are [`leaps::Error`].
 #[derive(Debug)]
 pub enum Failure {
@@ -122,6 +124,11 @@ pub fn from_clap(error: &clap::Error) -> String {
     let flag = text(ContextKind::InvalidArg).unwrap_or_default();
     let flag = flag.split([' ', '=']).next().unwrap_or_default();
     let flag = flag.trim_matches(['[', ']', '<', '>']).to_owned();
+    if error.kind() == ErrorKind::UnknownArgument
+        && let Some(owners) = cli::verbs_with(&flag)
+    {
+        return format!("{flag}: belongs to {owners}; see --help");
+    }
     let value = text(ContextKind::InvalidValue);
     let condition = match error.kind() {
         ErrorKind::InvalidValue => text(ContextKind::ValidValue).map(|all| format!("one of {all}")),
