@@ -49,6 +49,34 @@ fn a_file_target_takes_part() {
     assert!(explained.contains("hollow-graph, channels 8, orders 2, barker"), "{explained}");
 }
 
+/// Other formats of graphs are called by their names, even where they could be read as edges of another model.
+#[test]
+fn files_in_other_formats_are_recognised() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("graph.txt");
+    let name = file.to_str().unwrap();
+    for (text, words) in [
+        ("3 2\n1 2 1\n2 3 -1\n", &["graph.txt:1:1", "rudy (G-set)", "'sites 3'", "from every"][..]),
+        ("\n800 2\n1 2 1\n2 3 -1\n", &["graph.txt:2:1", "rudy (G-set)", "'sites 800'"]),
+        ("0 0 -1.0\n0 1 1.0\n", &["graph.txt:1:1", "COO", "'field i h'", "signs"]),
+        ("0 1 1.0\n1 1 0.5\n", &["graph.txt:2:1", "COO"]),
+        ("# vartype=SPIN\n0 1 1.0\n", &["graph.txt:1:1", "COO", "signs"]),
+        (
+            "%%MatrixMarket matrix coordinate real symmetric\n2 2 1\n2 1 1\n",
+            &["graph.txt:1:1", "Matrix Market"],
+        ),
+    ] {
+        std::fs::write(&file, text).unwrap();
+        common::fails(&["exact", "file", name], 2, words);
+    }
+    // A list of edges without couplings is no rudy file.
+    std::fs::write(&file, "0 1\n1 2\n").unwrap();
+    common::fails(&["exact", "file", name], 2, &["graph.txt:1:1", "expected 'i j J'"]);
+    // Comments are free.
+    std::fs::write(&file, "# the vartype is spin\n0 1 1.0\n").unwrap();
+    stdout(&run(&["exact", "file", name]));
+}
+
 #[test]
 fn fields_may_come_from_a_file() {
     let directory = tempfile::tempdir().unwrap();

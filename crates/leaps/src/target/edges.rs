@@ -16,7 +16,7 @@ use std::io::Read;
 use std::path::Path;
 use std::str::FromStr;
 
-use super::{Interaction, Pairwise};
+use super::{Interaction, Pairwise, foreign};
 use crate::{Error, Result};
 
 /// Most sites a file may name: bounds the memory a hostile file can ask for.
@@ -51,6 +51,9 @@ pub(crate) fn parse_edges(bytes: &[u8], path: &Path) -> Result<Pairwise> {
         let column = before.iter().rev().take_while(|&&b| b != b'\n').count() + 1;
         fail(line, column, "not UTF-8 text; is this a file of edges?".into())
     })?;
+    if let Some((line, reason)) = foreign::recognised(text) {
+        return Err(fail(line, 1, reason));
+    }
     let mut interaction = Interaction::Ising;
     let mut tokens = None;
     let mut declared = None;
@@ -90,7 +93,8 @@ pub(crate) fn parse_edges(bytes: &[u8], path: &Path) -> Result<Pairwise> {
                 let column = i.0;
                 let (i, j) = (site_at(i, number, &fail)?, site_at(j, number, &fail)?);
                 if i == j {
-                    return Err(fail(number, column, format!("edge from site {i} to itself")));
+                    let reason = format!("edge from site {i} to itself: {}", foreign::COO);
+                    return Err(fail(number, column, reason));
                 }
                 edges.push((i, j, finite_at(coupling, number, &fail)?));
                 sites = sites.max(i.max(j) as usize + 1);
