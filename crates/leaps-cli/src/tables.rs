@@ -2,7 +2,7 @@
 
 use leaps::observe::{Estimate, Observables};
 
-use crate::output::{Table, fixed, sigmas, with_error};
+use crate::output::{Table, beside, fixed, sigmas, with_error};
 use crate::results::{BetaResult, ChainResult, WalkerResult, named, named_modes};
 
 /// A result that can be shown to a person.
@@ -107,7 +107,7 @@ impl Report for WalkerResult {
         let mut rows = vec![("ess".to_owned(), ess), ("log_z".to_owned(), self.log_z)];
         rows.extend(printed(&self.observables));
         let mut table = estimates(&rows, &[]);
-        table.row(["elbo".to_owned(), fixed(self.elbo, 4)]);
+        table.row(["elbo".to_owned(), beside(self.elbo, self.log_z.error)]);
         if self.model.is_some() {
             let passes = format!("{:.1}", self.network_passes_per_walker);
             table.row(["network_passes".to_owned(), passes]);
