@@ -130,7 +130,8 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             if !error::is_closed_pipe(&failure) {
-                output::talk(&format!("error: {}", error::one_line(&failure)));
+                let word = if error::is_stop(&failure) { "" } else { "error: " };
+                output::talk(&format!("{word}{}", error::one_line(&failure)));
             }
             ExitCode::from(error::exit_code(&failure))
         }

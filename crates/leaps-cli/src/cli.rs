@@ -28,6 +28,19 @@ pub fn command() -> Command {
         .mut_subcommand("train", |verb| verb.mut_arg("kind", verbs::train::first_word))
 }
 
+/// The verbs that have a flag, as they are called; `None` if none has.
+pub fn verbs_with(flag: &str) -> Option<String> {
+    let has =
+        |verb: &&Command| verb.get_arguments().any(|arg| arg.get_long() == flag.strip_prefix("--"));
+    let all = command();
+    let verbs: Vec<String> = all
+        .get_subcommands()
+        .filter(has)
+        .map(|verb| format!("'leaps {}'", verb.get_name()))
+        .collect();
+    (flag.starts_with("--") && !verbs.is_empty()).then(|| verbs.join(", "))
+}
+
 /// What to do.
 #[derive(Subcommand, Debug)]
 #[expect(clippy::large_enum_variant, reason = "one is made in the life of the program")]

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::io;
 
+use crate::cli;
+
 /// Failures of the program itself; those of the library are [`leaps::Error`].
 #[derive(Debug)]
 pub enum Failure {
@@ -12,14 +14,17 @@ pub enum Failure {
     Requirement(String),
     /// A time limit or a signal ended the work; what was done is kept.
     Stopped(String),
+    /// Ctrl-C ended the work; what was done is kept.
+    Interrupted(String),
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Usage(text) | Failure::Requirement(text) | Failure::Stopped(text) => {
-                f.write_str(text)
-            }
+            Failure::Usage(text)
+            | Failure::Requirement(text)
+            | Failure::Stopped(text)
+            | Failure::Interrupted(text) => f.write_str(text),
         }
     }
 }
@@ -50,6 +55,7 @@ pub fn exit_code(error: &anyhow::Error) -> u8 {
                 Failure::Usage(_) => 2,
                 Failure::Requirement(_) => 1,
                 Failure::Stopped(_) => 75,
+                Failure::Interrupted(_) => 130,
             };
         }
         if let Some(error) = cause.downcast_ref::<leaps::Error>() {
@@ -63,6 +69,11 @@ pub fn exit_code(error: &anyhow::Error) -> u8 {
         }
     }
     4 // what is left is the operating system's
+}
+
+/// Whether the work ended because somebody wanted it to, which is no error either.
+pub fn is_stop(error: &anyhow::Error) -> bool {
+    [75, 130].contains(&exit_code(error))
 }
 
 /// The error and its causes in one line.
@@ -113,6 +124,11 @@ pub fn from_clap(error: &clap::Error) -> String {
     let flag = text(ContextKind::InvalidArg).unwrap_or_default();
     let flag = flag.split([' ', '=']).next().unwrap_or_default();
     let flag = flag.trim_matches(['[', ']', '<', '>']).to_owned();
+    if error.kind() == ErrorKind::UnknownArgument
+        && let Some(owners) = cli::verbs_with(&flag)
+    {
+        return format!("{flag}: belongs to {owners}; see --help");
+    }
     let value = text(ContextKind::InvalidValue);
     let condition = match error.kind() {
         ErrorKind::InvalidValue => text(ContextKind::ValidValue).map(|all| format!("one of {all}")),

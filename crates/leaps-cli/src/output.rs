@@ -111,6 +111,14 @@ pub fn with_error(mean: f64, error: f64) -> String {
     format!("{}({})", (mean / unit).round() * unit, scaled * unit)
 }
 
+/// A number that has no error of its own, with one digit more than the first of the error of the number it stands beside.
+pub fn beside(value: f64, error: f64) -> String {
+    if !value.is_finite() || !(1e-12..f64::INFINITY).contains(&error) {
+        return fixed(value, 4);
+    }
+    fixed(value, (1 - error.log10().floor() as i32).max(0) as usize)
+}
+
 /// A number with so many decimals, 0 without a sign.
 pub fn fixed(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
@@ -149,6 +157,21 @@ mod tests {
             (1.0, f64::INFINITY, "1(?)"),
         ] {
             assert_eq!(with_error(mean, error), text, "{mean} +- {error}");
+        }
+    }
+
+    #[test]
+    fn numbers_beside_an_estimate_are_as_fine_as_its_error_allows() {
+        for (value, error, text) in [
+            (174.31234, 0.019, "174.312"),
+            (209.82512, 0.004, "209.8251"),
+            (-3.25678, 0.2, "-3.26"),
+            (12.34, 3.0, "12.3"),
+            (1234.5, 56.0, "1234"),
+            (1.5, f64::NAN, "1.5000"),
+            (1.5, 0.0, "1.5000"),
+        ] {
+            assert_eq!(beside(value, error), text, "{value} beside +- {error}");
         }
     }
 

@@ -199,7 +199,12 @@ pub struct ChainResult {
     pub scheme: &'static str,
     pub kernel: String,
     pub chains: usize,
+    /// Steps of each chain after burn-in: those that were made, if the work was interrupted.
     pub steps: usize,
+    #[serde(skip)]
+    pub asked: usize,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
     pub burn_in: usize,
     pub every: usize,
     /// Effective samples of the slower of energy and |m|, as a fraction of the kept states.

@@ -2,7 +2,7 @@
 
 use leaps::observe::{Estimate, Observables};
 
-use crate::output::{Table, fixed, sigmas, with_error};
+use crate::output::{Table, beside, fixed, sigmas, with_error};
 use crate::results::{BetaResult, ChainResult, WalkerResult, named, named_modes};
 
 /// A result that can be shown to a person.
@@ -18,6 +18,11 @@ pub trait Report {
 
     /// Reasons to doubt the numbers.
     fn doubts(&self) -> Vec<String>;
+
+    /// How far the work came, if it was interrupted.
+    fn interrupted(&self) -> Option<String> {
+        None
+    }
 }
 
 /// The rows of the observables, and of the modes.
@@ -102,7 +107,7 @@ impl Report for WalkerResult {
         let mut rows = vec![("ess".to_owned(), ess), ("log_z".to_owned(), self.log_z)];
         rows.extend(printed(&self.observables));
         let mut table = estimates(&rows, &[]);
-        table.row(["elbo".to_owned(), fixed(self.elbo, 4)]);
+        table.row(["elbo".to_owned(), beside(self.elbo, self.log_z.error)]);
         if self.model.is_some() {
             let passes = format!("{:.1}", self.network_passes_per_walker);
             table.row(["network_passes".to_owned(), passes]);
@@ -136,7 +141,11 @@ impl Report for ChainResult {
     fn table(&self) -> String {
         let mut rows = vec![("ess".to_owned(), Estimate::new(self.ess, self.ess_error))];
         rows.extend(printed(&self.estimates));
-        estimates(&rows, &self.times).text()
+        let mut table = estimates(&rows, &self.times);
+        if self.interrupted {
+            table.row(["interrupted".to_owned(), format!("{}/{} steps", self.steps, self.asked)]);
+        }
+        table.text()
     }
 
     fn ess(&self) -> f64 {
@@ -145,6 +154,14 @@ impl Report for ChainResult {
 
     fn doubts(&self) -> Vec<String> {
         self.warnings.iter().map(ToString::to_string).collect()
+    }
+
+    fn interrupted(&self) -> Option<String> {
+        let Self { steps, asked, .. } = self;
+        let text = format!(
+            "interrupted after {steps} of {asked} steps of each chain; the results are those of --steps {steps}"
+        );
+        self.interrupted.then_some(text)
     }
 }
 

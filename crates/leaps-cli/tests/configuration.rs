@@ -49,6 +49,34 @@ fn a_file_target_takes_part() {
     assert!(explained.contains("hollow-graph, channels 8, orders 2, barker"), "{explained}");
 }
 
+/// Other formats of graphs are called by their names, even where they could be read as edges of another model.
+#[test]
+fn files_in_other_formats_are_recognised() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("graph.txt");
+    let name = file.to_str().unwrap();
+    for (text, words) in [
+        ("3 2\n1 2 1\n2 3 -1\n", &["graph.txt:1:1", "rudy (G-set)", "'sites 3'", "from every"][..]),
+        ("\n800 2\n1 2 1\n2 3 -1\n", &["graph.txt:2:1", "rudy (G-set)", "'sites 800'"]),
+        ("0 0 -1.0\n0 1 1.0\n", &["graph.txt:1:1", "COO", "'field i h'", "signs"]),
+        ("0 1 1.0\n1 1 0.5\n", &["graph.txt:2:1", "COO"]),
+        ("# vartype=SPIN\n0 1 1.0\n", &["graph.txt:1:1", "COO", "signs"]),
+        (
+            "%%MatrixMarket matrix coordinate real symmetric\n2 2 1\n2 1 1\n",
+            &["graph.txt:1:1", "Matrix Market"],
+        ),
+    ] {
+        std::fs::write(&file, text).unwrap();
+        common::fails(&["exact", "file", name], 2, words);
+    }
+    // A list of edges without couplings is no rudy file.
+    std::fs::write(&file, "0 1\n1 2\n").unwrap();
+    common::fails(&["exact", "file", name], 2, &["graph.txt:1:1", "expected 'i j J'"]);
+    // Comments are free.
+    std::fs::write(&file, "# the vartype is spin\n0 1 1.0\n").unwrap();
+    stdout(&run(&["exact", "file", name]));
+}
+
 #[test]
 fn fields_may_come_from_a_file() {
     let directory = tempfile::tempdir().unwrap();
@@ -87,6 +115,49 @@ fn syntax_errors_name_file_line_and_column() {
         assert_eq!(errors.lines().count(), 1, "{errors}");
         assert!(errors.contains(place), "no {place} in {errors}");
     }
+}
+
+#[test]
+fn a_temperature_is_an_inverse_beta() {
+    let printed = stdout(&run_line("init ising --size 4 --temperature 2.5"));
+    assert!(printed.contains("beta = 0.4 ") && !printed.contains("temperature ="), "{printed}");
+    let exact = |flags: &str| {
+        let mut result = common::json(&run_line(&format!("exact ising --size 4 {flags} --json")));
+        for key in ["command", "seconds"] {
+            result[key] = serde_json::Value::Null;
+        }
+        result
+    };
+    assert_eq!(exact("--temperature 2.5"), exact("--beta 0.4"));
+    // Over a file, which a flag overrides, and to a network; runs record beta, and where it is from.
+    let changed = run_with_input(&["init", "--config", "-", "--temperature", "4"], &printed);
+    assert!(stdout(&changed).contains("beta = 0.25 "));
+    let scratch = tempfile::tempdir().unwrap();
+    let out = scratch.path().join("run");
+    stdout(&common::train(&out, "--steps 2 --temperature 4 --quiet"));
+    let config = std::fs::read_to_string(out.join("config.toml")).unwrap();
+    let line = config.lines().find(|line| line.starts_with("beta = ")).unwrap();
+    assert!(line.contains("beta = 0.25 ") && line.contains("(from --temperature 4)"), "{line}");
+    let sample = ["sample", "--model", out.to_str().unwrap(), "--walkers", "20", "--json"];
+    let result = common::json(&run(&[&sample[..], &["--temperature", "5"]].concat()));
+    assert_eq!(result["target"]["beta"], 0.2);
+    // What is wrong is said of what was written.
+    common::fails(
+        &["train", out.to_str().unwrap(), "--temperature", "5", "--quiet"],
+        2,
+        &["beta of --temperature 5 = 0.2", "as in the run"],
+    );
+}
+
+#[test]
+fn seeds_are_read_as_counts_are() {
+    let line = "init spin-glass --size 3 --seed 1e6 --disorder-seed 2e3";
+    let printed = stdout(&run_line(line));
+    for line in ["\nseed = 1000000 ", "disorder_seed = 2000 "] {
+        assert!(printed.contains(line), "no {line} in\n{printed}");
+    }
+    common::refused("init ising --seed 1.5", &["--seed = 1.5", "whole number", "1e6"]);
+    common::refused("init ising --seed 1e16", &["--seed = 1e16", "1e15"]);
 }
 
 #[test]

@@ -164,7 +164,7 @@ fn results_of_other_samplers_have_pages() {
         let printed = stdout(&run_line(&format!("{line} --json --quiet")));
         std::fs::write(&file, &printed).unwrap();
         stdout(&run(&["report", name]));
-        let page = std::fs::read_to_string(scratch.path().join("report.html")).unwrap();
+        let page = std::fs::read_to_string(scratch.path().join("results.html")).unwrap();
         agrees(&page, &serde_json::from_str(&printed).unwrap(), &["ess"]);
         stands_alone(&page);
         let command = format!("leaps {line} --json --quiet");
@@ -176,6 +176,64 @@ fn results_of_other_samplers_have_pages() {
     let out = scratch.path().join("other.html");
     stdout(&run(&["report", name, "--out", out.to_str().unwrap()]));
     opens(&out);
+}
+
+/// What a page says of a number, as text.
+fn text_of<'a>(page: &'a str, key: &str) -> &'a str {
+    let span = page.split(&format!("data-key=\"{key}\"")).nth(1).expect("the number");
+    span.split('>').nth(1).unwrap().split('<').next().unwrap()
+}
+
+#[test]
+fn files_in_one_folder_have_pages_of_their_own() {
+    let scratch = tempfile::tempdir().unwrap();
+    for (name, size) in [("a.json", "3"), ("b.json", "4"), ("c.1", "3"), ("c.2", "4")] {
+        let printed = stdout(&run(&["ais", "ising", "--size", size, "--json", "--quiet"]));
+        let file = scratch.path().join(name);
+        std::fs::write(&file, printed).unwrap();
+        stdout(&run(&["report", file.to_str().unwrap()]));
+    }
+    for (name, size) in [("a", "3x3"), ("b", "4x4"), ("c.1", "3x3"), ("c.2", "4x4")] {
+        let page = scratch.path().join(format!("{name}.html"));
+        let page = std::fs::read_to_string(&page).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert!(page.contains(&format!("<h1>Ising {size} ")), "{name}.html is of another result");
+    }
+}
+
+/// Beside log Z 209.829(4) the ELBO has four decimals, in the table and on the page: a whole number says nothing.
+#[test]
+fn the_elbo_is_as_fine_as_log_z() {
+    let scratch = tempfile::tempdir().unwrap();
+    let [file, page] = ["a.json", "page.html"].map(|name| scratch.path().join(name));
+    let line = "ais ising --size 15 --beta 0.28 --walkers 1000 --intervals 50";
+    let printed = stdout(&run_line(&format!("{line} --json --quiet")));
+    std::fs::write(&file, &printed).unwrap();
+    stdout(&run(&["report", file.to_str().unwrap(), "--out", page.to_str().unwrap()]));
+    let page = std::fs::read_to_string(&page).unwrap();
+    let result: Value = serde_json::from_str(&printed).unwrap();
+    let error = result["log_z"]["error"].as_f64().unwrap();
+    let decimals = (1 - error.log10().floor() as i32) as usize;
+    let wanted = format!("{:.decimals$}", result["elbo"].as_f64().unwrap());
+    assert!(wanted.starts_with("17") && decimals >= 2, "{wanted} beside +- {error}");
+    assert_eq!(text_of(&page, "elbo"), wanted);
+    let table = stdout(&run_line(&format!("{line} --quiet")));
+    let row = table.lines().find(|line| line.starts_with("elbo")).unwrap();
+    assert_eq!(row.split_whitespace().nth(1), Some(&wanted[..]), "{table}");
+}
+
+#[test]
+fn time_limits_are_not_repeated() {
+    let scratch = tempfile::tempdir().unwrap();
+    for (name, limit) in [("a", "--time-limit 1h"), ("b", "--time-limit=3600")] {
+        let directory = scratch.path().join(name);
+        stdout(&train(&directory, &format!("--steps 2 {limit} --rollbacks 1")));
+        stdout(&run(&["report", directory.to_str().unwrap()]));
+        let page = std::fs::read_to_string(directory.join("report.html")).unwrap();
+        let commands = page.split("How to repeat it").nth(1).unwrap();
+        let commands = commands.split("</pre>").next().unwrap();
+        assert!(commands.contains("--steps 2 --rollbacks 1 --set"), "{commands}");
+        assert!(!commands.contains("time-limit"), "{commands}");
+    }
 }
 
 #[test]

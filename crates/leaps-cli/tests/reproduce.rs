@@ -424,6 +424,43 @@ fn several_targets_share_a_page_and_networks_may_be_missing() {
     assert!(chart.contains("missing, walkers") && !chart.contains("clusters"), "{chart}");
 }
 
+/// As `leaps sample --set target.size=10` does: a network is not trained where one of another lattice fits.
+#[test]
+fn networks_of_other_lattices_are_used_where_they_fit() {
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("other.toml");
+    let text = TARGETS.split("[[targets]]").next().unwrap();
+    let figures = TARGETS.split("[[figures]]").nth(1).unwrap();
+    let target = |name: &str, size: usize, model: &str| {
+        format!(
+            "[[targets]]\nname = '{name}'\ntarget = {{ kind = 'ising', size = {size}, beta = 0.4407 }}\n\
+             networks = [{{ name = 'net', model = '{model}', train.steps = 2 }}]\n"
+        )
+    };
+    let large = target("large", 10, "ising-8-critical");
+    // Too small for what the network looks at; without settings, nothing is trained instead.
+    let small = target("small", 4, "ising-8-critical").replace(", train.steps = 2", "");
+    std::fs::write(&file, format!("{text}{large}{small}[[figures]]{figures}")).unwrap();
+    let out = scratch.path().join("page");
+    let arguments = ["reproduce", file.to_str().unwrap(), "--out", out.to_str().unwrap()];
+    let done = run(&[&arguments[..], &["--json", "--engine", "cpu"]].concat());
+    let talk = String::from_utf8_lossy(&done.stderr).into_owned();
+    let numbers = json(&done);
+    assert!(talk.contains("ising-8-critical was trained on Ising 8x8"), "{talk}");
+    assert!(talk.contains("ising-8-critical does not fit Ising 4x4"), "{talk}");
+    assert!(!out.join("networks").exists(), "a network is trained: {talk}");
+    let [walkers, absent] = [1, 3].map(|part| &numbers["runs"][part]);
+    near_exact("log Z", &walkers["result"]["log_z"]);
+    near_exact("energy", &walkers["result"]["observables"]["energy_per_site"]);
+    assert!(number(&walkers["result"]["ess"]) > 0.5, "{}", walkers["result"]["ess"]);
+    assert_eq!(absent["absent"], "not trained here");
+    let page = std::fs::read_to_string(out.join("other.md")).unwrap();
+    assert!(
+        page.contains("| ising-8-critical, trained on Ising 8x8 periodic, beta 0.4407 |"),
+        "{page}"
+    );
+}
+
 #[test]
 fn records_are_quickly_checked() {
     let scratch = tempfile::tempdir().unwrap();

@@ -298,10 +298,88 @@ fn an_interrupt_ends_with_130() {
         std::io::Read::read_to_string(&mut errors, &mut rest).unwrap();
         let (status, errors) = (child.wait().unwrap(), rest);
         assert_eq!(status.code(), Some(130), "leaps {line}: {errors}");
-        assert!(errors.contains("leaps: error: interrupted"), "leaps {line}: {errors}");
+        assert!(errors.ends_with("leaps: interrupted\n"), "leaps {line}: {errors}");
         assert!(start.elapsed() < Duration::from_secs(10), "leaps {line} took too long to stop");
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "files left behind");
     }
+}
+
+/// Ctrl-C keeps what chains have measured: numbers and states are those of a run of as many steps.
+#[cfg(unix)]
+#[test]
+fn interrupted_chains_keep_what_they_measured() {
+    use std::process::{Command, Stdio};
+    for kernel in [
+        "--kernel wolff --chains 6",
+        "--kernel heat-bath --chains 70",
+        "--kernel parallel-tempering --temperatures 3 --chains 4",
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        let line = format!(
+            "mcmc ising --size 4 --beta 0.3 --field 0.2 --burn-in 10 --every 200 --json {kernel} --out x.npz --steps"
+        );
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let mut child = leaps(&[&words[..], &["30000000"]].concat())
+            .current_dir(directory.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut errors = std::io::BufReader::new(child.stderr.take().unwrap());
+        std::io::BufRead::read_line(&mut errors, &mut String::new()).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(1500));
+        let id = child.id().to_string();
+        assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+        let mut talk = String::new();
+        std::io::Read::read_to_string(&mut errors, &mut talk).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(130), "{kernel}: {talk}");
+        let part: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let steps = part["steps"].as_u64().unwrap();
+        assert!(part["interrupted"] == true && (200..30_000_000).contains(&steps), "{part}");
+        let last = format!("leaps: interrupted after {steps} of 30000000 steps of each chain; ");
+        assert!(talk.lines().last().unwrap().starts_with(&last), "{kernel}: {talk}");
+        let file = std::fs::read(directory.path().join("x.npz")).unwrap();
+        let states = part["chains"].as_u64().unwrap() * (steps / 200);
+        let shape = format!("({states}, 4, 4)");
+        assert!(String::from_utf8_lossy(&file).contains(&shape), "{kernel}: no {shape}");
+
+        let steps = steps.to_string();
+        let mut command = leaps(&[&words[..], &[&steps]].concat());
+        let whole = json(&command.current_dir(directory.path()).output().unwrap());
+        assert!(whole.get("interrupted").is_none());
+        for key in ["steps", "ess", "observables", "correlation", "acceptance", "tempering"] {
+            assert_eq!(part[key], whole[key], "{kernel}: {key}");
+        }
+        // States, weights and energies come first: 16 and twice 8 bytes each, with some more for heads.
+        let again = std::fs::read(directory.path().join("x.npz")).unwrap();
+        let arrays = 32 * states as usize;
+        assert!(file[..arrays] == again[..arrays], "{kernel}: other states");
+    }
+}
+
+/// A table says so too, for whoever reads it from a file.
+#[cfg(unix)]
+#[test]
+fn interrupted_tables_say_so() {
+    use std::process::{Command, Stdio};
+    let line = "mcmc ising --size 4 --kernel wolff --burn-in 0 --steps 30000000 --every 100 --require-ess 1";
+    let mut child = leaps(&line.split_whitespace().collect::<Vec<_>>())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut errors = std::io::BufReader::new(child.stderr.take().unwrap());
+    std::io::BufRead::read_line(&mut errors, &mut String::new()).unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    let id = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    // What was asked of the whole is not asked of a part.
+    assert_eq!(output.status.code(), Some(130));
+    let table = String::from_utf8(output.stdout).unwrap();
+    let last = table.lines().last().unwrap();
+    assert!(last.starts_with("interrupted") && last.ends_with("/30000000 steps"), "{table}");
 }
 
 #[cfg(unix)]

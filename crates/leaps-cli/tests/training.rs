@@ -153,38 +153,67 @@ fn a_time_limit_does_not_wait_for_reference_walkers() {
     assert_eq!(status(&sweeps)["state"], "stopped (time limit)");
 }
 
+/// Start a training without end in `directory` by these words, and wait for its first checkpoint.
+#[cfg(unix)]
+fn begun(program: &mut std::process::Command, directory: &Path) -> std::process::Child {
+    use std::process::Stdio;
+    let line = format!("train {TINY} --steps 10000000");
+    program.args(line.split_whitespace()).arg("--out").arg(directory);
+    let child = program.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let begun = Instant::now();
+    while !directory.join("latest").exists() && begun.elapsed() < Duration::from_secs(20) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    child
+}
+
+#[cfg(unix)]
+fn send(signal: &str, child: &std::process::Child) {
+    let id = child.id().to_string();
+    assert!(std::process::Command::new("kill").args([signal, &id]).status().unwrap().success());
+}
+
 #[cfg(unix)]
 #[test]
 fn signals_leave_a_valid_checkpoint() {
-    use std::process::{Command, Stdio};
-    for (signal, expected) in [("-TERM", 75), ("-USR1", 75), ("-INT", 130)] {
+    for (signal, expected) in [("-TERM", 75), ("-USR1", 75), ("-HUP", 75), ("-INT", 130)] {
         let scratch = tempfile::tempdir().unwrap();
         let directory = scratch.path().join("a");
-        let line = format!("train {TINY} --steps 10000000");
-        let mut arguments: Vec<&str> = line.split_whitespace().collect();
-        arguments.extend(["--out", directory.to_str().unwrap()]);
-        let child =
-            leaps(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let begun = Instant::now();
-        while !directory.join("latest").exists() && begun.elapsed() < Duration::from_secs(20) {
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        std::thread::sleep(Duration::from_millis(300));
+        let child = begun(&mut leaps(&[]), &directory);
         assert_eq!(status(&directory)["state"], "running");
         let start = Instant::now();
-        let id = child.id().to_string();
-        assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
+        send(signal, &child);
         let output = child.wait_with_output().unwrap();
         let (exit, errors) = code(&output);
         assert_eq!(exit, Some(expected), "{signal}: {errors}");
         assert!(start.elapsed() < Duration::from_secs(10), "{signal} took {:?}", start.elapsed());
-        assert!(errors.contains("stopped by"), "{signal}: {errors}");
+        let last = errors.lines().last().unwrap_or_default();
+        assert!(last.starts_with("leaps: stopped by ") && last.contains("kept in"), "{errors}");
+        assert!(!errors.contains("error"), "a stop as planned is no error: {errors}");
         let state = status(&directory);
         assert_eq!(state["state"], "stopped (interrupted)");
         assert!(number(&state["step"]) > 0.0);
         let small = ["--walkers", "50", "--intervals", "5", "--json"];
         json(&run(&[&["sample", "--model", directory.to_str().unwrap()], &small[..]].concat()));
     }
+}
+
+/// `nohup leaps train` outlives its terminal.
+#[cfg(unix)]
+#[test]
+fn a_hangup_that_is_ignored_stays_ignored() {
+    let scratch = tempfile::tempdir().unwrap();
+    let directory = scratch.path().join("a");
+    let mut shell = std::process::Command::new("/bin/sh");
+    shell.args(["-c", "trap '' HUP; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_leaps")]);
+    let mut child = begun(&mut shell, &directory);
+    send("-HUP", &child);
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(child.try_wait().unwrap().is_none(), "the run ended");
+    send("-TERM", &child);
+    let (exit, errors) = code(&child.wait_with_output().unwrap());
+    assert!(exit == Some(75) && errors.contains("stopped by SIGTERM"), "{exit:?}: {errors}");
 }
 
 #[test]

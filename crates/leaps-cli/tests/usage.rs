@@ -28,6 +28,19 @@ fn bad_flags_are_named_with_their_values() {
         ),
         ("exact ising --size 400000x400000", &["--size = ", "sites"]),
         ("exact ising --beta nan", &["--beta = nan", "finite"]),
+        ("exact ising --temperature 0", &["beta of --temperature 0 = inf", "finite"]),
+        ("exact ising --temperature cold", &["--temperature = cold", "finite number"]),
+        ("exact ising --beta 1 --temperature 1", &["--temperature", "--beta"]),
+        (
+            "exact ising --temperature 2 --set target.beta=0.5",
+            &["--temperature 2", "--set target.beta", "give one of them"],
+        ),
+        (
+            "mcmc ising --temperature 2.5 --betas 0.1,0.3",
+            &["--betas = 0.1,0.3", "the target's beta 0.4"],
+        ),
+        ("exact ising --at-beta 0.1,0.2", &["--at-beta", "belongs to", "'leaps sample'"]),
+        ("init ising --conditional-ess 0.9", &["--conditional-ess", "'leaps ais', 'leaps smc'"]),
         ("exact ising --coupling x", &["--coupling = x", "number"]),
         ("exact ising --field 1,x", &["--field = 1,x", "commas"]),
         ("exact ising --size 2 --field 1,2", &["--field = 2 values", "4 sites"]),
@@ -105,33 +118,35 @@ fn numerical_failures_end_with_3_and_a_way_out() {
     assert!(errors.contains("lower --beta"), "{errors}");
 }
 
+/// Every verb.
+const VERBS: [&str; 18] = [
+    "demo",
+    "train",
+    "sample",
+    "models",
+    "status",
+    "report",
+    "rates",
+    "exact",
+    "ais",
+    "smc",
+    "mcmc",
+    "compare",
+    "reproduce",
+    "import",
+    "init",
+    "check",
+    "completions",
+    "man",
+];
+
 #[test]
 fn help_is_as_reviewed() {
-    let verbs = [
-        "demo",
-        "train",
-        "sample",
-        "models",
-        "status",
-        "report",
-        "rates",
-        "exact",
-        "ais",
-        "smc",
-        "mcmc",
-        "compare",
-        "reproduce",
-        "import",
-        "init",
-        "check",
-        "completions",
-        "man",
-    ];
     insta::assert_snapshot!(
         "help",
         stdout(&leaps(&["--help"]).env("COLUMNS", "100").output().unwrap())
     );
-    for verb in verbs {
+    for verb in VERBS {
         let output = leaps(&[verb, "--help"]).env("COLUMNS", "100").output().unwrap();
         insta::assert_snapshot!(format!("help_{verb}"), stdout(&output));
     }
@@ -146,8 +161,17 @@ fn manual_pages_name_the_flags() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("man1");
     stdout(&run(&["man", "--out", path.to_str().unwrap()]));
-    let pages: Vec<_> = std::fs::read_dir(&path).unwrap().collect();
-    assert!(pages.len() > 5, "{pages:?}");
+    let pages = std::fs::read_dir(&path).unwrap();
+    let mut pages: Vec<String> =
+        pages.map(|page| page.unwrap().file_name().into_string().unwrap()).collect();
+    pages.sort();
+    // The program and its verbs, and no second page of each under 'help'.
+    let mut wanted: Vec<String> = VERBS.iter().map(|verb| format!("leaps-{verb}.1")).collect();
+    wanted.push("leaps.1".to_owned());
+    wanted.sort();
+    assert_eq!(pages, wanted);
+    let page = std::fs::read_to_string(path.join("leaps.1")).unwrap();
+    assert!(page.contains("leaps\\-exact(1)") && !page.contains("leaps\\-help"), "{page}");
 }
 
 #[test]

@@ -27,6 +27,8 @@ pub enum Source {
     Set,
     /// A flag of its own.
     Flag,
+    /// `--temperature T`, for the inverse temperature.
+    Temperature(f64),
     /// Entry n, from 1, of the list `[[compare]]`.
     Compare(usize),
     /// The model of this name.
@@ -124,18 +126,27 @@ impl Layers {
             let present = matches.ids().any(|present| Some(present.as_str()) == id.as_deref());
             let source = id.filter(|_| present).and_then(|id| matches.value_source(&id));
             if source == Some(ValueSource::CommandLine) {
-                if self.source(&path) == Some(&Source::Set) {
-                    let set = self.name(&path);
-                    self.sources.insert(path.clone(), Source::Flag);
-                    let flag = self.name(&path);
-                    return Err(usage(format!(
-                        "{flag}: must be left out beside {set}; give one of them"
-                    )));
-                }
-                self.insert(&path, value, Source::Flag)?;
+                self.give(&path, value, Source::Flag)?;
             }
         }
         Ok(())
+    }
+
+    /// Take over a temperature from the command line, of which the target's beta is the inverse.
+    pub fn temperature(&mut self, temperature: Option<f64>) -> Result<()> {
+        let Some(temperature) = temperature else { return Ok(()) };
+        self.give("target.beta", temperature.recip().into(), Source::Temperature(temperature))
+    }
+
+    /// Take over the value of a flag, which may override a file but not `--set`.
+    fn give(&mut self, path: &str, value: Value, source: Source) -> Result<()> {
+        if self.source(path) == Some(&Source::Set) {
+            let set = self.name(path);
+            self.sources.insert(path.to_owned(), source);
+            let flag = self.name(path);
+            return Err(usage(format!("{flag}: must be left out beside {set}; give one of them")));
+        }
+        self.insert(path, value, source)
     }
 
     /// Take over the seed if it was on the command line.
@@ -260,6 +271,7 @@ impl Layers {
             Source::File(file, line) => format!("{file}:{line}"),
             Source::Set => "--set".to_owned(),
             Source::Flag => "the command line".to_owned(),
+            Source::Temperature(temperature) => format!("--temperature {temperature}"),
             Source::Compare(n) => format!("compare entry {n}"),
             Source::Model(name) => name.clone(),
             Source::Grow => "train.grow".to_owned(),
@@ -273,6 +285,9 @@ impl Layers {
             Some(Source::Set) => format!("--set {key}"),
             Some(Source::Compare(n)) => format!("compare entry {n}: {key}"),
             Some(Source::Model(name)) => format!("{name}: {key}"),
+            Some(Source::Temperature(temperature)) => {
+                format!("beta of --temperature {temperature}")
+            }
             Some(Source::Flag) => match key {
                 "target.kind" => "TARGET".to_owned(),
                 "target.path" => "PATH".to_owned(),

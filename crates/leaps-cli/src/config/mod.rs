@@ -50,6 +50,9 @@ pub const SEED: u64 = 1;
 pub struct ProblemArgs {
     #[command(flatten)]
     pub target: TargetSpec,
+    /// Temperature T, in place of --beta 1/T
+    #[arg(long, value_name = "T", value_parser = number, conflicts_with = "beta", help_heading = "Target")]
+    pub temperature: Option<f64>,
     /// Configuration file in place of a target (- reads standard input); flags override it
     #[arg(long, value_name = "FILE", conflicts_with = "kind", help_heading = "Configuration")]
     pub config: Option<PathBuf>,
@@ -73,6 +76,7 @@ impl ProblemArgs {
         layers.set(&self.set)?;
         layers.seed(seed, matches)?;
         layers.flags("target", &self.target, matches)?;
+        layers.temperature(self.temperature)?;
         Ok(layers)
     }
 }

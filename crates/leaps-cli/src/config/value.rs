@@ -12,16 +12,21 @@ use toml::Value;
 /// What to say of a whole number beyond those of TOML, which end at 2^63.
 pub const TOO_LARGE: &str = "at most 9223372036854775807";
 
-/// A whole number on the command line; `1e6` counts as one.
-pub fn count(text: &str) -> std::result::Result<usize, String> {
-    let plain = || usize::try_from(text.parse::<i64>().ok()?).ok();
+/// A whole number on the command line, such as a random seed; `1e6` counts as one. TOML integers end at 2^63.
+pub fn seed(text: &str) -> std::result::Result<u64, String> {
+    let plain = || u64::try_from(text.parse::<i64>().ok()?).ok();
     let scientific: Option<f64> = text.parse().ok();
     let whole = scientific.filter(|value| *value >= 0.0 && value.fract() == 0.0);
-    let exact = whole.filter(|value| *value <= 1e15).map(|value| value as usize);
+    let exact = whole.filter(|value| *value <= 1e15).map(|value| value as u64);
     plain().or(exact).ok_or_else(|| match whole {
         Some(_) => format!("{TOO_LARGE}, or 1e15 with an exponent"),
         None => "a whole number such as 1000 or 1e6".to_owned(),
     })
+}
+
+/// The same as a number of things.
+pub fn count(text: &str) -> std::result::Result<usize, String> {
+    usize::try_from(seed(text)?).map_err(|_| format!("at most {}", usize::MAX))
 }
 
 /// Whether a text is a whole number that TOML cannot hold.
@@ -30,14 +35,6 @@ pub fn is_too_large(text: &str) -> bool {
     !digits.is_empty()
         && digits.bytes().all(|b| b.is_ascii_digit())
         && digits.parse::<i64>().is_err()
-}
-
-/// A random seed on the command line; TOML integers end at 2^63.
-pub fn seed(text: &str) -> std::result::Result<u64, String> {
-    let value: Option<i64> = text.parse().ok();
-    value
-        .and_then(|seed| u64::try_from(seed).ok())
-        .ok_or_else(|| "a whole number from 0 to 9223372036854775807".to_owned())
 }
 
 /// A finite number on the command line.

@@ -9,7 +9,7 @@ use super::reference::Reference;
 use super::source::{Source, words};
 use crate::config::{Config, Problem};
 use crate::draw::Chart;
-use crate::output::{fixed, sigmas, with_error};
+use crate::output::{beside, fixed, sigmas, with_error};
 use crate::results::named;
 use crate::tables::{Short, span};
 
@@ -106,8 +106,11 @@ impl Page<'_> {
                 "effective sample size".to_owned(),
             ));
         }
+        if let Some(elbo) = number(results, "elbo") {
+            let text = beside(elbo, number(results, "log_z.error").unwrap_or(f64::INFINITY));
+            facts.push((shown(results, "elbo", &text), "ELBO, a lower bound of log Z".to_owned()));
+        }
         for (key, name) in [
-            ("elbo", "ELBO, a lower bound of log Z"),
             ("network_passes_per_walker", "network passes per walker"),
             ("energy_calls_per_walker", "energy calls per walker"),
             ("effective_samples_per_second", "effective samples per second"),
@@ -218,6 +221,7 @@ impl Page<'_> {
             "resamplings",
             "chains",
             "steps",
+            "interrupted",
             "seed",
             "engine",
         ] {
@@ -238,7 +242,7 @@ impl Page<'_> {
         let mut lines = Vec::new();
         let line = |words: &[String]| {
             let program = std::iter::once("leaps".to_owned());
-            let rest = words.iter().skip(1).map(|word| quoted(word));
+            let rest = untimed(words).into_iter().skip(1).map(quoted);
             program.chain(rest).collect::<Vec<_>>().join(" ")
         };
         lines.extend(self.source.training.as_deref().map(line));
@@ -249,6 +253,19 @@ impl Page<'_> {
         lines.push(format!("leaps report {}", quoted(&self.source.name)));
         format!("<pre>{}</pre>\n", escape(&lines.join("\n")))
     }
+}
+
+/// The words of a command without its time limit: whoever repeats it wants all of it.
+fn untimed(words: &[String]) -> Vec<&str> {
+    let (mut kept, mut rest) = (Vec::new(), words.iter().map(String::as_str));
+    while let Some(word) = rest.next() {
+        match word {
+            "--time-limit" => drop(rest.next()),
+            word if word.starts_with("--time-limit=") => {}
+            word => kept.push(word),
+        }
+    }
+    kept
 }
 
 fn section(heading: &str, content: &str) -> String {

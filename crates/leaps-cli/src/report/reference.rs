@@ -1,5 +1,6 @@
 //! Compute what a result is compared with: exact averages of small systems, a cluster run of larger ones.
 
+use leaps::device::Watch;
 use leaps::exact::enumerate;
 use leaps::mcmc::{AnyKernel, ChainSettings, KernelName, run_chains};
 use leaps::observe::{Families, Recorder, WeightedSamples};
@@ -90,6 +91,7 @@ fn clusters(
     let settings = ChainSettings { chains: CHAINS, burn_in: BURN_IN, steps, every, seed };
     let model = Model::new(target, lambda);
     let outcomes = run_chains(&model, kernel, &settings, |_| Keeper(Vec::new()), watch)?;
+    watch.check()?;
     let mut states = Vec::new();
     let mut chain = Vec::new();
     for (number, outcome) in outcomes.into_iter().enumerate() {

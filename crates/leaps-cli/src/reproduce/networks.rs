@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::spec::{Experiment, NetworkEntry};
 use crate::app::Context;
-use crate::config::{Config, Work};
+use crate::config::{Config, Problem, Work};
 use crate::models::{self, Found};
 use crate::training::{self, Start, Training, described};
 
@@ -38,20 +38,27 @@ pub fn ready(
     let problem = config.problem(&layers)?;
     let target = config.target.described()?.target;
     let (name, trained) = (&entry.model, entry.can_be_trained());
-    if let Some(Found { model, .. }) = shipped(entry, quick && trained)? {
-        if model.target == target {
-            let facts = facts(entry, &model, &config, context, Some(name))?;
-            return Ok(Some(Ready {
-                name: entry.name.clone(),
-                model: name.into(),
-                facts,
-                validations: Vec::new(),
-            }));
+    let then = if trained { "a network is trained" } else { "it is left out" };
+    if let Some(found) = shipped(entry, quick && trained)? {
+        let model = &found.model;
+        match fits(model, &config, &problem) {
+            Ok(()) => {
+                let own = found.description().filter(|_| model.target != target);
+                if let Some(own) = &own {
+                    context.say(format!("{name} was trained on {own}"));
+                }
+                let mut facts = facts(entry, model, &config, context, Some(name))?;
+                facts["trained_on"] = own.into();
+                return Ok(Some(Ready {
+                    name: entry.name.clone(),
+                    model: name.into(),
+                    facts,
+                    validations: Vec::new(),
+                }));
+            }
+            Err(reason) => context.say(format!("the model {name} {reason}: {then}")),
         }
-        let then = if trained { "a network is trained" } else { "it is left out" };
-        context.say(format!("the model {name} is of another target: {then}"));
     } else if !(name.is_empty() || quick && trained) {
-        let then = if trained { "a network is trained" } else { "it is left out" };
         context.say(format!("there is no model {name}: {then}; 'leaps models' lists them"));
     }
     if !trained {
@@ -87,6 +94,21 @@ pub fn ready(
     let validations =
         metrics.iter().filter_map(|line| Some((line.progress.step as f64, line.ess?))).collect();
     Ok(Some(Ready { name: entry.name.clone(), model: directory, facts, validations }))
+}
+
+/// Whether a model is for the target: the same one, or one that differs in the size of its lattice alone, if the network fits it.
+fn fits(model: &Model, config: &Config, problem: &Problem) -> std::result::Result<(), String> {
+    let without_size = |mut target: Value| {
+        target.as_object_mut().and_then(|target| target.remove("size"));
+        target
+    };
+    if without_size(model.target.clone()) != without_size(described(&config.target)) {
+        return Err("is of another target".to_owned());
+    }
+    match model.net(&problem.target) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(format!("does not fit {} ({error})", problem.description)),
+    }
 }
 
 /// The model that an entry names, if there is one and it is wanted.

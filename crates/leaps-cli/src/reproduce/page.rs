@@ -272,7 +272,10 @@ impl Page<'_> {
             let facts = &network.facts;
             let number = |key: &str| facts[key].as_u64().map(|n| n.to_string()).unwrap_or_default();
             let time = match facts["shipped"].as_str() {
-                Some(model) => format!("shipped as {model}"),
+                Some(model) => match facts["trained_on"].as_str() {
+                    Some(own) => format!("{model}, trained on {own}"),
+                    None => format!("shipped as {model}"),
+                },
                 None => facts["seconds"].as_f64().map(span).unwrap_or_default(),
             };
             rows.push(vec![

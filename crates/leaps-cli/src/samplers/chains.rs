@@ -1,5 +1,6 @@
 //! Run independent Markov chains, or ladders of temperatures that exchange states.
 
+use leaps::device::Watch;
 use leaps::exact;
 use leaps::mcmc::lanes::{Plan, Rule, run_lane_chains};
 use leaps::mcmc::{self, AnyKernel, ChainSettings, KernelName, TemperingSettings, run_tempering};
@@ -34,12 +35,15 @@ impl Recorder for Keeper<'_> {
 /// What the chains did, whichever way they were run.
 struct Finished<'a> {
     chains: Vec<Keeper<'a>>,
+    /// Steps of each after burn-in.
+    steps: u64,
     acceptance: f64,
     energy_calls: f64,
     tempering: Option<TemperingResult>,
 }
 
-/// Run the chains and measure them; `keep` their states for a file.
+/// Run the chains and measure them; `keep` their states for a file. If they are stopped on the way, the result is that of the steps that all of
+/// them had made, and says so.
 pub fn run_chains(
     config: &Config,
     problem: &Problem,
@@ -59,7 +63,7 @@ pub fn run_chains(
     config.check_memory(problem, Work::Chains { keep })?;
     let start = watch.seconds();
     let finished = run(config, problem, keep, watch)?;
-    let seconds = watch.seconds() - start;
+    let (seconds, steps) = (watch.seconds() - start, finished.steps as usize);
 
     let mut samples = Samples::default();
     let mut recorders = Vec::with_capacity(finished.chains.len());
@@ -91,7 +95,7 @@ pub fn run_chains(
     ];
     let discs_ess = summary.discs_ess();
     let discs = Discs {
-        ess_per_step: discs_ess / spec.steps as f64,
+        ess_per_step: discs_ess / steps as f64,
         ess_per_call: discs_ess / finished.energy_calls,
         ess_per_second: discs_ess * summary.chains() as f64 / seconds,
     };
@@ -100,7 +104,9 @@ pub fn run_chains(
         scheme: "mcmc",
         kernel: config.kernel.kernel.to_string(),
         chains: spec.chains,
-        steps: spec.steps,
+        steps,
+        asked: spec.steps,
+        interrupted: steps < spec.steps || watch.stopped(),
         burn_in: spec.burn_in,
         every: spec.every,
         ess,
@@ -181,6 +187,7 @@ fn run<'a>(
     };
     let n = outcomes.len() as f64;
     Ok(Finished {
+        steps: outcomes.first().map_or(0, |chain| chain.steps),
         acceptance: outcomes.iter().map(|chain| chain.acceptance).sum::<f64>() / n,
         energy_calls: outcomes.iter().map(|chain| chain.energy_calls).sum::<f64>() / n,
         chains: outcomes.into_iter().map(|chain| chain.recorder).collect(),
@@ -220,6 +227,7 @@ fn tempered<'a>(
     let cold = |outcome: &mcmc::TemperingOutcome<_>| *outcome.acceptance.last().unwrap_or(&1.0);
     let round_trips = outcomes.iter().map(|outcome| outcome.round_trips).sum();
     Finished {
+        steps: outcomes.first().map_or(0, |outcome| outcome.steps),
         acceptance: outcomes.iter().map(cold).sum::<f64>() / n,
         energy_calls: outcomes.iter().map(|outcome| outcome.energy_calls).sum::<f64>() / n,
         tempering: Some(TemperingResult { betas, swap_rates, round_trips }),

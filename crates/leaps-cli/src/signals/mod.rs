@@ -45,7 +45,7 @@ impl Signals {
         signals
     }
 
-    /// Catch what batch systems send before they kill.
+    /// Catch what asks for a stop before somebody kills.
     pub fn catch_stops(&self) {
         self.listen_to_stops();
         // Last: until the flag hears of them, these signals end the program.
@@ -72,11 +72,11 @@ impl Signals {
         system::name(self.last.load(Ordering::Relaxed))
     }
 
-    /// The failure that the last one ends the program with.
-    pub fn failure(&self) -> anyhow::Error {
+    /// How the last one ends the program; `text` says where the work is left.
+    pub fn failure(&self, text: String) -> anyhow::Error {
         match self.last.load(Ordering::Relaxed) {
-            system::INTERRUPT => leaps::Error::Interrupted.into(),
-            _ => Failure::Stopped(format!("stopped by {}", self.name())).into(),
+            system::INTERRUPT => Failure::Interrupted(text).into(),
+            _ => Failure::Stopped(text).into(),
         }
     }
 }
@@ -114,9 +114,9 @@ mod tests {
         let signals = Signals::default();
         signals.last.store(system::INTERRUPT, Ordering::Relaxed);
         assert_eq!(signals.name(), "Ctrl-C");
-        assert_eq!(crate::error::exit_code(&signals.failure()), 130);
+        assert_eq!(crate::error::exit_code(&signals.failure(String::new())), 130);
         signals.last.store(usize::MAX, Ordering::Relaxed);
         assert_eq!(signals.name(), "a signal");
-        assert_eq!(crate::error::exit_code(&signals.failure()), 75);
+        assert_eq!(crate::error::exit_code(&signals.failure(String::new())), 75);
     }
 }

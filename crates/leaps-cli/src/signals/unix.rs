@@ -1,21 +1,35 @@
-//! SIGINT from people, SIGTERM and SIGUSR1 from batch systems.
+//! SIGINT from people; SIGTERM and SIGUSR1 from batch systems, SIGHUP from terminals that close.
 
 use std::sync::Arc;
 
-use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::{flag, low_level};
 
 use super::{INTERRUPTED, Signals, Verdict};
 
 pub(super) const INTERRUPT: usize = SIGINT as usize;
 
-pub(super) fn name(signal: usize) -> &'static str {
-    match signal as i32 {
-        SIGINT => "Ctrl-C",
-        SIGTERM => "SIGTERM",
-        SIGUSR1 => "SIGUSR1",
-        _ => "a signal",
+/// What batch systems, and terminals that close, send before they kill.
+const STOPS: [(i32, &str); 3] = [(SIGTERM, "SIGTERM"), (SIGUSR1, "SIGUSR1"), (SIGHUP, "SIGHUP")];
+
+/// The stops that are heard: a signal that whoever started the program had it ignore, as `nohup` does with SIGHUP, stays ignored.
+fn stops() -> impl Iterator<Item = i32> {
+    STOPS.into_iter().map(|(signal, _)| signal).filter(|&signal| !is_ignored(signal))
+}
+
+fn is_ignored(signal: i32) -> bool {
+    let mut now = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: without a new action the call only writes the present one to `now`, of which all bytes zero is a value.
+    unsafe {
+        libc::sigaction(signal, std::ptr::null(), now.as_mut_ptr());
+        now.assume_init().sa_sigaction == libc::SIG_IGN
     }
+}
+
+pub(super) fn name(signal: usize) -> &'static str {
+    let stop = STOPS.into_iter().find(|(stop, _)| *stop as usize == signal);
+    let interrupt = [(SIGINT, "Ctrl-C")].into_iter().find(|_| signal == INTERRUPT);
+    stop.or(interrupt).map_or("a signal", |(_, name)| name)
 }
 
 impl Signals {
@@ -26,8 +40,7 @@ impl Signals {
     }
 
     pub(super) fn listen_to_stops(&self) {
-        self.add(SIGTERM);
-        self.add(SIGUSR1);
+        stops().for_each(|signal| self.add(signal));
     }
 
     /// Let a signal set the flag.
@@ -38,7 +51,7 @@ impl Signals {
 
     /// Look after the signals that end the program in a thread of its own, where files can be removed.
     fn end_tidily(&self) -> std::io::Result<()> {
-        let mut coming = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGUSR1])?;
+        let mut coming = signal_hook::iterator::Signals::new(stops().chain([SIGINT]))?;
         let signals = self.clone();
         let look = move || {
             for signal in coming.forever() {
@@ -58,8 +71,9 @@ impl Signals {
     /// Where no such thread can be started a second Ctrl-C ends the program, as other signals do, and temporary files stay.
     fn end_plainly(&self) -> std::io::Result<()> {
         // A signal that was ever looked for does nothing by itself any more.
-        flag::register_conditional_default(SIGTERM, Arc::clone(&self.ends))?;
-        flag::register_conditional_default(SIGUSR1, Arc::clone(&self.ends))?;
+        for signal in stops() {
+            flag::register_conditional_default(signal, Arc::clone(&self.ends))?;
+        }
         // Before the flag is registered: the first signal must find it unset.
         flag::register_conditional_shutdown(SIGINT, INTERRUPTED, Arc::clone(&self.flag)).map(drop)
     }

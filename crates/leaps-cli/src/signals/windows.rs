@@ -85,8 +85,8 @@ mod tests {
         signals.catch_stops();
         assert_eq!(handle(CTRL_BREAK), 1);
         assert!(signals.caught() && signals.name() == "Ctrl-Break");
-        assert_eq!(crate::error::exit_code(&signals.failure()), 75);
+        assert_eq!(crate::error::exit_code(&signals.failure(String::new())), 75);
         assert_eq!(handle(CTRL_C), 1);
-        assert_eq!(crate::error::exit_code(&signals.failure()), 130);
+        assert_eq!(crate::error::exit_code(&signals.failure(String::new())), 130);
     }
 }

@@ -146,8 +146,7 @@ impl Training<'_> {
             if !signals.caught() {
                 return Err(Failure::Stopped(text("the time limit")).into());
             }
-            context.say(text(signals.name()));
-            return Err(signals.failure());
+            return Err(signals.failure(text(signals.name())));
         }
         let outcome = outcome.map_err(|error| match error {
             Error::Corrupt { path, what, reason } if !self.fallback => {
@@ -164,10 +163,7 @@ impl Training<'_> {
         match outcome.stop {
             Stop::Finished => Ok(outcome),
             Stop::TimeLimit => Err(Failure::Stopped(text("the time limit")).into()),
-            Stop::Interrupted => {
-                context.say(text(signals.name()));
-                Err(signals.failure())
-            }
+            Stop::Interrupted => Err(signals.failure(text(signals.name()))),
         }
     }
 
@@ -181,12 +177,16 @@ impl Training<'_> {
         let done = run_flow(self.config, self.problem, &model, &name, &engine, &watch);
         drop(watch);
         let late = self.until.is_some_and(|until| Instant::now() >= until);
+        let text = |by: &str| {
+            format!(
+                "training is finished, but {by} came before the sample was; 'leaps train --out {name}' takes it"
+            )
+        };
         let (result, samples) = match done {
             Err(Error::Interrupted) if late && !signals.caught() => {
-                let text = "training is finished, but the time limit is over before sampling";
-                return Err(Failure::Stopped(text.to_owned()).into());
+                return Err(Failure::Stopped(text("the time limit")).into());
             }
-            Err(Error::Interrupted) => return Err(signals.failure()),
+            Err(Error::Interrupted) => return Err(signals.failure(text(signals.name()))),
             done => done.map_err(|error| self.layers.explain(error))?,
         };
         let origin = Origin::new(context, self.config, self.problem.target.sites());

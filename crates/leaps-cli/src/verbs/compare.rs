@@ -108,8 +108,11 @@ impl Job {
         let walkers = |(result, samples)| (Outcome::Walkers(Box::new(result)), samples);
         let engine = self.engine(context)?;
         match (self.sampler.as_str(), &self.model) {
-            ("mcmc", _) => run_chains(config, problem, keep, watch)
-                .map(|(result, samples)| (Outcome::Chains(Box::new(result)), samples)),
+            ("mcmc", _) => match run_chains(config, problem, keep, watch)? {
+                // What is compared is complete.
+                (result, _) if result.interrupted => Err(Error::Interrupted),
+                (result, samples) => Ok((Outcome::Chains(Box::new(result)), samples)),
+            },
             (_, Some(found)) => {
                 run_flow(config, problem, &found.model, &found.name, &engine, watch).map(walkers)
             }

@@ -23,7 +23,8 @@ pub struct ManArgs {
 
 /// Print one page, or write all of them.
 pub fn run(args: &ManArgs) -> Result<()> {
-    let mut command = cli::command();
+    // The parser makes a verb 'help' with a page for every other verb, which has one already.
+    let mut command = cli::command().disable_help_subcommand(true);
     command.build();
     if let Some(directory) = &args.out {
         let io = |source| Error::Io { path: directory.clone(), source };

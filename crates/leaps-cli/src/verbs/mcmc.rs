@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::Args;
 
-use super::sampling::{Destination, finish, prepare};
+use super::sampling::{Destination, conclude, prepare};
 use crate::app::Context;
 use crate::config::{ChainSpec, KernelSpec, ProblemArgs, Work, kernels_help};
 use crate::samplers::run_chains;
@@ -22,7 +22,7 @@ pub struct McmcArgs {
     destination: Destination,
 }
 
-/// Run the chains and print averages, errors and autocorrelation times.
+/// Run the chains and print averages, errors and autocorrelation times; after Ctrl-C those of the steps that were made.
 pub fn run(args: &McmcArgs, context: &Context) -> Result<()> {
     let mut layers = args.problem.layers(context.globals.seed, &context.matches)?;
     layers.flags("sample", &args.kernel, &context.matches)?;
@@ -33,5 +33,5 @@ pub fn run(args: &McmcArgs, context: &Context) -> Result<()> {
     let done = run_chains(&job.config, &job.problem, job.file.is_some(), &watch);
     drop(watch);
     let (result, samples) = done.map_err(|error| job.layers.explain(error))?;
-    finish(context, job, &result, &samples)
+    conclude(context, job, &result, &samples)
 }

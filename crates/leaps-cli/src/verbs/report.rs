@@ -1,6 +1,6 @@
 //! Write one self-contained page about a run or a result.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
@@ -20,7 +20,7 @@ pub struct ReportArgs {
     /// Run directory, directory with results.json, file printed by --json, or name of a model, which is sampled
     #[arg(value_name = "DIR|FILE|NAME")]
     source: PathBuf,
-    /// The page [default: report.html in DIR or beside FILE, or NAME.html]
+    /// The page [default: report.html in DIR, FILE.html for FILE.json, or NAME.html]
     #[arg(long, value_name = "FILE.html")]
     out: Option<PathBuf>,
 }
@@ -31,7 +31,7 @@ pub fn run(args: &ReportArgs, context: &Context) -> Result<()> {
     let out = args.out.clone().unwrap_or_else(|| match (&found, args.source.is_dir()) {
         (Some(found), _) => format!("{}.html", found.name).into(),
         (None, true) => args.source.join("report.html"),
-        (None, false) => args.source.with_file_name("report.html"),
+        (None, false) => beside(&args.source),
     });
     if out.extension().is_none_or(|end| end != "html") {
         return Err(usage(format!("--out = {}: must end in .html", out.display())));
@@ -43,6 +43,13 @@ pub fn run(args: &ReportArgs, context: &Context) -> Result<()> {
     write(&source, &out, context)?;
     context.say(format!("wrote {}", out.display()));
     Ok(())
+}
+
+/// The page of a file of results: files in one folder have pages of their own.
+fn beside(file: &Path) -> PathBuf {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let name = name.strip_suffix(".json").unwrap_or(&name);
+    file.with_file_name(format!("{name}.html"))
 }
 
 /// What a sample of a model says, as `leaps sample --model NAME --json` prints it.

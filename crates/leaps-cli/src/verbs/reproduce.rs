@@ -69,7 +69,7 @@ pub fn run(args: &ReproduceArgs, context: &Context) -> Result<()> {
             context,
         };
         let done = order.run(experiment).inspect_err(|failure| {
-            if [75, 130].contains(&error::exit_code(failure)) {
+            if error::is_stop(failure) {
                 context.say("finished parts are kept: the same command goes on with the others");
             }
         })?;

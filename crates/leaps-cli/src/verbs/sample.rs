@@ -41,6 +41,10 @@ pub struct MemberSpec {
     /// Inverse temperature, within the range that the network was trained over if it was [default: the model's]
     #[arg(long, value_name = "BETA", value_parser = number)]
     beta: Option<f64>,
+    /// Temperature T, in place of --beta 1/T
+    #[arg(long, value_name = "T", value_parser = number, conflicts_with = "beta")]
+    #[serde(skip)]
+    temperature: Option<f64>,
     /// Field h, within the range that the network was trained over if it was [default: the model's]
     #[arg(long, value_name = "H", allow_hyphen_values = true)]
     field: Option<Field>,
@@ -62,6 +66,7 @@ pub fn run(args: &SampleArgs, context: &Context) -> Result<()> {
     layers.set(&args.set)?;
     layers.seed(context.globals.seed, &context.matches)?;
     layers.flags("target", &args.member, &context.matches)?;
+    layers.temperature(args.member.temperature)?;
     layers.flags("sample", &args.flow, &context.matches)?;
     layers.flags("sample", &args.walkers, &context.matches)?;
     layers.flags("sample", &args.resample, &context.matches)?;

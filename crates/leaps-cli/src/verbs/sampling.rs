@@ -72,7 +72,7 @@ impl Job {
     }
 }
 
-/// Write the samples, print the result, and judge it.
+/// Print the result, write the samples, and judge them, unless the work was interrupted.
 pub fn finish<T: Serialize + Report>(
     context: &Context,
     job: Job,
@@ -80,12 +80,23 @@ pub fn finish<T: Serialize + Report>(
     samples: &Samples,
 ) -> Result<()> {
     stop_if_interrupted(context)?;
+    conclude(context, job, result, samples)
+}
+
+/// Print the result, write the samples, and judge them; a result may say itself that the work was interrupted.
+pub fn conclude<T: Serialize + Report>(
+    context: &Context,
+    job: Job,
+    result: &T,
+    samples: &Samples,
+) -> Result<()> {
     let target = &job.problem.target;
     let origin = Origin::new(context, &job.config, target.sites());
     let printed = Printed { origin, result };
     // A failed check is a failed check, even if nobody reads the result.
-    let verdict = match job.require_ess {
-        Some(wanted) if result.ess().is_nan() || result.ess() < wanted => {
+    let verdict = match (result.interrupted(), job.require_ess) {
+        (Some(text), _) => Err(Failure::Interrupted(text).into()),
+        (None, Some(wanted)) if result.ess().is_nan() || result.ess() < wanted => {
             let ess = result.ess();
             let text = format!("--require-ess = {wanted}: the effective sample size is {ess:.4}");
             Err(Failure::Requirement(text).into())

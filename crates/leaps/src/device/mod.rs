@@ -16,12 +16,8 @@ mod watch;
 #[cfg(feature = "cuda")]
 pub use cuda::Card;
 pub use engine::Engine;
-<<<<<<< HEAD
 pub use level::Level;
-=======
-pub use lanes::Level;
 pub use memory::{Bytes, free_memory};
->>>>>>> mend-files
 pub use philox::{Key, philox4x32};
 pub use precision::Precision;
 pub use processor::processor;

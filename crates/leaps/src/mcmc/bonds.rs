@@ -7,11 +7,13 @@
 //! tokens flipping a whole cluster keeps every bond inside it as it was, so that any sign is allowed. For more tokens
 //! and $A < 0$ "different" does not tie two tokens together, and there are no clusters.
 
+use std::sync::Arc;
+
 use crate::device::threshold;
 use crate::target::{Model, Pairwise, Target};
 use crate::{Error, Result};
 
-/// Bonds, activation thresholds and fields at the weights last seen.
+/// Bonds, activation thresholds and fields at the weights last seen. Chains at one temperature share them.
 #[derive(Clone, Debug)]
 pub(super) struct Bonds {
     pub tokens: usize,
@@ -37,7 +39,7 @@ pub(super) struct Bonds {
 
 impl Bonds {
     /// The bonds of a target at weights `lambda`; `method` is for messages.
-    pub fn new(method: &str, target: &dyn Target, lambda: &[f64]) -> Result<Self> {
+    pub fn new(method: &str, target: &dyn Target, lambda: &[f64]) -> Result<Arc<Self>> {
         super::moves::check_target(target)?;
         let Some(pairwise) = target.pairwise() else {
             return Err(Error::not_applicable(
@@ -83,17 +85,18 @@ impl Bonds {
                  use heat-bath or tempering",
             ));
         }
-        Ok(bonds)
+        Ok(Arc::new(bonds))
     }
 
     /// Follow the model to its weights. Returns whether clusters exist there; where they do not, a
     /// kernel must leave the state alone, which is invariant too.
     #[inline]
-    pub fn update(&mut self, model: &Model<'_>) -> bool {
+    pub fn update(self: &mut Arc<Self>, model: &Model<'_>) -> bool {
         if !self.known || self.lambda != model.lambda {
             let Some(pairwise) = model.target.pairwise() else { return false };
-            self.lambda.copy_from_slice(model.lambda);
-            self.evaluate(pairwise);
+            let own = Arc::make_mut(self);
+            own.lambda.copy_from_slice(model.lambda);
+            own.evaluate(pairwise);
         }
         self.apply()
     }

@@ -2,9 +2,11 @@
 //!
 //! Chain `c` starts from a uniform state and draws step `s` from the stream (seed, move, c, s), so that no
 //! result depends on how chains are spread over threads. Burn-in adapts step sizes; then they are fixed.
+//! All chains advance together, so that those of a run that is stopped are equally long.
 
 use rayon::prelude::*;
 
+use super::rounds::in_rounds;
 use super::{Kernel, Tempering};
 use crate::device::{Purpose, Stream, Watch};
 use crate::observe::Recorder;
@@ -52,6 +54,8 @@ impl ChainSettings {
 pub struct ChainOutcome<R> {
     /// Its recorder, having seen every kept state.
     pub recorder: R,
+    /// Steps after burn-in, the same for all chains: fewer than asked for if the watch stopped them.
+    pub steps: u64,
     /// Mean acceptance probability after burn-in.
     pub acceptance: f64,
     /// Energy evaluations charged for the steps after burn-in, as DISCS counts.
@@ -84,10 +88,21 @@ pub(super) fn check_finite(
     Ok(())
 }
 
+/// A chain on its way.
+struct Chain<K, R> {
+    number: usize,
+    kernel: K,
+    recorder: R,
+    x: Vec<u8>,
+    /// Sum of acceptance probabilities after burn-in.
+    acceptance: f64,
+}
+
 /// Run `settings.chains` copies of `kernel` on `model`, each with its own recorder `make(chain)`.
 ///
 /// Outcomes are in the order of the chains, and the same for any number of threads. The watch is told
-/// the total of `chains * (burn_in + steps)` and every advance.
+/// the total of `chains * (burn_in + steps)` and every advance. If it stops the chains once every one has a kept state, the outcomes
+/// are those of [fewer steps](ChainOutcome::steps); before that, the error is [`Error::Interrupted`].
 pub fn run_chains<K: Kernel + Sync, R: Recorder>(
     model: &Model<'_>,
     kernel: &K,
@@ -98,43 +113,43 @@ pub fn run_chains<K: Kernel + Sync, R: Recorder>(
     settings.check()?;
     let total = settings.burn_in + settings.steps;
     watch.total(total.saturating_mul(settings.chains as u64));
-    (0..settings.chains)
-        .into_par_iter()
-        .map(|chain| {
-            let mut kernel = kernel.clone();
-            let mut recorder = make(chain);
-            let mut x = initial_state(model.target, settings.seed, chain as u32);
-            let stride = glance(x.len());
-            let (mut acceptance, mut since) = (0.0, 0);
-            check_finite(model, &x, 0.0, (settings.seed, chain, 0))?;
-            for step in 0..total {
-                let mut stream = Stream::new(settings.seed, Purpose::Move, chain as u32, step);
-                let info = kernel.step(model, &mut x, &mut stream);
-                if step < settings.burn_in {
-                    kernel.adapt(&info);
-                } else {
-                    acceptance += info.acceptance;
-                    if (step - settings.burn_in + 1).is_multiple_of(settings.every) {
-                        recorder.record(&x);
-                    }
-                }
-                since += 1;
-                if since == stride || step + 1 == total || !info.acceptance.is_finite() {
-                    watch.check()?;
-                    let place = (settings.seed, chain, step);
-                    check_finite(model, &x, info.acceptance, place)?;
-                    watch.advance(since);
-                    since = 0;
+    let begin = |number: usize| {
+        let x = initial_state(model.target, settings.seed, number as u32);
+        check_finite(model, &x, 0.0, (settings.seed, number, 0))?;
+        Ok(Chain { number, kernel: kernel.clone(), recorder: make(number), x, acceptance: 0.0 })
+    };
+    let mut chains: Vec<Chain<K, R>> =
+        (0..settings.chains).into_par_iter().map(begin).collect::<Result<_>>()?;
+    let stride = glance(model.target.sites());
+    let steps = in_rounds(settings, &mut chains, watch, |chain, round| {
+        let Chain { number, kernel, recorder, x, acceptance } = chain;
+        for step in round {
+            let mut stream = Stream::new(settings.seed, Purpose::Move, *number as u32, step);
+            let info = kernel.step(model, x, &mut stream);
+            if step < settings.burn_in {
+                kernel.adapt(&info);
+            } else {
+                *acceptance += info.acceptance;
+                if (step - settings.burn_in + 1).is_multiple_of(settings.every) {
+                    recorder.record(x);
                 }
             }
-            Ok(ChainOutcome {
-                recorder,
-                acceptance: acceptance / settings.steps.max(1) as f64,
-                energy_calls: kernel.energy_calls(model.tokens()) * settings.steps as f64,
-                last: x,
-            })
-        })
-        .collect()
+            let last = step + 1 == total;
+            if (step + 1).is_multiple_of(stride) || last || !info.acceptance.is_finite() {
+                check_finite(model, x, info.acceptance, (settings.seed, *number, step))?;
+                watch.advance(if last { step % stride + 1 } else { stride });
+            }
+        }
+        Ok(())
+    })?;
+    let outcome = |chain: Chain<K, R>| ChainOutcome {
+        steps,
+        acceptance: chain.acceptance / steps.max(1) as f64,
+        energy_calls: chain.kernel.energy_calls(model.tokens()) * steps as f64,
+        recorder: chain.recorder,
+        last: chain.x,
+    };
+    Ok(chains.into_iter().map(outcome).collect())
 }
 
 /// The ladder of a tempering run.
@@ -151,6 +166,8 @@ pub struct TemperingSettings {
 pub struct TemperingOutcome<R> {
     /// One recorder for each copy of the ladder, having seen the kept states of its last rung.
     pub recorders: Vec<R>,
+    /// Steps after burn-in, the same for all ladders: fewer than asked for if the watch stopped them.
+    pub steps: u64,
     /// Mean acceptance probability of the kernel on each rung after burn-in.
     pub acceptance: Vec<f64>,
     /// Fraction of accepted exchanges of each rung with the next after burn-in.
@@ -166,7 +183,7 @@ pub struct TemperingOutcome<R> {
 /// Run `settings.chains` independent tempering ladders of `kernel`; recorders are `make(ladder, copy)`.
 ///
 /// State `w` of ladder `c` moves by the streams of walker `c * states + w`, exchanges by those of ladder
-/// `c`. Outcomes are the same for any number of threads.
+/// `c`. Outcomes are the same for any number of threads, and of fewer steps if the watch stops them, as for [`run_chains`].
 pub fn run_tempering<K: Kernel + Sync, R: Recorder>(
     target: &dyn Target,
     kernel: &K,
@@ -188,78 +205,88 @@ pub fn run_tempering<K: Kernel + Sync, R: Recorder>(
     }
     watch.total(total.saturating_mul(settings.chains as u64));
     let coldest = &tempering.ladder[rungs - 1];
-    (0..settings.chains)
-        .into_par_iter()
-        .map(|chain| {
-            let mut tempering = fresh.clone();
-            let walker = |state: usize| (chain * states + state) as u32;
-            let mut recorders: Vec<R> =
-                (0..tempering.copies()).map(|copy| make(chain, copy)).collect();
-            let mut x: Vec<Vec<u8>> = (0..states)
-                .map(|state| initial_state(target, settings.seed, walker(state)))
-                .collect();
-            let stride = glance(target.sites() * states);
-            // Short sweeps are not worth a thread each.
-            let together = (4096 / target.sites()).max(1);
-            let mut acceptance = vec![0.0; states];
-            let mut since = 0;
-            for step in 0..total {
-                if step == settings.burn_in {
-                    tempering.reset_counts();
-                }
-                let (ladder, kernels) = tempering.parts();
-                x.par_iter_mut()
-                    .zip(kernels)
-                    .zip(&mut acceptance)
-                    .enumerate()
-                    .with_min_len(together)
-                    .for_each(|(state, ((x, kernel), acceptance))| {
-                        let model = Model::new(target, &ladder[state % rungs]);
-                        let mut stream =
-                            Stream::new(settings.seed, Purpose::Move, walker(state), step);
-                        let info = kernel.step(&model, x, &mut stream);
-                        if step < settings.burn_in {
-                            kernel.adapt(&info);
-                        } else {
-                            *acceptance += info.acceptance;
-                        }
-                    });
-                let mut stream = Stream::new(settings.seed, Purpose::Exchange, chain as u32, step);
-                tempering.exchange_clusters(&mut x, &mut stream);
-                tempering.exchange(target, &mut x, &mut stream);
-                if step >= settings.burn_in
-                    && (step - settings.burn_in + 1).is_multiple_of(settings.every)
-                {
-                    for (copy, recorder) in recorders.iter_mut().enumerate() {
-                        recorder.record(&x[copy * rungs + rungs - 1]);
+    let walker = |ladder: usize, state: usize| (ladder * states + state) as u32;
+    let begin = |number: usize| Ladder {
+        number,
+        tempering: fresh.clone(),
+        recorders: (0..fresh.copies()).map(|copy| make(number, copy)).collect(),
+        x: (0..states)
+            .map(|state| initial_state(target, settings.seed, walker(number, state)))
+            .collect(),
+        acceptance: vec![0.0; states],
+    };
+    let mut ladders: Vec<Ladder<K, R>> = (0..settings.chains).into_par_iter().map(begin).collect();
+    let stride = glance(target.sites() * states);
+    // Short sweeps are not worth a thread each.
+    let together = (4096 / target.sites()).max(1);
+    let steps = in_rounds(settings, &mut ladders, watch, |ladder, round| {
+        let Ladder { number, tempering, recorders, x, acceptance } = ladder;
+        for step in round {
+            if step == settings.burn_in {
+                tempering.reset_counts();
+            }
+            let (lambdas, kernels) = tempering.parts();
+            x.par_iter_mut()
+                .zip(kernels)
+                .zip(&mut *acceptance)
+                .enumerate()
+                .with_min_len(together)
+                .for_each(|(state, ((x, kernel), acceptance))| {
+                    let model = Model::new(target, &lambdas[state % rungs]);
+                    let walker = walker(*number, state);
+                    let mut stream = Stream::new(settings.seed, Purpose::Move, walker, step);
+                    let info = kernel.step(&model, x, &mut stream);
+                    if step < settings.burn_in {
+                        kernel.adapt(&info);
+                    } else {
+                        *acceptance += info.acceptance;
                     }
-                }
-                since += 1;
-                if since == stride || step + 1 == total {
-                    watch.check()?;
-                    let model = Model::new(target, coldest);
-                    for (x, acceptance) in x.iter().zip(&acceptance) {
-                        check_finite(&model, x, *acceptance, (settings.seed, chain, step))?;
-                    }
-                    watch.advance(since);
-                    since = 0;
+                });
+            let mut stream = Stream::new(settings.seed, Purpose::Exchange, *number as u32, step);
+            tempering.exchange_clusters(x, &mut stream);
+            tempering.exchange(target, x, &mut stream);
+            if step >= settings.burn_in
+                && (step - settings.burn_in + 1).is_multiple_of(settings.every)
+            {
+                for (copy, recorder) in recorders.iter_mut().enumerate() {
+                    recorder.record(&x[copy * rungs + rungs - 1]);
                 }
             }
-            let steps = settings.steps.max(1) as f64;
-            let copies = tempering.copies();
-            Ok(TemperingOutcome {
-                recorders,
-                acceptance: (0..rungs)
-                    .map(|rung| {
-                        let sum: f64 = acceptance.iter().skip(rung).step_by(rungs).sum();
-                        sum / (steps * copies as f64)
-                    })
-                    .collect(),
-                swap_rates: tempering.swap_rates(),
-                round_trips: tempering.round_trips(),
-                energy_calls: tempering.energy_calls(target.tokens()) * settings.steps as f64,
-                last: x,
+            let last = step + 1 == total;
+            if (step + 1).is_multiple_of(stride) || last {
+                let model = Model::new(target, coldest);
+                for (x, acceptance) in x.iter().zip(&*acceptance) {
+                    check_finite(&model, x, *acceptance, (settings.seed, *number, step))?;
+                }
+                watch.advance(if last { step % stride + 1 } else { stride });
+            }
+        }
+        Ok(())
+    })?;
+    let copies = fresh.copies();
+    let outcome = |ladder: Ladder<K, R>| TemperingOutcome {
+        steps,
+        acceptance: (0..rungs)
+            .map(|rung| {
+                let sum: f64 = ladder.acceptance.iter().skip(rung).step_by(rungs).sum();
+                sum / (steps.max(1) as f64 * copies as f64)
             })
-        })
-        .collect()
+            .collect(),
+        swap_rates: ladder.tempering.swap_rates(),
+        round_trips: ladder.tempering.round_trips(),
+        energy_calls: ladder.tempering.energy_calls(target.tokens()) * steps as f64,
+        recorders: ladder.recorders,
+        last: ladder.x,
+    };
+    Ok(ladders.into_iter().map(outcome).collect())
+}
+
+/// A ladder on its way.
+struct Ladder<K, R> {
+    number: usize,
+    tempering: Tempering<K>,
+    recorders: Vec<R>,
+    x: Vec<Vec<u8>>,
+    /// Sums of acceptance probabilities after burn-in, by state.
+    acceptance: Vec<f64>,
 }

@@ -40,6 +40,7 @@ mod moves;
 mod neighbours;
 mod path_auxiliary;
 mod random_walk;
+mod rounds;
 mod swendsen_wang;
 mod tempering;
 mod wolff;

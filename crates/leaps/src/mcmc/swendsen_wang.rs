@@ -7,6 +7,8 @@
 //! $\exp(-\sum_{i \in C} f_i(x_i))$ against the flipped one). Both halves are conditional draws of one joint law
 //! (Edwards and Sokal 1988), so that the step is invariant and reversible, with fields exact and no ghost spin.
 
+use std::sync::Arc;
+
 use super::bonds::Bonds;
 use super::{Info, Kernel};
 use crate::Result;
@@ -16,10 +18,10 @@ use crate::target::{Model, Target};
 /// Moves of all clusters. See the definition above.
 #[derive(Clone, Debug)]
 pub struct SwendsenWang {
-    bonds: Bonds,
+    bonds: Arc<Bonds>,
     /// Every bond once: its ends and its place among the directed bonds.
-    pairs: Vec<[u32; 2]>,
-    places: Vec<u32>,
+    pairs: Arc<[[u32; 2]]>,
+    places: Arc<[u32]>,
     /// Numbers of the active bonds, and one place more.
     active: Vec<u32>,
     /// A forest: the parent of a site is never a later site; roots are their own parents.
@@ -51,8 +53,8 @@ impl SwendsenWang {
             choices: vec![0; sites],
             energies: vec![0.0; sites * bonds.tokens],
             bonds,
-            pairs,
-            places,
+            pairs: pairs.into(),
+            places: places.into(),
         })
     }
 
@@ -66,7 +68,7 @@ impl SwendsenWang {
         draw: &mut D,
     ) -> usize {
         let mut count = 0;
-        for (pair, (&[i, j], &place)) in self.pairs.iter().zip(&self.places).enumerate() {
+        for (pair, (&[i, j], &place)) in self.pairs.iter().zip(self.places.iter()).enumerate() {
             if satisfied(&self.bonds, place as usize, x[i as usize] == x[j as usize]) {
                 // Whether the bond is active is a coin's toss: no branch on it.
                 let active = draw.chance_bits(bits(&self.bonds, place as usize));

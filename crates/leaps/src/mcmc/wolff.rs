@@ -11,6 +11,8 @@
 //! probability $1 - e^{-|f(0) - f(1)|}$; a cluster that reaches the ghost stays. More tokens: the
 //! finished cluster is accepted with probability $\min(1, e^{-\Delta F})$, $F$ the field energy.
 
+use std::sync::Arc;
+
 use super::bonds::Bonds;
 use super::moves::{accept, other_token};
 use super::{Info, Kernel};
@@ -21,7 +23,7 @@ use crate::target::{Model, Target};
 /// Single-cluster moves. See the definition above.
 #[derive(Clone, Debug)]
 pub struct Wolff {
-    bonds: Bonds,
+    bonds: Arc<Bonds>,
     /// Sites of the cluster in the order they joined, and one place more.
     members: Vec<u32>,
     /// Sites whose mark is the present epoch are in the cluster.

@@ -15,7 +15,7 @@
 use std::path::Path;
 use std::str::FromStr;
 
-use super::{Interaction, Pairwise};
+use super::{Interaction, Pairwise, foreign};
 use crate::file::{self, TEXT};
 use crate::{Error, Result};
 
@@ -36,6 +36,9 @@ pub(crate) fn parse_edges(bytes: Vec<u8>, path: &Path) -> Result<Pairwise> {
         reason,
     };
     let text = file::text(bytes, path)?;
+    if let Some((line, reason)) = foreign::recognised(&text) {
+        return Err(fail(line, 1, reason));
+    }
     let (mut interaction, mut tokens, mut declared) = (None, None, None);
     let mut edges: Vec<(u32, u32, f64)> = Vec::new();
     let mut fields: Vec<(u32, f64)> = Vec::new();
@@ -78,7 +81,8 @@ pub(crate) fn parse_edges(bytes: Vec<u8>, path: &Path) -> Result<Pairwise> {
                 let column = i.0;
                 let (i, j) = (site_at(i, number, &fail)?, site_at(j, number, &fail)?);
                 if i == j {
-                    return Err(fail(number, column, format!("edge from site {i} to itself")));
+                    let reason = format!("edge from site {i} to itself: {}", foreign::COO);
+                    return Err(fail(number, column, reason));
                 }
                 edges.push((i, j, finite_at(coupling, number, &fail)?));
                 sites = sites.max(i.max(j) as usize + 1);

@@ -9,6 +9,7 @@ mod boltzmann;
 pub(crate) mod card;
 mod colouring;
 mod edges;
+mod foreign;
 mod glass;
 mod lattice;
 mod pairwise;

@@ -1,17 +1,27 @@
 //! Run chains 64 at a time.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use super::{Plan, Rule, Tables, Tile};
 use crate::Result;
 use crate::device::{Level, Purpose, Stream, Watch};
 use crate::mcmc::chains::{check_finite, glance};
+use crate::mcmc::rounds::in_rounds;
 use crate::mcmc::{ChainOutcome, ChainSettings, Kernel, Metropolis};
 use crate::observe::Recorder;
 use crate::target::{Model, initial_state};
 
 /// Sweeps of the scalar kernel, from the last state, that estimate a chain's acceptance.
 const ACCEPTANCE_SWEEPS: u64 = 16;
+
+/// Chains that one tile moves.
+struct Group<R> {
+    tile: Tile,
+    recorders: Vec<R>,
+    chains: Range<usize>,
+}
 
 /// As [`run_chains`](crate::mcmc::run_chains), a step being a sweep of `plan`, made for `model`'s target.
 ///
@@ -25,60 +35,58 @@ pub fn run_lane_chains<R: Recorder>(
     watch: &dyn Watch,
 ) -> Result<Vec<ChainOutcome<R>>> {
     settings.check()?;
-    let total = settings.burn_in + settings.steps;
-    watch.total(total.saturating_mul(settings.chains as u64));
+    watch.total((settings.burn_in + settings.steps).saturating_mul(settings.chains as u64));
     let (level, sites) = (Level::detect(), plan.sites() as u64);
     let tables = Tables::new(plan, model.lambda);
-    let groups: Result<Vec<Vec<ChainOutcome<R>>>> = (0..settings.chains.div_ceil(Tile::WALKERS))
-        .into_par_iter()
-        .map(|group| {
-            let first = group * Tile::WALKERS;
-            let chains = first..(first + Tile::WALKERS).min(settings.chains);
-            let mut tile = Tile::new(plan.sites(), settings.seed, first as u32);
-            let mut x = Vec::new();
-            for chain in chains.clone() {
-                x = initial_state(model.target, settings.seed, chain as u32);
-                check_finite(model, &x, 0.0, (settings.seed, chain, 0))?;
-                tile.set(chain - first, &x);
-            }
-            let mut recorders: Vec<R> = chains.clone().map(&make).collect();
-            let stride = glance(plan.sites() * chains.len());
-            let mut step = 0;
-            while step < total {
-                watch.check()?;
-                // To the end of burn-in, then from kept state to kept state.
-                let next = if step < settings.burn_in {
-                    settings.burn_in
-                } else {
-                    step + settings.every - (step - settings.burn_in) % settings.every
-                };
-                let sweeps = (next.min(total) - step).min(stride);
-                tile.update(plan, &tables, level, step * sites, sweeps * sites);
-                step += sweeps;
-                if step > settings.burn_in
-                    && (step - settings.burn_in).is_multiple_of(settings.every)
-                {
-                    for (lane, recorder) in recorders.iter_mut().enumerate() {
-                        tile.get(lane, &mut x);
-                        recorder.record(&x);
-                    }
+    let begin = |group: usize| {
+        let first = group * Tile::WALKERS;
+        let chains = first..(first + Tile::WALKERS).min(settings.chains);
+        let mut tile = Tile::new(plan.sites(), settings.seed, first as u32);
+        for chain in chains.clone() {
+            let x = initial_state(model.target, settings.seed, chain as u32);
+            check_finite(model, &x, 0.0, (settings.seed, chain, 0))?;
+            tile.set(chain - first, &x);
+        }
+        Ok(Group { tile, recorders: chains.clone().map(&make).collect(), chains })
+    };
+    let groups = (0..settings.chains.div_ceil(Tile::WALKERS)).into_par_iter();
+    let mut groups: Vec<Group<R>> = groups.map(begin).collect::<Result<_>>()?;
+    let stride = glance(plan.sites() * Tile::WALKERS.min(settings.chains));
+    let steps = in_rounds(settings, &mut groups, watch, |group, round| {
+        let Group { tile, recorders, chains } = group;
+        let mut x = vec![0; plan.sites()];
+        let mut step = round.start;
+        while step < round.end {
+            // To the end of burn-in, then from kept state to kept state.
+            let next = if step < settings.burn_in {
+                settings.burn_in
+            } else {
+                step + settings.every - (step - settings.burn_in) % settings.every
+            };
+            let sweeps = (next.min(round.end) - step).min(stride);
+            tile.update(plan, &tables, level, step * sites, sweeps * sites);
+            step += sweeps;
+            if step > settings.burn_in && (step - settings.burn_in).is_multiple_of(settings.every) {
+                for (lane, recorder) in recorders.iter_mut().enumerate() {
+                    tile.get(lane, &mut x);
+                    recorder.record(&x);
                 }
-                watch.advance(sweeps * chains.len() as u64);
             }
-            Ok(chains
-                .zip(recorders)
-                .map(|(chain, recorder)| {
-                    let mut last = vec![0; plan.sites()];
-                    tile.get(chain - first, &mut last);
-                    let acceptance = acceptance(model, plan, &last, settings.seed, chain as u32);
-                    let updates = settings.steps as f64 * plan.sites() as f64;
-                    let energy_calls = updates * plan.calls_per_update();
-                    ChainOutcome { recorder, acceptance, energy_calls, last }
-                })
-                .collect())
-        })
-        .collect();
-    Ok(groups?.into_iter().flatten().collect())
+            watch.advance(sweeps * chains.len() as u64);
+        }
+        Ok(())
+    })?;
+    let outcomes = |Group { tile, recorders, chains }: Group<R>| {
+        let outcome = |(lane, (chain, recorder)): (usize, (usize, R))| {
+            let mut last = vec![0; plan.sites()];
+            tile.get(lane, &mut last);
+            let acceptance = acceptance(model, plan, &last, settings.seed, chain as u32);
+            let energy_calls = (steps * sites) as f64 * plan.calls_per_update();
+            ChainOutcome { recorder, steps, acceptance, energy_calls, last }
+        };
+        chains.zip(recorders).enumerate().map(outcome).collect::<Vec<_>>()
+    };
+    Ok(groups.into_par_iter().flat_map_iter(outcomes).collect())
 }
 
 fn acceptance(model: &Model<'_>, plan: &Plan, last: &[u8], seed: u64, chain: u32) -> f64 {

@@ -1,0 +1,49 @@
+//! Rounds in which all chains make the same steps, so that a stop leaves them equally long.
+
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+use rayon::prelude::*;
+
+use super::ChainSettings;
+use crate::Result;
+use crate::device::Watch;
+
+/// A round should take about this long: short enough to stop soon, long enough for threads that are done early not to wait.
+const ROUND: Duration = Duration::from_millis(500);
+
+/// Carry all chains through `settings`; `advance` takes one through a range of steps. Returns how many steps after burn-in
+/// every chain has made.
+///
+/// These are fewer than asked for if the watch stopped the chains when each of them had a state to keep: then what they have is what
+/// shorter chains would have.
+///
+/// # Errors
+/// [`Error::Interrupted`](crate::Error::Interrupted) if the watch stopped the chains before that.
+pub(super) fn in_rounds<C: Send>(
+    settings: &ChainSettings,
+    chains: &mut [C],
+    watch: &dyn Watch,
+    advance: impl Fn(&mut C, Range<u64>) -> Result<()> + Sync,
+) -> Result<u64> {
+    let total = settings.burn_in + settings.steps;
+    let measured = settings.burn_in + settings.every;
+    let (mut done, mut length) = (0, 1);
+    while done < total && !(done >= measured && watch.stopped()) {
+        let round = done..total.min(done + length);
+        let start = Instant::now();
+        chains.par_iter_mut().try_for_each(|chain| {
+            if done < measured {
+                watch.check()?;
+            }
+            advance(chain, round.clone())
+        })?;
+        done = round.end;
+        length = match start.elapsed() {
+            short if short < ROUND / 2 => 2 * length,
+            long if long > ROUND => length.div_ceil(2),
+            _ => length,
+        };
+    }
+    Ok(done - settings.burn_in)
+}
