@@ -10,6 +10,7 @@ mod path;
 mod render;
 mod sample;
 mod schema;
+mod seeds;
 mod target;
 mod train;
 mod value;

@@ -15,7 +15,7 @@ const KEY: &str = "  \"checksum\": \"";
 const END: &str = "\"\n}\n";
 
 /// The BLAKE3 checksum of some bytes, in hexadecimal digits.
-pub(crate) fn checksum(bytes: &[u8]) -> String {
+pub fn checksum(bytes: &[u8]) -> String {
     blake3::hash(bytes).to_string()
 }
 
