@@ -6,7 +6,7 @@ use leaps::observe::{
 };
 use leaps::sampler::{PathPoint, PathStop, WalkerWarning};
 use leaps::target::{Pairwise, Target};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::app::Context;
@@ -210,7 +210,9 @@ pub struct ChainResult {
     /// Effective samples of the slower of energy and |m|, as a fraction of the kept states.
     pub ess: f64,
     pub ess_error: f64,
-    /// Each with its autocorrelation time in steps, where it is measured.
+    /// The largest R-hat of energy, m, |m| and the distance to a random state.
+    pub r_hat: f64,
+    /// Each with its autocorrelation time in steps and its R-hat, where they are measured.
     pub observables: Map<String, Value>,
     pub correlation: Vec<Correlation>,
     /// The probability that a token is the most frequent one, by token.
@@ -250,6 +252,14 @@ pub struct TemperingResult {
     pub betas: Vec<f64>,
     pub swap_rates: Vec<f64>,
     pub round_trips: u64,
+}
+
+/// A warning of a result as it is said on the terminal.
+pub fn said(warning: &Value) -> String {
+    let of_walkers = WalkerWarning::deserialize(warning).map(|warning| warning.to_string());
+    of_walkers
+        .or_else(|_| ChainWarning::deserialize(warning).map(|warning| warning.to_string()))
+        .unwrap_or_else(|_| warning.to_string())
 }
 
 /// A result with its origin, as it is printed.

@@ -230,12 +230,60 @@ fn doubtful_rows_are_named_on_the_page() {
         let done = run(&[&arguments[..], &["--engine", "cpu"]].concat());
         let talk = String::from_utf8_lossy(&done.stderr).into_owned();
         let page = std::fs::read_to_string(out.join("tiny.md")).unwrap();
-        (talk.contains("warning: one: only"), page.contains("- few effective walkers"), page)
+        let said = talk.lines().filter_map(|line| line.split_once("warning: "));
+        let said: Vec<String> = said.map(|(_, sentence)| format!("- {sentence}")).collect();
+        let written = page.split("with care:").nth(1).unwrap_or_default();
+        let written = written.lines().filter(|line| line.starts_with("- ") && !line.contains('`'));
+        let written: Vec<String> = written.map(str::to_owned).take(said.len()).collect();
+        (said, written, page)
     };
     let (said, written, page) = care("walkers = 30");
-    assert!(said && written && page.contains("one; two"), "{page}");
-    let (said, written, page) = care("walkers = 2000");
-    assert!(!said && !written && !page.contains("with care"), "{page}");
+    assert!(said.len() >= 2 && said[0].starts_with("- one: only"), "{said:?}");
+    assert_eq!(said, written, "the page says what the terminal said:\n{page}");
+    let (said, _, page) = care("walkers = 2000");
+    assert!(said.is_empty() && !page.contains("with care"), "{page}");
+}
+
+/// Temperatures on the way feed figures of every sampler that passes them; a figure without numbers is missed aloud.
+#[test]
+fn temperatures_on_the_way_are_drawn_or_missed_aloud() {
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("tiny.toml");
+    let text = TINY.replace("size = 2 }", "size = 3, beta = 0.4 }").replace(
+        "kind = \"rows\", x = \"ess\"",
+        "kind = \"temperatures\", y = \"energy_per_site\"",
+    );
+    let page = |name: &str, sample: &str| {
+        std::fs::write(&file, text.replace("intervals = 5", sample)).unwrap();
+        let out = scratch.path().join(name);
+        let arguments = ["reproduce", file.to_str().unwrap(), "--out", out.to_str().unwrap()];
+        let done = run(&[&arguments[..], &["--engine", "cpu"]].concat());
+        stdout(&done);
+        let page = std::fs::read_to_string(out.join("tiny.md")).unwrap();
+        (page, String::from_utf8_lossy(&done.stderr).into_owned(), out)
+    };
+    let (drawn, talk, out) = page("with", "intervals = 5, at_beta = [0.1, 0.2]");
+    assert!(drawn.contains("(tiny-f.svg)") && !drawn.contains("not drawn"), "{drawn}");
+    assert!(!talk.contains("not drawn"), "{talk}");
+    let chart = std::fs::read_to_string(out.join("tiny-f.svg")).unwrap();
+    assert!(chart.contains("one") && chart.contains("two") && chart.contains("exact"), "{chart}");
+    let numbers: Value =
+        serde_json::from_str(&std::fs::read_to_string(out.join("tiny.json")).unwrap()).unwrap();
+    let [one, two] = [0, 1].map(|k| &numbers["runs"][k]["result"]["seed"]);
+    assert_ne!(one, two, "every run has a seed of its own");
+    let (missed, talk, _) = page("without", "intervals = 5");
+    let why = "is not drawn: none of its runs was measured on the way: at_beta asks for that";
+    assert!(missed.contains(why) && !missed.contains("tiny-f.svg"), "{missed}");
+    assert!(talk.contains(why), "{talk}");
+    // Chains have no temperatures on the way.
+    let chains = text
+        .replace("intervals = 5", "intervals = 5, at_beta = [0.1, 0.2]")
+        .replace("sampler = \"smc\"", "sampler = \"mcmc\"");
+    std::fs::write(&file, chains).unwrap();
+    let out = scratch.path().join("chains");
+    let words = ["sample.at_beta = 0.1,0.2", "mcmc"];
+    fails(&["reproduce", file.to_str().unwrap(), "--out", out.to_str().unwrap()], 2, &words);
+    assert!(!out.exists(), "nothing is begun");
 }
 
 #[test]

@@ -27,6 +27,7 @@ fn settings() -> Settings {
         },
         resampling: Resampling::NEVER,
         points: 10,
+        stops: Vec::new(),
         seed: 3,
     }
 }

@@ -141,6 +141,7 @@ fn annealing(walkers: usize, kernel: KernelName) -> Settings {
         moves: Moves { kernel, amount: Amount::Steps(1), scan: Scan::Systematic },
         resampling: Resampling::NEVER,
         points: 4,
+        stops: Vec::new(),
         seed: 11,
     }
 }

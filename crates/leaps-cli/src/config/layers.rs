@@ -242,13 +242,14 @@ impl Layers {
         Ok(())
     }
 
-    /// The values with those of entry `n`, from 1, of `[[compare]]` on top: keys of `[sample]` and
+    /// The values with those of entry `n`, from 1, of `[[compare]]` on top: `seed`, and keys of `[sample]` and
     /// `[path]` without their section.
     pub fn with_comparison(&self, n: usize, entry: &Table) -> Result<Self> {
         let mut layers = self.clone();
         for (key, value) in entry {
             let known = ["path", "sample"].map(|section| format!("{section}.{key}"));
-            let known = known.into_iter().find(|path| schema::is_known(path));
+            let own = (key == "seed").then(|| key.clone());
+            let known = own.or_else(|| known.into_iter().find(|path| schema::is_known(path)));
             let path = known.unwrap_or_else(|| format!("sample.{key}"));
             layers.insert(&path, value.clone(), Source::Compare(n))?;
         }

@@ -11,6 +11,7 @@ mod path;
 mod render;
 mod sample;
 mod schema;
+mod seeds;
 mod target;
 mod train;
 mod value;

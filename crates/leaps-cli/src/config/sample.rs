@@ -92,6 +92,9 @@ pub struct WalkerSpec {
     /// Estimates kept along the path
     #[arg(long, default_value = "10", value_name = "N", value_parser = count)]
     pub points: usize,
+    /// Print estimates at these inverse temperatures on the way to the target's as well
+    #[arg(long, value_name = "B,...", value_delimiter = ',', value_parser = number)]
+    pub at_beta: Vec<f64>,
 }
 
 /// Moves smaller than a sweep.
@@ -116,9 +119,6 @@ pub struct FlowSpec {
     /// Ends of a network's intervals, rising from 0 to 1, in place of --intervals
     #[arg(long, value_name = "T,...", value_delimiter = ',', value_parser = number)]
     pub times: Vec<f64>,
-    /// Print estimates at these inverse temperatures on the way to the target's as well
-    #[arg(long, value_name = "B,...", value_delimiter = ',', value_parser = number)]
-    pub at_beta: Vec<f64>,
 }
 
 impl FlowSpec {
@@ -130,31 +130,6 @@ impl FlowSpec {
         let mut cuts: Vec<f64> = (0..=intervals).map(|k| k as f64 / intervals as f64).collect();
         cuts[intervals] = 1.0;
         cuts
-    }
-
-    /// The inverse temperatures asked for, as they are met on `path` to `beta`, and when.
-    pub fn stops(&self, path: &Path, beta: f64) -> Result<Vec<(f64, f64)>> {
-        let mut all = self.at_beta.clone();
-        all.sort_by(|a, b| a.abs().total_cmp(&b.abs()));
-        all.dedup();
-        let stop = |at: f64| {
-            let share = at / beta;
-            if !(share > 0.0 && share <= 1.0) {
-                return Err(Error::invalid(
-                    "sample.at_beta",
-                    at,
-                    format!("between 0 and {beta}, where the path of the network ends"),
-                    "leave it out, or train a network for that temperature",
-                ));
-            }
-            let time = if at == beta { Some(1.0) } else { path.time(share) };
-            let time = time.ok_or_else(|| {
-                let reason = "path.terms gives the energy terms schedules of their own, so that no time has one temperature";
-                Error::not_applicable("--at-beta", reason)
-            })?;
-            Ok((at, time))
-        };
-        all.into_iter().map(stop).collect()
     }
 
     /// Refuse times that do not rise from 0 to 1.
@@ -200,7 +175,7 @@ pub struct ChainSpec {
     /// Steps of each chain after burn-in
     #[arg(long, default_value = "10000", value_name = "N", value_parser = count)]
     pub steps: usize,
-    /// Steps dropped at the start of each chain
+    /// Steps dropped at the start of each chain; step sizes adapt during the first half
     #[arg(long, default_value = "1000", value_name = "N", value_parser = count)]
     pub burn_in: usize,
     /// Measure every N steps
@@ -243,6 +218,45 @@ impl WalkerSpec {
         at_least("intervals", self.intervals, 1, 1 << 40, "a path has at least one step")?;
         at_least("sweeps", self.sweeps.unwrap_or(1), 0, 1 << 40, "1 is usual")?;
         at_least("points", self.points, 1, 1 << 20, "1 keeps the end of the path alone")
+    }
+
+    /// The inverse temperatures asked for, as they are met on `path` to `beta`, and when.
+    pub fn stops(&self, path: &Path, beta: f64) -> Result<Vec<(f64, f64)>> {
+        let mut all = self.at_beta.clone();
+        all.sort_by(|a, b| a.abs().total_cmp(&b.abs()));
+        all.dedup();
+        let stop = |at: f64| {
+            let share = at / beta;
+            if !(share > 0.0 && share <= 1.0) {
+                return Err(Error::invalid(
+                    "sample.at_beta",
+                    at,
+                    format!("between 0 and {beta}, where the path ends"),
+                    "leave it out, or go to that temperature (a network has to be trained for it)",
+                ));
+            }
+            let time = if at == beta { Some(1.0) } else { path.time(share) };
+            let time = time.ok_or_else(|| {
+                let reason = "path.terms gives the energy terms schedules of their own, so that no time has one temperature";
+                Error::not_applicable("--at-beta", reason)
+            })?;
+            Ok((at, time))
+        };
+        all.into_iter().map(stop).collect()
+    }
+
+    /// Refuse temperatures on the way for samplers that do not go along the path.
+    pub fn check_no_stops(&self) -> Result<()> {
+        if self.at_beta.is_empty() {
+            return Ok(());
+        }
+        let list: Vec<String> = self.at_beta.iter().map(f64::to_string).collect();
+        Err(Error::invalid(
+            "sample.at_beta",
+            list.join(","),
+            "left out for mcmc, whose chains stay at the target's temperature",
+            "run mcmc once for each of them, or use ais, smc or sample, which pass them on the way",
+        ))
     }
 }
 

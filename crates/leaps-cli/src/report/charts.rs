@@ -5,7 +5,7 @@ use leaps::run::Metrics;
 use serde_json::Value;
 
 use super::html::number;
-use super::reference::Reference;
+use super::reference::Law;
 use crate::draw::{Chart, Mark};
 use crate::samplers::energies;
 
@@ -83,7 +83,7 @@ pub fn path(results: &Value) -> Vec<Chart> {
 }
 
 /// The spread of the log-weights, of the energy and of the order parameter, and the two-point function.
-pub fn histograms(results: &Value, reference: Option<&Reference>) -> Vec<Chart> {
+pub fn histograms(results: &Value, reference: Option<&Law>) -> Vec<Chart> {
     let all = &results["histograms"];
     let own = |key: &str| bars(&all[key]);
     let weights = Chart::new("Log-weights", "log-weight - log mean weight", "share of walkers")
@@ -110,14 +110,14 @@ pub fn histograms(results: &Value, reference: Option<&Reference>) -> Vec<Chart> 
     let orders = other("magnetization", reference.samples.column(Layout::M));
     vec![
         weights,
-        energy.series(reference.name, Mark::Dashes, energies),
-        order.series(reference.name, Mark::Dashes, orders),
+        energy.series(&reference.name, Mark::Dashes, energies),
+        order.series(&reference.name, Mark::Dashes, orders),
         correlation,
     ]
 }
 
 /// The two-point function.
-fn correlation(results: &Value, reference: Option<&Reference>) -> Chart {
+fn correlation(results: &Value, reference: Option<&Law>) -> Chart {
     let list = results["correlation"].as_array().map(Vec::as_slice).unwrap_or_default();
     let points: Vec<(f64, f64, f64)> = list
         .iter()
@@ -126,14 +126,14 @@ fn correlation(results: &Value, reference: Option<&Reference>) -> Chart {
         })
         .collect();
     let distances = points.len();
-    let other = |reference: &Reference| {
+    let other = |reference: &Law| {
         let correlation = reference.samples.observables().correlation;
         correlation.iter().map(|c| (c.r as f64, c.value.mean, 0.0)).collect()
     };
     let chart = Chart::new("Correlation", "distance r", "G(r)");
     let chart = chart.series("this run", Mark::Dots, points);
     match reference.filter(|_| distances > 0) {
-        Some(found) => chart.series(found.name, Mark::Dashes, other(found)),
+        Some(found) => chart.series(&found.name, Mark::Dashes, other(found)),
         None => chart,
     }
 }

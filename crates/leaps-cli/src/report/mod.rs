@@ -23,10 +23,11 @@ pub fn write(source: &Source, out: &Path, context: &Context) -> Result<()> {
         context.say(format!("warning: {error}"));
     }
     let (config, problem) = source.problem()?;
-    let watch = context.watch("reference");
     // Other random numbers than any run with a small seed.
-    let found = reference(&problem, 0x0005_EED0_F4EF, &watch);
-    drop(watch);
-    let page = Page { source, config: &config, problem: &problem, reference: found? };
+    let found = reference(&config, &problem, 0x0005_EED0_F4EF, context)?;
+    if found.law.is_none() {
+        context.say(&found.note);
+    }
+    let page = Page { source, config: &config, problem: &problem, reference: found };
     Ok(leaps::run::write_file(out, page.html().as_bytes())?)
 }

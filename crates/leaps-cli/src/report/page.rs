@@ -1,5 +1,7 @@
 //! Put a page together, section by section; a section without data is left out.
 
+use leaps::observe::{Estimate, Observables};
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::charts;
@@ -10,7 +12,7 @@ use super::source::{Source, words};
 use crate::config::{Config, Problem};
 use crate::draw::Chart;
 use crate::output::{beside, fixed, sigmas, with_error};
-use crate::results::named;
+use crate::results::{attach_exact, named, said};
 use crate::tables::{Short, span};
 
 /// What a page is made of.
@@ -18,7 +20,7 @@ pub struct Page<'a> {
     pub source: &'a Source,
     pub config: &'a Config,
     pub problem: &'a Problem,
-    pub reference: Option<Reference>,
+    pub reference: Reference,
 }
 
 const STYLE: &str = include_str!("style.css");
@@ -29,7 +31,7 @@ impl Page<'_> {
         let results = &self.source.results;
         let title = escape(&self.problem.description);
         let exact = number(results, "log_z.exact");
-        let reference = self.reference.as_ref();
+        let law = self.reference.law.as_ref();
         let mut out = format!(
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
@@ -38,12 +40,12 @@ impl Page<'_> {
         out += &format!("<p class=\"lead\">{}</p>\n", escape(&self.lead()));
         out += &self.facts();
         for warning in results["warnings"].as_array().into_iter().flatten() {
-            out += &format!("<p class=\"warning\">Warning: {}</p>\n", escape(&doubt(warning)));
+            out += &format!("<p class=\"warning\">Warning: {}</p>\n", escape(&said(warning)));
         }
         let figures = [
             ("Training", charts::training(&self.source.metrics, exact)),
             ("Along the path", charts::path(results)),
-            ("At the end of the path", charts::histograms(results, reference)),
+            ("At the end of the path", charts::histograms(results, law)),
         ];
         for (heading, charts) in figures {
             out += &section(heading, &figure(&charts, self.note(heading)));
@@ -133,11 +135,8 @@ impl Page<'_> {
     }
 
     fn note(&self, heading: &str) -> String {
-        match (&self.reference, heading == "At the end of the path") {
-            (Some(reference), true) => format!("Broken line: {}.", reference.note),
-            (None, true) => {
-                "No reference: too many states, and cluster moves do not apply.".to_owned()
-            }
+        match heading {
+            "At the end of the path" => self.reference.note.clone(),
             _ => String::new(),
         }
     }
@@ -145,25 +144,34 @@ impl Page<'_> {
     fn observables(&self) -> String {
         let results = &self.source.results;
         let Some(all) = results["observables"].as_object() else { return String::new() };
-        let reference = self.reference.as_ref().map(|r| (r.name, named(&r.samples.observables())));
+        let law = self.reference.law.as_ref();
+        let law = law.map(|law| (law.name.as_str(), named(&law.samples.observables())));
+        let known = self.known();
         let mut head = ["", "estimate", "exact", "sigmas"].map(str::to_owned).to_vec();
-        head.extend(reference.iter().map(|(name, _)| escape(name)));
+        head.extend(law.iter().map(|(name, _)| escape(name)));
         let mut rows = vec![head];
         for name in all.keys() {
             let path = |part: &str| format!("observables.{name}.{part}");
             let value = |part: &str| number(results, &path(part));
             let Some(mean) = value("mean") else { continue };
             let error = value("error").unwrap_or(f64::INFINITY);
-            let exact = value("exact");
-            let cell = |value: f64| shown(results, &path("exact"), &fixed(value, 6));
+            let own = value("exact");
+            let exact = own.or_else(|| known.iter().find(|(other, _)| other == name)?.1.exact);
+            let cell = |value: f64| match own {
+                Some(_) => shown(results, &path("exact"), &fixed(value, 6)),
+                None => escape(&fixed(value, 6)),
+            };
             let mut row = vec![
                 escape(&name.replace('_', " ")),
                 shown(results, &path("mean"), &with_error(mean, error)),
                 exact.map(cell).unwrap_or_default(),
                 exact.map(|exact| sigmas(mean, error, exact)).unwrap_or_default(),
             ];
-            if let Some((name_of, others)) = &reference {
-                let other = others.iter().find(|(other, _)| other == name).map(|(_, value)| value);
+            if let Some((name_of, others)) = &law {
+                // Where the exact value is known nothing else is worth a look.
+                let others = others.iter().filter(|_| exact.is_none() || *name_of == "exact");
+                let other = others.into_iter().find(|(other, _)| other == name);
+                let other = other.map(|(_, value)| value);
                 let text = other.map(|value| match *name_of {
                     "exact" => fixed(value.mean, 6),
                     _ => with_error(value.mean, value.error),
@@ -173,6 +181,14 @@ impl Page<'_> {
             rows.push(row);
         }
         table("numbers", &rows)
+    }
+
+    /// The observables of the run with the exact values that the reference has.
+    fn known(&self) -> Vec<(&'static str, Estimate)> {
+        let own = Observables::deserialize(&self.source.results["observables"]);
+        let (Ok(mut own), Some(exact)) = (own, &self.reference.exact) else { return Vec::new() };
+        attach_exact(&mut own, exact, &self.problem.target, self.problem.path.ends());
+        named(&own)
     }
 
     fn comparison(&self) -> String {
@@ -289,14 +305,4 @@ fn figure(charts: &[Chart], note: String) -> String {
 
 fn plain(value: &Value) -> String {
     escape(&value.as_str().map_or_else(|| value.to_string(), str::to_owned))
-}
-
-/// A warning of a result: its name and its numbers.
-fn doubt(warning: &Value) -> String {
-    let entries = warning.as_object().into_iter().flatten();
-    let words = entries.map(|(key, value)| match value.as_f64() {
-        Some(number) => format!("{} {}", key.replace('_', " "), Short(number)),
-        None => value.as_str().unwrap_or_default().replace('-', " "),
-    });
-    words.collect::<Vec<_>>().join(", ")
 }

@@ -1,22 +1,32 @@
-//! Compute what a result is compared with: exact averages of small systems, a cluster run of larger ones.
+//! What a result is compared with: exact averages and laws where they can be had, else the Markov chains that mix best.
 
 use leaps::device::Watch;
-use leaps::exact::enumerate;
-use leaps::mcmc::{AnyKernel, ChainSettings, KernelName, run_chains};
-use leaps::observe::{Families, Recorder, WeightedSamples};
+use leaps::exact::{self, Exact, enumerate};
+use leaps::mcmc::KernelName;
+use leaps::observe::{ChainSummary, Families, WeightedSamples};
 use leaps::sampler::LogWeights;
-use leaps::target::{Model, Pairwise, Target};
+use leaps::target::{Pairwise, Target};
 use leaps::{Error, Result};
 
-use crate::config::Problem;
-use crate::progress::Progress;
+use crate::app::Context;
+use crate::config::{Config, Move, Problem};
+use crate::results::ChainResult;
+use crate::samplers::{Samples, run_chains};
+
+/// What is known of the target apart from the run.
+pub struct Reference {
+    /// Exact averages.
+    pub exact: Option<Exact>,
+    /// States of the target, for what has no exact average.
+    pub law: Option<Law>,
+    /// Where the states come from, or why there are none, in a sentence.
+    pub note: String,
+}
 
 /// Measured states of the target that do not come from the run.
-pub struct Reference {
+pub struct Law {
     /// Where they come from, in a few words for a legend.
-    pub name: &'static str,
-    /// The same in a sentence.
-    pub note: String,
+    pub name: String,
     pub samples: WeightedSamples,
     pub weights: LogWeights,
     pub families: Families,
@@ -25,34 +35,54 @@ pub struct Reference {
 /// States of which every one is measured.
 const FEW_STATES: u64 = 1 << 16;
 
-/// The cluster run.
-const CHAINS: usize = 32;
-const BURN_IN: u64 = 300;
-
-/// Updates of a site in all, about, and the steps of a chain they are turned into.
-const WORK: u64 = 200_000_000;
-const STEPS: [u64; 2] = [300, 6000];
+/// How long a reader of a report waits for an exact average, in units of what is computed beside every estimate.
+const EFFORT: f64 = 20.0;
 
 /// Larger systems are not worth the wait of a report.
 const MOST_SITES: usize = 1 << 14;
 
-/// The exact law if there are few states, else Swendsen-Wang chains where they apply; `None` where nothing does.
-pub fn reference(problem: &Problem, seed: u64, watch: &Progress) -> Result<Option<Reference>> {
+/// Of these the kernel that mixes best makes the reference: clusters, single sites, temperatures that exchange their states.
+const CANDIDATES: [Move; 3] = [
+    Move::Kernel(KernelName::SwendsenWang),
+    Move::Kernel(KernelName::HeatBath),
+    Move::ParallelTempering,
+];
+
+const CHAINS: usize = 32;
+const TEMPERATURES: usize = 8;
+
+/// Updates of a site in all, about, and the steps of a chain they are turned into.
+const WORK: u64 = 100_000_000;
+const STEPS: [u64; 2] = [300, 3000];
+
+/// Every candidate has this part of the work to show how it mixes.
+const PILOT: u64 = 4;
+
+/// States that are kept of a chain.
+const KEPT: usize = 1000;
+
+/// Exact averages if they take some seconds at most; and all states if they are few, else chains unless these disagree.
+pub fn reference(
+    config: &Config,
+    problem: &Problem,
+    seed: u64,
+    context: &Context,
+) -> Result<Reference> {
     let (target, lambda) = (&problem.target, problem.path.ends());
-    if enumerate::states(target).is_some_and(|states| states <= FEW_STATES) {
-        return exact(target, lambda).map(Some);
-    }
-    if target.sites() > MOST_SITES {
-        return Ok(None);
-    }
-    match AnyKernel::new(KernelName::SwendsenWang, target, lambda) {
-        Ok(kernel) => clusters(target, lambda, &kernel, seed, watch).map(Some),
-        Err(Error::NotApplicable { .. }) => Ok(None),
-        Err(other) => Err(other),
-    }
+    let exact = exact::known_at(target, lambda, EFFORT, &context.watch("exact"));
+    let (law, note) = if enumerate::states(target).is_some_and(|states| states <= FEW_STATES) {
+        let law = all_states(target, lambda)?;
+        let note = format!("Broken line: exact: all {} states.", law.weights.len());
+        (Some(law), note)
+    } else if target.sites() > MOST_SITES {
+        (None, format!("No reference: {} sites are too many for one.", target.sites()))
+    } else {
+        chains(config, problem, seed, context)?
+    };
+    Ok(Reference { exact, law, note })
 }
 
-fn exact(target: &Pairwise, lambda: &[f64]) -> Result<Reference> {
+fn all_states(target: &Pairwise, lambda: &[f64]) -> Result<Law> {
     let law = enumerate::law(target, lambda)?;
     let (sites, q) = (target.sites(), target.tokens());
     let mut states = Vec::with_capacity(law.len() * sites);
@@ -65,43 +95,83 @@ fn exact(target: &Pairwise, lambda: &[f64]) -> Result<Reference> {
     let weights = LogWeights::new(law.iter().map(|p| p.ln()).collect())?;
     let families = Families::separate(law.len());
     let samples = WeightedSamples::new(target, lambda, &states, &weights, &families)?;
-    let note = format!("exact: all {} states", law.len());
-    Ok(Reference { name: "exact", note, samples, weights, families })
+    Ok(Law { name: "exact".to_owned(), samples, weights, families })
 }
 
-/// Keeps the states of a chain.
-struct Keeper(Vec<u8>);
-
-impl Recorder for Keeper {
-    fn record(&mut self, x: &[u8]) {
-        self.0.extend_from_slice(x);
-    }
-}
-
-fn clusters(
-    target: &Pairwise,
-    lambda: &[f64],
-    kernel: &AnyKernel,
+/// The chains of the candidate that mixes best, and a sentence about them.
+///
+/// R-hat compares the spread between chains with that within them, so that after equal work it is smallest where chains forget
+/// fastest for what a step costs, and large where any of them is stuck.
+fn chains(
+    config: &Config,
+    problem: &Problem,
     seed: u64,
-    watch: &Progress,
-) -> Result<Reference> {
-    // Every sixth state: clusters forget within a few steps, and chains are what errors come from.
-    let every = 6;
-    let steps = (WORK / (CHAINS * target.sites()) as u64).clamp(STEPS[0], STEPS[1]);
-    let settings = ChainSettings { chains: CHAINS, burn_in: BURN_IN, steps, every, seed };
-    let model = Model::new(target, lambda);
-    let outcomes = run_chains(&model, kernel, &settings, |_| Keeper(Vec::new()), watch)?;
-    watch.check()?;
-    let mut states = Vec::new();
-    let mut chain = Vec::new();
-    for (number, outcome) in outcomes.into_iter().enumerate() {
-        let kept = outcome.recorder.0.len() / target.sites();
-        chain.extend(std::iter::repeat_n(number as u32, kept));
-        states.extend(outcome.recorder.0);
+    context: &Context,
+) -> Result<(Option<Law>, String)> {
+    let mut best: Option<(f64, Move)> = None;
+    for kernel in CANDIDATES {
+        match run(config, problem, kernel, PILOT, seed, context) {
+            Ok((result, _)) if best.is_none_or(|(r_hat, _)| result.r_hat < r_hat) => {
+                best = Some((result.r_hat, kernel));
+            }
+            Ok(_) | Err(Error::NotApplicable { .. }) => {}
+            Err(other) => return Err(other),
+        }
     }
-    let weights = LogWeights::new(vec![0.0; chain.len()])?;
-    let families = Families::new(&chain);
-    let samples = WeightedSamples::new(target, lambda, &states, &weights, &families)?;
-    let note = format!("reference: {CHAINS} Swendsen-Wang chains of {steps} steps after {BURN_IN}");
-    Ok(Reference { name: "Swendsen-Wang", note, samples, weights, families })
+    let Some((_, kernel)) = best else {
+        return Ok((None, "No reference: no kernel applies.".to_owned()));
+    };
+    // Other random numbers than those that the kernel was chosen by.
+    let (result, samples) = run(config, problem, kernel, 1, seed + 1, context)?;
+    let names = CANDIDATES.map(|kernel| kernel.to_string()).join(", ");
+    let chosen = format!("{kernel}, which mixes best of {names}");
+    if result.r_hat > ChainSummary::R_HAT {
+        let (r_hat, limit) = (result.r_hat, ChainSummary::R_HAT);
+        let why = format!("chains of {chosen}, disagree: R-hat is {r_hat:.3}, above {limit}");
+        return Ok((None, format!("No reference: {why}.")));
+    }
+    let weights = LogWeights::new(samples.log_weights.clone())?;
+    let families = samples.by_chain(result.chains);
+    let (target, lambda) = (&problem.target, problem.path.ends());
+    let measured = WeightedSamples::new(target, lambda, &samples.states, &weights, &families)?;
+    let (count, steps, burn_in) = (result.chains, result.steps, result.burn_in);
+    let note = format!(
+        "Broken line: reference, {count} chains of {chosen}, {steps} steps after {burn_in}, R-hat {:.3}.",
+        result.r_hat
+    );
+    Ok((Some(Law { name: kernel.to_string(), samples: measured, weights, families }), note))
+}
+
+/// Chains of a kernel, with a part of the work.
+fn run(
+    config: &Config,
+    problem: &Problem,
+    kernel: Move,
+    part: u64,
+    seed: u64,
+    context: &Context,
+) -> Result<(ChainResult, Samples)> {
+    let one = |rungs: usize| WORK / (CHAINS * problem.target.sites() * rungs) as u64;
+    let rungs = if kernel == Move::ParallelTempering { TEMPERATURES } else { 1 };
+    // In pilot runs a ladder pays for its rungs with steps.
+    let steps = match part {
+        1 => one(rungs).clamp(STEPS[0], STEPS[1]),
+        _ => one(1).clamp(STEPS[0], STEPS[1]) / (part * rungs as u64),
+    };
+    let steps = steps.max(8) as usize;
+    let mut config = config.clone();
+    config.seed = seed;
+    config.walkers.at_beta.clear();
+    config.kernel.kernel = kernel;
+    config.chains.chains = CHAINS;
+    config.chains.steps = steps;
+    config.chains.burn_in = steps / 2;
+    config.chains.every = (steps / KEPT).max(1);
+    config.chains.temperatures = TEMPERATURES;
+    config.chains.betas.clear();
+    let label = if part == 1 { "reference" } else { "pilot" };
+    let watch = context.watch(&format!("{label}, {kernel}"));
+    let found = run_chains(&config, problem, part == 1, &watch)?;
+    watch.check()?;
+    Ok(found)
 }

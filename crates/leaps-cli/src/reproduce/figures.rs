@@ -15,7 +15,19 @@ const SIZE: (f64, f64) = (540.0, 340.0);
 type Points = Vec<(f64, f64, f64)>;
 type Runs = [(RunEntry, Vec<Part>)];
 
-/// The chart of every figure that has something to show.
+/// Why a figure has nothing to show.
+pub fn why_empty(figure: &FigureEntry) -> &'static str {
+    match figure.kind {
+        FigureKind::Training => "no network was trained here",
+        FigureKind::Temperatures => {
+            "none of its runs was measured on the way: at_beta asks for that, of ais, smc or sample"
+        }
+        FigureKind::Difference => "there is no reference, or nothing to hold against it",
+        _ => "its runs do not have these numbers",
+    }
+}
+
+/// The chart of every figure, empty if it has nothing to show.
 pub fn figures<'e>(
     experiment: &'e Experiment,
     networks: &[Ready],
@@ -37,7 +49,7 @@ pub fn figures<'e>(
         };
         (figure, chart)
     };
-    experiment.figures.iter().map(draw).filter(|(_, chart)| !chart.is_empty()).collect()
+    experiment.figures.iter().map(draw).collect()
 }
 
 fn training(figure: &FigureEntry, networks: &[Ready]) -> Chart {

@@ -90,7 +90,16 @@ impl Order<'_> {
         if context.is_stopped() {
             return Err(Error::Interrupted.into());
         }
-        let figures = figures::figures(experiment, &ready, &runs);
+        let all = figures::figures(experiment, &ready, &runs);
+        let (empty, figures): (Vec<_>, Vec<_>) =
+            all.into_iter().partition(|(_, chart)| chart.is_empty());
+        let undrawn: Vec<(&str, &str)> = empty
+            .iter()
+            .map(|(figure, _)| (figure.title.as_str(), figures::why_empty(figure)))
+            .collect();
+        for (title, why) in &undrawn {
+            context.say(format!("warning: figure '{title}' is not drawn: {why}"));
+        }
         for (figure, chart) in &figures {
             let file = |end: &str| self.out.join(format!("{name}-{}.{end}", figure.name));
             write_file(file("svg"), chart.svg_file().as_bytes())?;
@@ -107,6 +116,7 @@ impl Order<'_> {
             networks: &ready,
             runs: &runs,
             figures: &figures,
+            undrawn: &undrawn,
             context,
             target: targets.join("; "),
         };

@@ -13,7 +13,7 @@ use crate::app::Context;
 use crate::cli::Engine;
 use crate::draw::Chart;
 use crate::output::{Table, fixed, sigmas, with_error};
-use crate::results::SCHEMA;
+use crate::results::{SCHEMA, said};
 use crate::tables::{Short, span};
 
 /// What a page is made of.
@@ -23,6 +23,8 @@ pub struct Page<'a> {
     pub networks: &'a [Ready],
     pub runs: &'a [(RunEntry, Vec<Part>)],
     pub figures: &'a [(&'a FigureEntry, Chart)],
+    /// Titles of figures that have nothing to show, and why.
+    pub undrawn: &'a [(&'a str, &'a str)],
     pub context: &'a Context,
     /// The target in a few words.
     pub target: String,
@@ -167,19 +169,13 @@ impl Page<'_> {
         rows
     }
 
-    /// Reasons to doubt rows of the table, and the rows.
-    fn cautions(&self) -> Vec<(&'static str, Vec<&str>)> {
-        let mut all: Vec<(&'static str, Vec<&str>)> = Vec::new();
+    /// Reasons to doubt rows of the table, as they were said when the rows were made.
+    fn cautions(&self) -> Vec<String> {
+        let mut all = Vec::new();
         for (_, part) in self.parts() {
-            let warnings = part.kept["result"]["warnings"].as_array().into_iter().flatten();
             let row = part.kept["name"].as_str().unwrap_or_default();
-            for why in warnings.filter_map(|warning| warning["warning"].as_str()).map(caution) {
-                match all.iter_mut().find(|(found, _)| *found == why) {
-                    Some((_, rows)) if rows.last() == Some(&row) => {}
-                    Some((_, rows)) => rows.push(row),
-                    None => all.push((why, vec![row])),
-                }
-            }
+            let warnings = part.kept["result"]["warnings"].as_array().into_iter().flatten();
+            all.extend(warnings.map(|warning| format!("{row}: {}", said(warning))));
         }
         all
     }
@@ -211,6 +207,9 @@ impl Page<'_> {
         for (figure, chart) in self.figures {
             out += &format!("![{}]({name}-{}.svg)\n\n", chart.title, figure.name);
         }
+        for (title, why) in self.undrawn {
+            out += &format!("Figure \"{title}\" is not drawn: {why}.\n\n");
+        }
         out += "## Numbers\n\n";
         out += &markdown_table(&self.rows());
         out += "\nErrors are standard errors, in the last digits. Exact values and numbers of the paper stand beside ours where there are \
@@ -218,8 +217,8 @@ impl Page<'_> {
         let cautions = self.cautions();
         if !cautions.is_empty() {
             out += "\nTo be taken with care:\n\n";
-            for (why, rows) in cautions {
-                out += &format!("- {why}: {}\n", rows.join("; "));
+            for caution in cautions {
+                out += &format!("- {caution}\n");
             }
         }
         if !self.networks.is_empty() {
@@ -234,7 +233,11 @@ impl Page<'_> {
             false => format!("`{}`", self.experiment.word),
         };
         let mut lines = vec![
-            format!("`{}`, settings in {settings}, seed {}", self.command(), self.experiment.seed),
+            format!(
+                "`{}`, settings in {settings}, seed {}, of which that of every run is made (in the raw numbers)",
+                self.command(),
+                self.experiment.seed
+            ),
             format!(
                 "leaps {}, {}, {}",
                 env!("CARGO_PKG_VERSION"),
@@ -293,28 +296,6 @@ impl Page<'_> {
             rows.iter_mut().for_each(|row| drop(row.remove(column)));
         }
         rows
-    }
-}
-
-/// What a warning means for the numbers in a row.
-fn caution(warning: &str) -> &'static str {
-    match warning {
-        "few-walkers" => {
-            "few effective walkers, so that errors are too small and numbers may be biased"
-        }
-        "heavy-tail" => {
-            "weights with a heavy tail, so that errors are too small and numbers may be biased"
-        }
-        "unequal-modes" => "modes of a symmetric target with unequal masses",
-        "few-families" => "few families after resampling, so that errors are too small",
-        "fixed-steps" => "steps of fixed length, which are biased",
-        "large-steps" => "intervals too long for the walkers to follow",
-        "short" => "chains too short for their autocorrelation time, so that errors are too small",
-        "disagreement" => {
-            "chains that disagree with each other (R-hat), and so have not seen all states"
-        }
-        "constant" => "an observable that never changes",
-        _ => "a warning in the raw numbers",
     }
 }
 

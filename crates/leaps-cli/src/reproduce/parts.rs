@@ -114,6 +114,8 @@ fn check_entry(layers: &Layers, number: usize, run: &RunEntry, mut entry: Table)
         let config = Config::resolve(&own)?;
         let problem = config.problem(&own)?;
         config.check_memory(&problem, Work::Flow).map_err(|error| own.explain(error))?;
+        let stops = config.walkers.stops(&problem.path, problem.beta);
+        stops.map_err(|error| own.explain(error))?;
     } else {
         entry.insert("sampler".to_owned(), run.sampler.clone().into());
         Job::new(layers, number, entry)?;
@@ -202,13 +204,13 @@ impl Bench<'_> {
         let layers = self.experiment.layers()?;
         let number = self.experiment.runs.iter().position(|r| r.name == run.name).unwrap_or(0) + 1;
         let named = |error| self.experiment.name_run(error, number, &run.name);
-        let job = Job::of(&layers, number, entry.clone(), model()).map_err(named)?;
+        let job = Job::of(&layers, number, entry.clone(), model(), &|_| false).map_err(named)?;
         let explained = |error| named(job.layers.explain(error).into());
         let engine = job.engine(self.context).map_err(explained)?;
         let called = job.computed_on(&engine).map_err(explained)?;
         let mut described = json!({
             "version": env!("CARGO_PKG_VERSION"),
-            "seed": self.experiment.seed,
+            "seed": job.config.seed,
             "target": self.experiment.target,
             "path": self.experiment.path,
             "sample": self.experiment.sample,
@@ -234,7 +236,7 @@ impl Bench<'_> {
             entry.extend(
                 [("walkers", 256), ("intervals", 4)].map(|(k, n)| (k.to_owned(), n.into())),
             );
-            let few = Job::of(&layers, number, entry, model())?;
+            let few = Job::of(&layers, number, entry, model(), &|_| false)?;
             few.run(false, self.context, &self.context.watch("kernels"))?;
         }
         let watch = self.context.watch(label);
@@ -299,15 +301,9 @@ fn laws(
     reference: Option<&Value>,
 ) -> Result<Value> {
     let (target, lambda) = (&job.problem.target, job.problem.path.ends());
-    let states = samples.log_weights.len();
     let families = match outcome {
-        Outcome::Walkers(_) => Families::separate(states),
-        // States of one chain are not independent.
-        Outcome::Chains(result) => {
-            let kept = states / result.chains.max(1);
-            let chain: Vec<u32> = (0..states).map(|state| (state / kept.max(1)) as u32).collect();
-            Families::new(&chain)
-        }
+        Outcome::Walkers(_) => Families::separate(samples.log_weights.len()),
+        Outcome::Chains(result) => samples.by_chain(result.chains),
     };
     let weights = LogWeights::new(samples.log_weights.clone())?;
     let measured = WeightedSamples::new(target, lambda, &samples.states, &weights, &families)?;

@@ -34,7 +34,8 @@ impl Recorder for Keeper<'_> {
 
 /// What the chains did, whichever way they were run.
 struct Finished<'a> {
-    chains: Vec<Keeper<'a>>,
+    /// Chains that exchange parts of their states are a group.
+    groups: Vec<Vec<Keeper<'a>>>,
     /// Steps of each after burn-in.
     steps: u64,
     acceptance: f64,
@@ -44,12 +45,13 @@ struct Finished<'a> {
 
 /// Run the chains and measure them; `keep` their states for a file. If they are stopped on the way, the result is that of the steps that all of
 /// them had made, and says so.
-pub fn run_chains(
+pub fn run_chains<'a>(
     config: &Config,
-    problem: &Problem,
+    problem: &'a Problem,
     keep: bool,
     watch: &Progress,
 ) -> Result<(ChainResult, Samples)> {
+    config.walkers.check_no_stops()?;
     let (target, spec) = (&problem.target, &config.chains);
     let kept = spec.chains.saturating_mul(spec.steps / spec.every).saturating_mul(target.sites());
     if keep && kept > MOST_BYTES {
@@ -66,16 +68,17 @@ pub fn run_chains(
     let (seconds, steps) = (watch.seconds() - start, finished.steps as usize);
 
     let mut samples = Samples::default();
-    let mut recorders = Vec::with_capacity(finished.chains.len());
-    for chain in finished.chains {
+    let mut take = |chain: Keeper<'a>| {
         samples.states.extend(chain.states.unwrap_or_default());
-        recorders.push(chain.recorder);
-    }
+        chain.recorder
+    };
+    let groups =
+        finished.groups.into_iter().map(|group| group.into_iter().map(&mut take).collect());
+    let summary = ChainSummary::of_groups(groups.collect())?;
     for x in samples.states.chunks_exact(target.sites()) {
         samples.energies.push((0..target.terms()).map(|term| target.energy(term, x)).sum());
         samples.log_weights.push(0.0);
     }
-    let summary = ChainSummary::new(recorders)?;
     let mut estimates = summary.observables();
     if let Some(exact) = exact::known(target, problem.path.ends()) {
         attach_exact(&mut estimates, &exact, target, problem.path.ends());
@@ -88,16 +91,18 @@ pub fn run_chains(
     let ess = slower.effective_samples / summary.states() as f64;
     let every = spec.every as f64;
     let in_steps = |time: Estimate| Estimate::new(time.mean * every, time.error * every);
-    let times = vec![
-        ("energy_per_site", in_steps(memory.energy_per_site.time)),
-        ("magnetization", in_steps(memory.magnetization.time)),
-        ("abs_magnetization", in_steps(memory.abs_magnetization.time)),
+    let memories = [
+        ("energy_per_site", &memory.energy_per_site),
+        ("magnetization", &memory.magnetization),
+        ("abs_magnetization", &memory.abs_magnetization),
     ];
+    let times = memories.map(|(name, memory)| (name, in_steps(memory.time))).to_vec();
+    let r_hats = memories.map(|(name, memory)| (name, memory.r_hat));
     let discs_ess = summary.discs_ess();
     let discs = Discs {
         ess_per_step: discs_ess / steps as f64,
         ess_per_call: discs_ess / finished.energy_calls,
-        ess_per_second: discs_ess * summary.chains() as f64 / seconds,
+        ess_per_second: discs_ess * summary.groups() as f64 / seconds,
     };
     let result = ChainResult {
         seed: config.seed,
@@ -111,7 +116,8 @@ pub fn run_chains(
         every: spec.every,
         ess,
         ess_error: ess * slower.time.error / slower.time.mean,
-        observables: with_times(&estimates, &times),
+        r_hat: memory.r_hat(),
+        observables: with_memory(&estimates, &times, &r_hats),
         correlation: estimates.correlation.clone(),
         mode_masses: estimates.mode_masses.clone(),
         acceptance: finished.acceptance,
@@ -128,15 +134,17 @@ pub fn run_chains(
     Ok((result, samples))
 }
 
-/// The observables as JSON, with autocorrelation times where there are some.
-fn with_times(
+/// The observables as JSON, with autocorrelation times and R-hat where there are some.
+fn with_memory(
     estimates: &leaps::observe::Observables,
     times: &[(&'static str, Estimate)],
+    r_hats: &[(&'static str, f64)],
 ) -> Map<String, Value> {
     let Ok(Value::Object(mut all)) = serde_json::to_value(estimates) else { return Map::new() };
-    for (name, time) in times {
+    for ((name, time), (_, r_hat)) in times.iter().zip(r_hats) {
         if let Some(Value::Object(entry)) = all.get_mut(*name) {
             entry.insert("autocorrelation_time".to_owned(), time.mean.into());
+            entry.insert("r_hat".to_owned(), (*r_hat).into());
         }
     }
     all
@@ -190,7 +198,7 @@ fn run<'a>(
         steps: outcomes.first().map_or(0, |chain| chain.steps),
         acceptance: outcomes.iter().map(|chain| chain.acceptance).sum::<f64>() / n,
         energy_calls: outcomes.iter().map(|chain| chain.energy_calls).sum::<f64>() / n,
-        chains: outcomes.into_iter().map(|chain| chain.recorder).collect(),
+        groups: outcomes.into_iter().map(|chain| vec![chain.recorder]).collect(),
         tempering: None,
     })
 }
@@ -231,6 +239,6 @@ fn tempered<'a>(
         acceptance: outcomes.iter().map(cold).sum::<f64>() / n,
         energy_calls: outcomes.iter().map(|outcome| outcome.energy_calls).sum::<f64>() / n,
         tempering: Some(TemperingResult { betas, swap_rates, round_trips }),
-        chains: outcomes.into_iter().flat_map(|outcome| outcome.recorders).collect(),
+        groups: outcomes.into_iter().map(|outcome| outcome.recorders).collect(),
     }
 }

@@ -41,7 +41,7 @@ pub fn run_flow(
     let stepper: Stepper = config.flow.scheme.into();
     let (cuts, seed) = (config.flow.cuts(config.walkers.intervals), config.seed);
     let (betas, stops): (Vec<f64>, Vec<f64>) =
-        config.flow.stops(path, problem.beta)?.into_iter().unzip();
+        config.walkers.stops(path, problem.beta)?.into_iter().unzip();
     let (grid, durations) = flow_grid_with_stops(path, stepper, &cuts, &stops)?;
     let intervals = durations.iter().filter(|duration| **duration > 0.0).count();
     let sweeps = config.walkers.sweeps.unwrap_or(0) as u64;

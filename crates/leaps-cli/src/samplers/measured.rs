@@ -94,7 +94,7 @@ fn warnings(
         "trapezoid" => "observables more than log Z",
         _ => return all,
     };
-    all.push(WalkerWarning::FixedSteps { scheme, biased });
+    all.push(WalkerWarning::FixedSteps { scheme: scheme.into(), biased: biased.into() });
     all
 }
 

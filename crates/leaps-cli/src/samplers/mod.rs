@@ -15,6 +15,7 @@ use std::io::Read;
 use std::path::Path;
 
 use anyhow::Result;
+use leaps::observe::Families;
 use leaps::run::NpzWriter;
 use leaps::target::{Pairwise, Target};
 use serde_json::Value;
@@ -29,6 +30,15 @@ pub struct Samples {
     pub log_weights: Vec<f64>,
     /// `sum_k E_k` of every state.
     pub energies: Vec<f64>,
+}
+
+impl Samples {
+    /// States of one of `chains` chains, which lie one after the other, are not independent: each chain is a family.
+    pub fn by_chain(&self, chains: usize) -> Families {
+        let states = self.log_weights.len();
+        let kept = (states / chains.max(1)).max(1);
+        Families::new(&(0..states).map(|state| (state / kept) as u32).collect::<Vec<_>>())
+    }
 }
 
 /// Open a file of samples before the work starts, so that a wrong name costs nothing.

@@ -27,8 +27,10 @@ pub fn run_walkers(
     engine: &Engine,
     watch: &Progress,
 ) -> Result<(WalkerResult, Samples)> {
-    let settings = settings(config, resample)?;
     let (target, path) = (&problem.target, &problem.path);
+    let (betas, stops): (Vec<f64>, Vec<f64>) =
+        config.walkers.stops(path, problem.beta)?.into_iter().unzip();
+    let settings = Settings { stops, ..settings(config, resample)? };
     let start = watch.seconds();
     let (ensemble, grid) = sample_on(engine, target, path, &settings, watch)?;
     let seconds = watch.seconds() - start;
@@ -48,7 +50,7 @@ pub fn run_walkers(
         kernel: config.kernel.kernel.to_string(),
         model: None,
         intervals: grid.intervals(),
-        betas: Vec::new(),
+        betas,
         passes: 0.0,
         seconds,
         snapshots,
@@ -87,6 +89,7 @@ fn settings(config: &Config, resample: bool) -> Result<Settings> {
             false => Resampling::NEVER,
         },
         points: walkers.points,
+        stops: Vec::new(),
         seed: config.seed,
     })
 }

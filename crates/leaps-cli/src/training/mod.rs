@@ -62,7 +62,7 @@ impl Training<'_> {
         let target = members.as_ref().map_or(&problem.target, |members| &members.target);
         config.net(target).map_err(named)?;
         config.check_reference_memory(target).map_err(named)?;
-        config.flow.stops(&problem.path, problem.beta).map_err(named)?;
+        config.walkers.stops(&problem.path, problem.beta).map_err(named)?;
         Ok(())
     }
 

@@ -1,7 +1,8 @@
 //! Run several samplers on one target and lay them side by side.
 //!
 //! The specification is a configuration with a list of samplers; keys of `[sample]` and `[path]` in an
-//! entry override those of the file:
+//! entry override those of the file. Every entry has a seed of its own, made of the file's seed, the target and the entry's name, unless
+//! it says `seed` itself:
 //! ```toml
 //! [[compare]]
 //! sampler = "smc"
@@ -179,7 +180,7 @@ pub fn compare(mut layers: Layers, context: &Context) -> Result<(Config, Problem
             continue;
         }
         let (result, _) = done.map_err(|error| layers.explain(error))?;
-        context.detail(format!("{name}: {}", result.summary()));
+        context.detail(format!("{name}: seed {}, {}", job.config.seed, result.summary()));
         for doubt in result.doubts() {
             context.say(format!("warning: {name}: {doubt}"));
         }
@@ -195,18 +196,30 @@ pub fn names(layers: &Layers) -> Result<Vec<String>> {
 }
 
 fn jobs(layers: &Layers) -> Result<Vec<Job>> {
-    let entries = layers.compare.iter().enumerate();
-    entries.map(|(n, entry)| Job::new(layers, n + 1, entry.clone())).collect()
+    let mut jobs: Vec<Job> = Vec::new();
+    for (n, entry) in (1..).zip(&layers.compare) {
+        let taken = |name: &str| jobs.iter().any(|job| job.name == name);
+        let job = Job::of(layers, n, entry.clone(), None, &taken)?;
+        jobs.push(job);
+    }
+    Ok(jobs)
 }
 
 impl Job {
     /// Check entry `n`, from 1, of `[[compare]]`.
     pub fn new(layers: &Layers, n: usize, entry: Entry) -> Result<Self> {
-        Self::of(layers, n, entry, None)
+        Self::of(layers, n, entry, None, &|_| false)
     }
 
-    /// The same with the model in this place, which need not be text.
-    pub fn of(layers: &Layers, n: usize, mut entry: Entry, model: Option<PathBuf>) -> Result<Self> {
+    /// The same with the model in this place, which need not be text, and with a number after a name that is taken: entries that differ in
+    /// nothing but their place are independent too.
+    pub fn of(
+        layers: &Layers,
+        n: usize,
+        mut entry: Entry,
+        model: Option<PathBuf>,
+        taken: &dyn Fn(&str) -> bool,
+    ) -> Result<Self> {
         let usual = if entry.contains_key("model") { "sample" } else { "" };
         let sampler = word(&mut entry, "sampler", n)?.unwrap_or_else(|| usual.to_owned());
         if !["sample", "ais", "smc", "mcmc"].contains(&sampler.as_str()) {
@@ -234,7 +247,7 @@ impl Job {
             }
         };
         let own = layers.with_comparison(n, &entry)?;
-        let config = Config::resolve(&own)?;
+        let mut config = Config::resolve(&own)?;
         let problem = config.problem(&own)?;
         let work = match sampler.as_str() {
             "mcmc" => Work::Chains { keep: false },
@@ -242,7 +255,20 @@ impl Job {
             _ => Work::Anneal,
         };
         config.check_memory(&problem, work).map_err(|error| own.explain(error))?;
+        match sampler.as_str() {
+            "mcmc" => config.walkers.check_no_stops(),
+            _ => config.walkers.stops(&problem.path, problem.beta).map(drop),
+        }
+        .map_err(|error| own.explain(error))?;
         let name = name.unwrap_or_else(|| usual_name(&sampler, &config));
+        let mut names = (2..).map(|again| format!("{name} ({again})"));
+        let name = match taken(&name) {
+            true => names.find(|name| !taken(name)).unwrap_or(name),
+            false => name,
+        };
+        if !entry.contains_key("seed") {
+            config.seed = config.seed_of(&name, problem.target.sites());
+        }
         Ok(Job { name, sampler, model, layers: own, config, problem })
     }
 }

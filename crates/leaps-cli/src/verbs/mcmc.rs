@@ -2,10 +2,11 @@
 
 use anyhow::Result;
 use clap::Args;
+use serde::Serialize;
 
 use super::sampling::{Destination, conclude, prepare};
 use crate::app::Context;
-use crate::config::{ChainSpec, KernelSpec, ProblemArgs, Work, kernels_help};
+use crate::config::{ChainSpec, KernelSpec, ProblemArgs, Work, kernels_help, number};
 use crate::samplers::run_chains;
 
 /// Flags of `mcmc`.
@@ -19,7 +20,16 @@ pub struct McmcArgs {
     #[command(flatten)]
     chains: ChainSpec,
     #[command(flatten)]
+    stops: StopSpec,
+    #[command(flatten)]
     destination: Destination,
+}
+
+/// What only samplers that follow the path have, here to be refused with a reason.
+#[derive(Args, Debug, Serialize)]
+struct StopSpec {
+    #[arg(long, hide = true, value_delimiter = ',', value_parser = number)]
+    at_beta: Vec<f64>,
 }
 
 /// Run the chains and print averages, errors and autocorrelation times; after Ctrl-C those of the steps that were made.
@@ -27,6 +37,7 @@ pub fn run(args: &McmcArgs, context: &Context) -> Result<()> {
     let mut layers = args.problem.layers(context.globals.seed, &context.matches)?;
     layers.flags("sample", &args.kernel, &context.matches)?;
     layers.flags("sample", &args.chains, &context.matches)?;
+    layers.flags("sample", &args.stops, &context.matches)?;
     let keep = args.destination.out.is_some();
     let job = prepare(context, layers, &args.destination, Work::Chains { keep })?;
     let watch = job.watch(context, "mcmc");

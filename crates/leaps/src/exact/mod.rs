@@ -159,24 +159,31 @@ pub fn known(target: &dyn Target, lambda: &[f64]) -> Option<Exact> {
 
 /// The same where so many answers are wanted that they must be cheaper: all of them take some seconds at most.
 pub fn known_among(target: &dyn Target, lambda: &[f64], answers: usize) -> Option<Exact> {
-    let share = (10.0 / answers.max(1) as f64).min(1.0);
+    known_at(target, lambda, (10.0 / answers.max(1) as f64).min(1.0), &Unwatched)
+}
+
+/// The same with limits that are `effort` times those of [`known`]: 1 is well under a second, 20 some seconds.
+pub fn known_at(
+    target: &dyn Target,
+    lambda: &[f64],
+    effort: f64,
+    watch: &dyn Watch,
+) -> Option<Exact> {
     let limit = match target.pairwise() {
         Some(_) => FEW_STATES,
         None => FEW_STATES_OF_ANY_ENERGY,
     };
-    if enumerate::states(target).is_some_and(|states| states as f64 <= share * limit as f64) {
-        return enumerate::solve(target, lambda, &Unwatched).ok();
+    if enumerate::states(target).is_some_and(|states| states as f64 <= effort * limit as f64) {
+        return enumerate::solve(target, lambda, watch).ok();
     }
     if let Ok(exact) = kaufman::solve(target, lambda) {
         return Some(exact);
     }
-    if target.sites() as f64 > share * LITTLE_WORK / 4.0 {
+    if target.sites() as f64 > effort * LITTLE_WORK / 4.0 {
         return None;
     }
     let work = transfer::estimate(target).ok()?.work;
-    (work <= share * LITTLE_WORK)
-        .then(|| transfer::solve(target, lambda, &Unwatched).ok())
-        .flatten()
+    (work <= effort * LITTLE_WORK).then(|| transfer::solve(target, lambda, watch).ok()).flatten()
 }
 
 /// Refuse weights that are not one finite number per energy term.

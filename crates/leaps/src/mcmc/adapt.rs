@@ -1,9 +1,11 @@
 //! Learn a step size from acceptance probabilities.
 //!
 //! Robbins and Monro: after burn-in step $n$ with acceptance $a_n$,
-//! $$\log s \leftarrow \log s + 2\,n^{-3/4}\,(a_n - a^*),$$
+//! $$\log s \leftarrow \log s + \tfrac12 n^{-3/4}\,(a_n - a^*),$$
 //! which settles where the mean acceptance is $a^*$. A step size is a number of the kernel, not of
-//! the state, so that a fixed one never touches invariance.
+//! the state, so that a fixed one never touches invariance. Larger gains than ½ follow the states of the moment: blind flips on
+//! 4x4 spins then ended at radii from 2.4 to 6.4 (5 and 95 % of chains, gain 2, 2000 steps), of which the larger ones take thousands of
+//! steps to forget the start; with ½ at radii from 2.3 to 4.7.
 
 use crate::{Error, Result};
 
@@ -45,7 +47,7 @@ impl StepSize {
     pub fn learn(&mut self, acceptance: f64) {
         if acceptance.is_finite() {
             self.learned += 1;
-            let gain = 2.0 * (self.learned as f64).powf(-0.75);
+            let gain = 0.5 * (self.learned as f64).powf(-0.75);
             let log = self.log + gain * (acceptance - self.aim);
             self.log = log.clamp(self.bounds.0, self.bounds.1);
         }

@@ -1,7 +1,8 @@
 //! Run independent chains, on any number of threads with the same result.
 //!
 //! Chain `c` starts from a uniform state and draws step `s` from the stream (seed, move, c, s), so that no
-//! result depends on how chains are spread over threads. Burn-in adapts step sizes; then they are fixed.
+//! result depends on how chains are spread over threads. The first half of burn-in adapts step sizes; then they are fixed. While
+//! a step size follows the acceptance, the states do not follow the model: the second half forgets what adapting did to them.
 //! All chains advance together, so that those of a run that is stopped are equally long.
 
 use rayon::prelude::*;
@@ -18,7 +19,7 @@ use crate::{Error, Result};
 pub struct ChainSettings {
     /// Number of chains.
     pub chains: usize,
-    /// Steps dropped at the start of each, during which step sizes adapt.
+    /// Steps dropped at the start of each; step sizes adapt during the first half of them.
     pub burn_in: u64,
     /// Steps after burn-in.
     pub steps: u64,
@@ -29,6 +30,11 @@ pub struct ChainSettings {
 }
 
 impl ChainSettings {
+    /// Whether step sizes adapt after this step.
+    fn adapts(&self, step: u64) -> bool {
+        step < self.burn_in.div_ceil(2)
+    }
+
     pub(super) fn check(&self) -> Result<()> {
         if self.chains == 0 || self.chains > u32::MAX as usize {
             return Err(Error::invalid(
@@ -126,9 +132,10 @@ pub fn run_chains<K: Kernel + Sync, R: Recorder>(
         for step in round {
             let mut stream = Stream::new(settings.seed, Purpose::Move, *number as u32, step);
             let info = kernel.step(model, x, &mut stream);
-            if step < settings.burn_in {
+            if settings.adapts(step) {
                 kernel.adapt(&info);
-            } else {
+            }
+            if step >= settings.burn_in {
                 *acceptance += info.acceptance;
                 if (step - settings.burn_in + 1).is_multiple_of(settings.every) {
                     recorder.record(x);
@@ -236,9 +243,10 @@ pub fn run_tempering<K: Kernel + Sync, R: Recorder>(
                     let walker = walker(*number, state);
                     let mut stream = Stream::new(settings.seed, Purpose::Move, walker, step);
                     let info = kernel.step(&model, x, &mut stream);
-                    if step < settings.burn_in {
+                    if settings.adapts(step) {
                         kernel.adapt(&info);
-                    } else {
+                    }
+                    if step >= settings.burn_in {
                         *acceptance += info.acceptance;
                     }
                 });
@@ -289,4 +297,66 @@ struct Ladder<K, R> {
     x: Vec<Vec<u8>>,
     /// Sums of acceptance probabilities after burn-in, by state.
     acceptance: Vec<f64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+    use crate::device::{Draw, Unwatched};
+    use crate::mcmc::Info;
+    use crate::target::{Boundary, Lattice, Pairwise};
+
+    /// Stays where it is, and counts its steps and its lessons.
+    #[derive(Clone, Default)]
+    struct Pupil {
+        steps: u64,
+        lessons: Arc<AtomicU64>,
+        last: Arc<AtomicU64>,
+    }
+
+    impl Kernel for Pupil {
+        fn step<D: Draw>(&mut self, _: &Model<'_>, _: &mut [u8], _: &mut D) -> Info {
+            self.steps += 1;
+            Info::default()
+        }
+
+        fn adapt(&mut self, _: &Info) {
+            self.lessons.fetch_add(1, Ordering::Relaxed);
+            self.last.fetch_max(self.steps, Ordering::Relaxed);
+        }
+
+        fn energy_calls(&self, _: usize) -> f64 {
+            0.0
+        }
+    }
+
+    struct Nobody;
+
+    impl Recorder for Nobody {
+        fn record(&mut self, _: &[u8]) {}
+    }
+
+    #[test]
+    fn adapting_ends_halfway_through_burn_in() {
+        let lattice = Lattice::new(&[2, 2], Boundary::Free).unwrap();
+        let target = Pairwise::ising(lattice, 1.0, 0.0).unwrap();
+        let lambda = [0.3];
+        for (burn_in, lessons) in [(0, 0), (1, 1), (10, 5), (11, 6)] {
+            let settings = ChainSettings { chains: 1, burn_in, steps: 9, every: 1, seed: 1 };
+            let alone = Pupil::default();
+            let model = Model::new(&target, &lambda);
+            run_chains(&model, &alone, &settings, |_| Nobody, &Unwatched).unwrap();
+            let ladder = TemperingSettings { ladder: vec![lambda.to_vec()], houdayer: false };
+            let in_ladder = Pupil::default();
+            run_tempering(&target, &in_ladder, &ladder, &settings, |_, _| Nobody, &Unwatched)
+                .unwrap();
+            for pupil in [alone, in_ladder] {
+                assert_eq!(pupil.lessons.load(Ordering::Relaxed), lessons, "{burn_in}");
+                assert_eq!(pupil.last.load(Ordering::Relaxed), lessons, "the first steps");
+            }
+        }
+    }
 }

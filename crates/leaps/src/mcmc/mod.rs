@@ -85,7 +85,7 @@ pub trait Kernel: Clone + Send {
     /// Make one step from `x`.
     fn step<D: Draw>(&mut self, model: &Model<'_>, x: &mut [u8], draw: &mut D) -> Info;
 
-    /// Learn from a step during burn-in; kernels without step sizes ignore it. Never called after
+    /// Learn from a step during burn-in; kernels without step sizes ignore it. Never called after the first half of
     /// burn-in, since adapting for ever would break invariance.
     fn adapt(&mut self, info: &Info) {
         let _ = info;

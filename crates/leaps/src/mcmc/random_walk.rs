@@ -85,7 +85,8 @@ impl Kernel for RandomWalk {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::target::{Boundary, Lattice, Pairwise};
+    use crate::device::{Purpose, Stream};
+    use crate::target::{Boundary, Lattice, Pairwise, initial_state};
 
     #[test]
     fn the_largest_radius_flips_even_and_odd_numbers() {
@@ -99,5 +100,26 @@ mod tests {
             let radius = kernel.radius();
             assert!(radius > 1.0 && (radius.fract() - 0.5).abs() < 0.5 - 1e-9, "{radius}");
         }
+    }
+    /// Acceptance hardly tells large radii apart, and chains with those forget their start last: few of 200 chains may end there
+    /// (a gain that follows the states of the moment leaves 21 above 5.5, the radius of the aim being 3).
+    #[test]
+    fn radii_do_not_follow_the_states_of_the_moment() {
+        let lattice = Lattice::new(&[4, 4], Boundary::Periodic).unwrap();
+        let target = Pairwise::ising(lattice, 1.0, 0.2).unwrap();
+        let lambda = [0.3, 0.3];
+        let model = Model::new(&target, &lambda);
+        let large = |chain: &u32| {
+            let mut kernel = RandomWalk::new(&target, 1.0).unwrap();
+            let mut x = initial_state(&target, 1, *chain);
+            for step in 0..2000 {
+                let mut stream = Stream::new(1, Purpose::Move, *chain, step);
+                let info = kernel.step(&model, &mut x, &mut stream);
+                kernel.adapt(&info);
+            }
+            kernel.radius() > 5.5
+        };
+        let large = (0..200).filter(large).count();
+        assert!(large <= 12, "{large} of 200 chains have a large radius");
     }
 }

@@ -79,16 +79,16 @@ impl<'a> ChainRecorder<'a> {
         (i / self.length.saturating_mul(join)).min(self.blocks(join) - 1)
     }
 
-    /// Append numbers of states and sums about `origin` of every block, `join` neighbours joined.
-    pub(super) fn append_blocks(
+    /// Add numbers of states and sums about `origin` of every block, `join` neighbours joined, to the blocks from `first` on.
+    pub(super) fn add_blocks(
         &self,
+        first: usize,
         join: usize,
         origin: &[f64],
         weights: &mut Vec<f64>,
         sums: &mut Vec<f64>,
     ) {
         let width = origin.len();
-        let first = weights.len();
         weights.resize(first + self.blocks(join), 0.0);
         sums.resize(weights.len() * width, 0.0);
         for (fine, part) in self.sums.chunks_exact(width).enumerate() {

@@ -16,6 +16,7 @@ mod observables;
 mod order;
 mod samples;
 mod summary;
+mod warnings;
 
 pub use autocorrelation::{Autocorrelation, discs_ess, split_r_hat};
 pub use chain::ChainRecorder;
@@ -28,7 +29,8 @@ pub use modes::ModeMass;
 pub use observables::{Correlation, Observables};
 pub use order::Order;
 pub use samples::WeightedSamples;
-pub use summary::{Autocorrelations, ChainSummary, ChainWarning};
+pub use summary::{Autocorrelations, ChainSummary};
+pub use warnings::ChainWarning;
 
 /// Takes in the kept states of one chain, in order.
 pub trait Recorder: Send {

@@ -1,12 +1,14 @@
 //! Draw conclusions from recorded chains: averages, their errors, and whether to believe them.
 
+use std::borrow::Cow;
+
 use rayon::prelude::*;
 use serde::Serialize;
 
 use super::modes;
 use super::{
-    Autocorrelation, Bins, ChainRecorder, Families, Histogram, Jackknife, Layout, Observables,
-    discs_ess,
+    Autocorrelation, Bins, ChainRecorder, ChainWarning, Families, Histogram, Jackknife, Layout,
+    Observables, discs_ess,
 };
 use crate::{Error, Result};
 
@@ -16,10 +18,8 @@ const BLOCK: f64 = 10.0;
 const SHORT_BLOCK: f64 = 2.0;
 /// Fewer blocks than this do not make an error.
 const ENOUGH_BLOCKS: usize = 32;
-/// As many chains as this make an error by themselves.
-const ENOUGH_CHAINS: usize = 8;
-/// A larger R-hat says that chains disagree.
-const R_HAT: f64 = 1.05;
+/// As many groups as this make an error by themselves.
+const ENOUGH_GROUPS: usize = 8;
 
 /// Autocorrelations by observable. Serialises under the names of `results.json`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -34,43 +34,37 @@ pub struct Autocorrelations {
     pub distance: Autocorrelation,
 }
 
-/// A reason to doubt the averages.
-#[derive(Clone, Debug, PartialEq, Serialize, thiserror::Error)]
-#[serde(rename_all = "kebab-case", tag = "warning")]
-pub enum ChainWarning {
-    /// Chains are shorter than 50 autocorrelation times.
-    #[error(
-        "{observable}: chains of {length} states are shorter than 50 autocorrelation times ({time:.1}), errors may be too small; run longer"
-    )]
-    Short {
-        /// The observable.
-        observable: &'static str,
-        /// States of the shortest chain.
-        length: usize,
-        /// Its autocorrelation time.
-        time: f64,
-    },
-    /// Chains disagree by more than their motion explains.
-    #[error(
-        "{observable}: R-hat is {r_hat:.3}, above 1.05: chains disagree, some may be stuck in a mode; drop more states at the start, run longer, or use a kernel that moves between modes"
-    )]
-    Disagreement {
-        /// The observable.
-        observable: &'static str,
-        /// Split R-hat.
-        r_hat: f64,
-    },
-    /// The series never changes.
-    #[error("{observable} never changes: either it cannot, or the chains do not move")]
-    Constant {
-        /// The observable.
-        observable: &'static str,
-    },
+impl Autocorrelations {
+    /// Each with the name of its observable.
+    pub fn named(&self) -> [(&'static str, &Autocorrelation); 4] {
+        [
+            ("energy_per_site", &self.energy_per_site),
+            ("magnetization", &self.magnetization),
+            ("abs_magnetization", &self.abs_magnetization),
+            ("distance", &self.distance),
+        ]
+    }
+
+    /// The largest R-hat; NaN for chains of fewer than 4 states.
+    pub fn r_hat(&self) -> f64 {
+        let all = self.named().map(|(_, memory)| memory.r_hat);
+        if all.iter().any(|r_hat| r_hat.is_nan()) {
+            f64::NAN
+        } else {
+            all.into_iter().fold(1.0, f64::max)
+        }
+    }
 }
 
 /// Chains of one target, analysed together.
+///
+/// What is independent is a *group*: one chain, or all chains that exchange parts of their states, such as the two copies of a ladder with
+/// [`Houdayer`](crate::mcmc::Houdayer) moves. At one time copies are independent, because the moves leave the product of their distributions
+/// invariant; but what was in one is soon in the other, so that their averages are correlated. A group is therefore analysed as one series in time, the
+/// mean over its copies, and is never divided between blocks. Other rungs of a ladder are at other temperatures and are not measured: what a ladder
+/// of parallel tempering says is what its last rung says, a group of one.
 pub struct ChainSummary<'a> {
-    chains: Vec<ChainRecorder<'a>>,
+    groups: Vec<Vec<ChainRecorder<'a>>>,
     autocorrelations: Autocorrelations,
     discs_ess: f64,
     /// Fine blocks joined for the order parameter, for modes, and for everything else; `None`: one block per chain.
@@ -80,17 +74,39 @@ pub struct ChainSummary<'a> {
 }
 
 impl<'a> ChainSummary<'a> {
-    /// Analyse chains of the same target. At least one chain, and one state in each.
+    /// A larger R-hat says that chains disagree.
+    pub const R_HAT: f64 = 1.05;
+
+    /// Analyse independent chains of the same target. At least one chain, and one state in each.
     pub fn new(chains: Vec<ChainRecorder<'a>>) -> Result<Self> {
-        if chains.is_empty() || chains.iter().any(ChainRecorder::is_empty) {
+        Self::of_groups(chains.into_iter().map(|chain| vec![chain]).collect())
+    }
+
+    /// Analyse groups of chains of the same target, independent of each other, with equally many copies in each and as many states of every copy.
+    pub fn of_groups(groups: Vec<Vec<ChainRecorder<'a>>>) -> Result<Self> {
+        let chains = || groups.iter().flatten();
+        if groups.is_empty() || groups.iter().any(Vec::is_empty) || chains().any(|c| c.is_empty()) {
             return Err(Error::invalid(
                 "chains",
-                format!("{} with states {:?}", chains.len(), chains.first().map(|c| c.len())),
+                format!("{} with states {:?}", chains().count(), chains().next().map(|c| c.len())),
                 "at least one, with at least one kept state in each",
                 "run longer, or drop fewer states at the start",
             ));
         }
-        if chains.iter().any(|chain| chain.layout() != chains[0].layout()) {
+        let copies = groups[0].len();
+        let unequal = |group: &Vec<ChainRecorder<'_>>| {
+            group.len() != copies || group.iter().any(|chain| chain.len() != group[0].len())
+        };
+        if groups.iter().any(unequal) {
+            return Err(Error::invalid(
+                "chains",
+                "in unequal groups",
+                "as many copies in every group, and as many states of every copy of a group",
+                "record all copies at the same steps",
+            ));
+        }
+        let layout = groups[0][0].layout();
+        if chains().any(|chain| chain.layout() != layout) {
             return Err(Error::invalid(
                 "chains",
                 "of different kinds",
@@ -98,20 +114,28 @@ impl<'a> ChainSummary<'a> {
                 "analyse them separately",
             ));
         }
-        let analyse = |series: fn(&ChainRecorder<'_>) -> Vec<f32>| {
-            let series: Vec<Vec<f32>> = chains.iter().map(series).collect();
-            Autocorrelation::new(&series.iter().map(Vec::as_slice).collect::<Vec<_>>())
+        let analyse = |value: fn(&ChainRecorder<'_>, usize) -> f32| {
+            let series: Vec<Vec<f32>> =
+                groups.iter().map(|group| mean_series(group, value)).collect();
+            let mut memory =
+                Autocorrelation::new(&series.iter().map(Vec::as_slice).collect::<Vec<_>>());
+            // The mean over copies, which are independent at one time, varies that much less than a state does.
+            memory.effective_samples *= copies as f64;
+            memory
         };
         let autocorrelations = Autocorrelations {
-            energy_per_site: analyse(|chain| chain.energy.clone()),
-            magnetization: analyse(|chain| chain.order.clone()),
-            abs_magnetization: analyse(|chain| chain.order.iter().map(|m| m.abs()).collect()),
-            distance: analyse(|chain| chain.distance.clone()),
+            energy_per_site: analyse(|chain, i| chain.energy[i]),
+            magnetization: analyse(|chain, i| chain.order[i]),
+            abs_magnetization: analyse(|chain, i| chain.order[i].abs()),
+            distance: analyse(|chain, i| chain.distance[i]),
         };
-        let ess: Vec<f64> = chains.par_iter().map(|chain| discs_ess(&chain.distance)).collect();
+        let ess = |group: &Vec<ChainRecorder<'_>>| {
+            copies as f64 * discs_ess(&mean_series(group, |chain, i| chain.distance[i]))
+        };
+        let ess: Vec<f64> = groups.par_iter().map(ess).collect();
         let discs_ess = ess.iter().sum::<f64>() / ess.len() as f64;
         let mut summary = ChainSummary {
-            chains,
+            groups,
             autocorrelations,
             discs_ess,
             order_join: None,
@@ -119,12 +143,12 @@ impl<'a> ChainSummary<'a> {
             join: None,
         };
         // An odd mode such as m can have a tail that no automatic window sees (tempering's round trips):
-        // where chains suffice, they are the blocks.
-        if summary.chains.len() < ENOUGH_CHAINS {
+        // where groups suffice, they are the blocks.
+        if summary.groups.len() < ENOUGH_GROUPS {
             summary.order_join = summary.choose(&summary.autocorrelations.magnetization);
             summary.mode_join = summary.choose(summary.slowest());
         }
-        if summary.chains.len() < ENOUGH_BLOCKS {
+        if summary.groups.len() < ENOUGH_BLOCKS {
             summary.join = summary.choose(summary.slower());
         }
         Ok(summary)
@@ -153,37 +177,42 @@ impl<'a> ChainSummary<'a> {
         }
     }
 
-    /// How many fine blocks to join where chains are few: blocks of 10 autocorrelation times if there are 32 of them; else
-    /// every chain is a block if there are 8; else blocks of 2 times, if there are 2.
+    /// How many fine blocks to join where groups are few: blocks of 10 autocorrelation times if there are 32 of them; else
+    /// every group is a block if there are 8; else blocks of 2 times, if there are 2.
     fn choose(&self, memory: &Autocorrelation) -> Option<usize> {
         let join = |times: f64| {
-            let longest = self.chains.iter().map(|chain| chain.length).max().unwrap_or(1);
+            let longest = self.firsts().map(|chain| chain.length).max().unwrap_or(1);
             (times * memory.time.mean / longest as f64).ceil().max(1.0) as usize
         };
-        let blocks = |join| self.chains.iter().map(|chain| chain.blocks(join)).sum::<usize>();
+        let blocks = |join| self.firsts().map(|chain| chain.blocks(join)).sum::<usize>();
         let (wide, narrow) = (join(BLOCK), join(SHORT_BLOCK));
         if !memory.constant && blocks(wide) >= ENOUGH_BLOCKS {
             Some(wide)
-        } else if self.chains.len() >= ENOUGH_CHAINS || memory.constant {
+        } else if self.groups.len() >= ENOUGH_GROUPS || memory.constant {
             None
         } else {
-            (blocks(narrow) > self.chains.len()).then_some(narrow)
+            (blocks(narrow) > self.groups.len()).then_some(narrow)
         }
     }
 
-    /// Number of chains.
-    pub fn chains(&self) -> usize {
-        self.chains.len()
+    /// The first copy of every group: all copies of a group have the same blocks.
+    fn firsts(&self) -> impl Iterator<Item = &ChainRecorder<'a>> {
+        self.groups.iter().map(|group| &group[0])
+    }
+
+    /// Number of groups, which are independent of each other.
+    pub fn groups(&self) -> usize {
+        self.groups.len()
     }
 
     /// Number of kept states over all chains.
     pub fn states(&self) -> usize {
-        self.chains.iter().map(|chain| chain.len()).sum()
+        self.groups.iter().flatten().map(|chain| chain.len()).sum()
     }
 
     /// What the columns of a row are.
     pub fn layout(&self) -> &Layout {
-        self.chains[0].layout()
+        self.groups[0][0].layout()
     }
 
     /// Autocorrelations of the observables kept as series.
@@ -191,42 +220,36 @@ impl<'a> ChainSummary<'a> {
         &self.autocorrelations
     }
 
-    /// The effective sample size of the DISCS benchmark, per chain: [`discs_ess`] of the distance to a
-    /// random state, averaged over chains.
+    /// The effective sample size of the DISCS benchmark, per group: [`discs_ess`] of the distance to a
+    /// random state, averaged over groups.
     pub fn discs_ess(&self) -> f64 {
         self.discs_ess
-    }
-
-    /// The energy per site of every kept state of a chain.
-    pub fn energies(&self, chain: usize) -> &[f32] {
-        &self.chains[chain].energy
-    }
-
-    /// The order parameter of every kept state of a chain.
-    pub fn orders(&self, chain: usize) -> &[f32] {
-        &self.chains[chain].order
     }
 
     /// Sums over blocks long enough to be independent, for observables of your own.
     ///
     /// Blocks have 10 autocorrelation times of the slower of energy and `|m|`. With fewer than 32 such blocks
-    /// in all, each of at least 8 chains is a block of its own, which needs independent starts but no long
-    /// chains; with fewer chains, blocks have 2 autocorrelation times. What blocks of finite length miss
+    /// in all, each of at least 8 groups is a block of its own, which needs independent starts but no long
+    /// chains, and so is each of 32 groups or more; with fewer groups, blocks have 2 autocorrelation times. What blocks of finite length miss
     /// is made up from the autocorrelation function. One block in all: infinite errors.
     pub fn jackknife(&self) -> Jackknife {
         self.block_sums(self.join, self.slower())
     }
 
     fn block_sums(&self, join: Option<usize>, memory: &Autocorrelation) -> Jackknife {
-        let origin = &self.chains[0].origin;
+        let origin = &self.groups[0][0].origin;
         let (mut weights, mut sums) = (Vec::new(), Vec::new());
-        for chain in &self.chains {
-            chain.append_blocks(join.unwrap_or(usize::MAX), origin, &mut weights, &mut sums);
+        for group in &self.groups {
+            let first = weights.len();
+            for chain in group {
+                let join = join.unwrap_or(usize::MAX);
+                chain.add_blocks(first, join, origin, &mut weights, &mut sums);
+            }
         }
         let jackknife = Jackknife::from_sums(origin.clone(), weights, sums);
         match join {
             Some(join) => {
-                let shortest = self.chains.iter().map(|chain| chain.length).min().unwrap_or(1);
+                let shortest = self.firsts().map(|chain| chain.length).min().unwrap_or(1);
                 jackknife.inflated(memory.block_inflation(join * shortest))
             }
             None => jackknife,
@@ -258,10 +281,12 @@ impl<'a> ChainSummary<'a> {
     fn histogram(&self, bins: Bins, value: fn(&ChainRecorder<'_>, usize) -> f32) -> Histogram {
         let join = self.join.unwrap_or(usize::MAX);
         let (mut values, mut ids, mut first) = (Vec::new(), Vec::new(), 0);
-        for chain in &self.chains {
-            values.extend((0..chain.len()).map(|i| f64::from(value(chain, i))));
-            ids.extend((0..chain.len()).map(|i| (first + chain.block_of(i, join)) as u32));
-            first += chain.blocks(join);
+        for group in &self.groups {
+            for chain in group {
+                values.extend((0..chain.len()).map(|i| f64::from(value(chain, i))));
+                ids.extend((0..chain.len()).map(|i| (first + chain.block_of(i, join)) as u32));
+            }
+            first += group[0].blocks(join);
         }
         Histogram::new(bins, &values, &vec![1.0; values.len()], &Families::new(&ids))
     }
@@ -269,23 +294,29 @@ impl<'a> ChainSummary<'a> {
     /// Reasons to doubt the averages; none is good news.
     pub fn warnings(&self) -> Vec<ChainWarning> {
         let all = &self.autocorrelations;
-        let length = self.chains.iter().map(|chain| chain.len()).min().unwrap_or(0);
+        let length = self.firsts().map(|chain| chain.len()).min().unwrap_or(0);
         let mut warnings = Vec::new();
-        for (observable, memory) in [
-            ("energy_per_site", &all.energy_per_site),
-            ("magnetization", &all.magnetization),
-            ("abs_magnetization", &all.abs_magnetization),
-            ("distance", &all.distance),
-        ] {
+        for (name, memory) in all.named() {
+            let observable = Cow::Borrowed(name);
             if memory.constant {
-                warnings.push(ChainWarning::Constant { observable });
+                warnings.push(ChainWarning::Constant { observable: observable.clone() });
             } else if memory.short {
-                warnings.push(ChainWarning::Short { observable, length, time: memory.time.mean });
+                let (observable, time) = (observable.clone(), memory.time.mean);
+                warnings.push(ChainWarning::Short { observable, length, time });
             }
-            if memory.r_hat > R_HAT {
+            if memory.r_hat > Self::R_HAT {
                 warnings.push(ChainWarning::Disagreement { observable, r_hat: memory.r_hat });
             }
         }
         warnings
     }
+}
+
+/// The mean over the copies of a group at every time.
+fn mean_series(
+    group: &[ChainRecorder<'_>],
+    value: fn(&ChainRecorder<'_>, usize) -> f32,
+) -> Vec<f32> {
+    let mean = |i| group.iter().map(|chain| value(chain, i)).sum::<f32>() / group.len() as f32;
+    (0..group[0].len()).map(mean).collect()
 }

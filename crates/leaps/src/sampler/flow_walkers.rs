@@ -94,13 +94,7 @@ pub fn flow_grid_with_stops(
     stops: &[f64],
 ) -> Result<(Grid, Vec<f64>)> {
     Grid::new(path, cuts.to_vec())?;
-    let mut cuts = cuts.to_vec();
-    for &stop in stops.iter().filter(|stop| **stop < 1.0) {
-        // A sliver of an interval would cost a pass and move nobody.
-        cuts.retain(|cut| *cut == 0.0 || *cut == 1.0 || (cut - stop).abs() > SLIVER);
-        cuts.push(stop);
-    }
-    cuts.sort_by(f64::total_cmp);
+    let cuts = Grid::cut_at(cuts.to_vec(), stops);
     let checked = Grid::new(path, cuts.clone())?;
     let mut durations = vec![0.0];
     if stepper != Stepper::Events {
@@ -118,9 +112,6 @@ pub fn flow_grid_with_stops(
     }
     Ok((Grid::new(path, times)?.with_stops(stops), durations))
 }
-
-/// Intervals are longer than this where a stop cuts them.
-const SLIVER: f64 = 1e-9;
 
 #[derive(Clone, Debug)]
 struct Walker {

@@ -3,6 +3,9 @@
 use crate::path::Path;
 use crate::{Error, Result};
 
+/// Intervals are longer than this where a stop cuts them.
+const SLIVER: f64 = 1e-9;
+
 /// The times `0 = t_0 < t_1 < ... < t_n = 1` and the weights of the energy terms at each.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grid {
@@ -36,6 +39,17 @@ impl Grid {
             ));
         }
         Ok(Self::unchecked(path, times))
+    }
+
+    /// `times` with `stops` among them, times above 0 and at most 1. A time right beside a stop makes way for it: a sliver of an interval would cost
+    /// as much as a whole one and move nobody.
+    pub fn cut_at(mut times: Vec<f64>, stops: &[f64]) -> Vec<f64> {
+        for &stop in stops.iter().filter(|stop| **stop < 1.0) {
+            times.retain(|time| *time == 0.0 || *time == 1.0 || (time - stop).abs() > SLIVER);
+            times.push(stop);
+        }
+        times.sort_by(f64::total_cmp);
+        times
     }
 
     /// The same grid with stops: at these times of it, walkers are not only weighed but measured in full.

@@ -62,6 +62,8 @@ pub struct Settings {
     pub resampling: Resampling,
     /// About how many estimates to keep along the path.
     pub points: usize,
+    /// Times above 0 and at most 1 at which walkers are measured in full ([`Ensemble::stops`]); intervals end there as well.
+    pub stops: Vec<f64>,
     /// The seed.
     pub seed: u64,
 }
@@ -79,6 +81,7 @@ impl Default for Settings {
             },
             resampling: Resampling::NEVER,
             points: 50,
+            stops: Vec::new(),
             seed: 1,
         }
     }
@@ -198,18 +201,18 @@ pub fn sample_on(
     watch: &dyn Watch,
 ) -> Result<(Ensemble, Grid)> {
     let Settings { walkers, moves, resampling, points, seed, .. } = *settings;
-    let grid = match &settings.times {
-        Times::Uniform(intervals) => Grid::uniform(path, *intervals)?,
-        Times::Given(times) => Grid::new(path, times.clone())?,
+    let times = match &settings.times {
+        Times::Uniform(intervals) => Grid::uniform(path, *intervals)?.times().to_vec(),
+        Times::Given(times) => times.clone(),
         Times::Adaptive { conditional_ess, pilot_walkers } => {
             let seed = seed ^ PILOT;
             // Few walkers and a choice after every step: no work for a card.
             let cpu = &Engine::Cpu;
             let mut pilot = moves.population(cpu, target, path, *pilot_walkers, seed)?;
-            let times = choose_times(&mut *pilot, path, *conditional_ess, seed, watch)?;
-            Grid::new(path, times)?
+            choose_times(&mut *pilot, path, *conditional_ess, seed, watch)?
         }
     };
+    let grid = Grid::new(path, Grid::cut_at(times, &settings.stops))?.with_stops(&settings.stops);
     let mut population = moves.population(engine, target, path, walkers, seed)?;
     let ensemble = anneal(target, &mut *population, &grid, &resampling, points, seed, watch)?;
     Ok((ensemble, grid))

@@ -1,6 +1,8 @@
 //! Say when weighted walkers should not be believed.
 
-use serde::Serialize;
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
 
 use super::Ensemble;
 use crate::observe::WeightedSamples;
@@ -19,7 +21,7 @@ const UNEQUAL_BY_CHANCE: f64 = 1e-5;
 const LARGE_STEP: f64 = 0.75;
 
 /// A reason to doubt estimates from weighted walkers, with advice.
-#[derive(Clone, Debug, PartialEq, Serialize, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case", tag = "warning")]
 pub enum WalkerWarning {
     /// A few walkers hold all the weight.
@@ -70,9 +72,9 @@ pub enum WalkerWarning {
     )]
     FixedSteps {
         /// `euler` or `trapezoid`.
-        scheme: &'static str,
+        scheme: Cow<'static, str>,
         /// What is biased.
-        biased: &'static str,
+        biased: Cow<'static, str>,
     },
     /// Some step changed the distribution by more than walkers can follow.
     #[error(

@@ -57,6 +57,75 @@ fn summary(s: &mut Stream, chains: usize, states: usize, memory: f64) -> ChainSu
     ChainSummary::new((0..chains).map(record).collect()).unwrap()
 }
 
+/// Groups of two copies that change places with probability 1/2 at every step: alone each remembers half as much, `rho(t) = memory^t / 2`,
+/// as together, `memory^t`.
+fn exchanging(s: &mut Stream, groups: usize, states: usize, memory: f64) -> ChainSummary<'static> {
+    let record = |_| {
+        let mut group = [0, 1].map(|_| ChainRecorder::new(&Digits, &[1.0], 1));
+        let [mut a, mut b] = [0, 1].map(|_| autoregressive(s, memory, states));
+        for i in 0..states {
+            if s.chance(0.5) {
+                a[i..].swap_with_slice(&mut b[i..]);
+            }
+            group[0].record(&digits(a[i]));
+            group[1].record(&digits(b[i]));
+        }
+        group.into()
+    };
+    ChainSummary::of_groups((0..groups).map(record).collect()).unwrap()
+}
+
+/// Over 300 replications each the errors of copies that exchange parts cover; counted as independent they would be too small by 1.34.
+/// Times, effective samples and R-hat are those of the group: |z| < 5 would show an error of 10 % of the time.
+#[test]
+fn copies_that_exchange_parts_are_one_unit() {
+    let memory = 0.8;
+    for (case, groups, states) in [("a block for each", 32, 100), ("blocks of 10 times", 2, 2000)] {
+        let mut z = Vec::new();
+        for r in 0..300 {
+            let summary = exchanging(&mut stream(9000 + r), groups, states, memory);
+            z.push(summary.observables().energy_per_site.with_exact(0.0).z().unwrap());
+        }
+        let (mean, rms) = mean_and_rms(&z);
+        assert!((0.85..1.15).contains(&rms) && mean.abs() < 0.3, "{case}: {mean} {rms}");
+    }
+    let summary = exchanging(&mut stream(81), 16, 4000, memory);
+    let ours = &summary.autocorrelations().energy_per_site;
+    let exact = time_of(memory);
+    assert!(ours.time.error < 0.05 * exact, "{ours:?}");
+    assert!((ours.time.mean - exact).abs() < 5.0 * ours.time.error, "{:?}", ours.time);
+    assert_eq!((summary.groups(), summary.states()), (16, 128_000));
+    assert!((ours.effective_samples * 2.0 * ours.time.mean / 128_000.0 - 1.0).abs() < 1e-12);
+    assert!(!ours.short && ours.r_hat < 1.01, "{ours:?}");
+    // Groups that stay apart are seen, whatever their copies exchange.
+    let apart = |group: usize| {
+        let mut pair = [0, 1].map(|_| ChainRecorder::new(&Digits, &[1.0], 1));
+        let mut s = stream(82 + group as u32);
+        for _ in 0..200 {
+            pair.iter_mut().for_each(|r| r.record(&digits(s.normal() + 3.0 * group as f64)));
+        }
+        pair.into()
+    };
+    let apart = ChainSummary::of_groups((0..2).map(apart).collect()).unwrap();
+    assert!(apart.autocorrelations().energy_per_site.r_hat > 1.5);
+}
+
+#[test]
+fn groups_are_of_one_size() {
+    let record = |states: usize| {
+        let mut recorder = ChainRecorder::new(&Digits, &[1.0], 1);
+        (0..states).for_each(|_| recorder.record(&digits(0.0)));
+        recorder
+    };
+    for groups in [
+        vec![vec![record(3), record(4)]],
+        vec![vec![record(3)], vec![record(3), record(3)]],
+        vec![vec![]],
+    ] {
+        assert!(ChainSummary::of_groups(groups).is_err());
+    }
+}
+
 /// |z| < 5 against the exact time, with errors that would show 2 % (memory 0) to 25 % (memory 0.9).
 #[test]
 fn autocorrelation_times_are_the_known_ones() {
@@ -162,7 +231,7 @@ fn block_sums_lose_nothing_at_any_length() {
             recorder
         };
         let summary = ChainSummary::new(lengths.map(&mut record).into()).unwrap();
-        assert_eq!((summary.chains(), summary.states()), (2, 2 * states + 77));
+        assert_eq!((summary.groups(), summary.states()), (2, 2 * states + 77));
         assert!((summary.discs_ess() - 0.5 * (distances[0] + distances[1])).abs() < 1e-9);
         // The same states as independent walkers of equal weight.
         let n = kept.len() / 9;
@@ -236,7 +305,11 @@ fn frozen_and_empty_chains_are_not_believed() {
     (0..1000).for_each(|_| recorder.record(&digits(0.7)));
     let frozen = ChainSummary::new(vec![recorder]).unwrap();
     assert_eq!(frozen.observables().energy_per_site.error, f64::INFINITY);
-    assert!(frozen.warnings().contains(&ChainWarning::Constant { observable: "energy_per_site" }));
+    assert!(
+        frozen
+            .warnings()
+            .contains(&ChainWarning::Constant { observable: "energy_per_site".into() })
+    );
     let other = ChainRecorder::new(&Digits, &[2.0], 1);
     let mut pair = [ChainRecorder::new(&Digits, &[1.0], 1), other];
     pair.iter_mut().for_each(|r| r.record(&digits(0.0)));
