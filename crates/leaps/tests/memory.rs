@@ -3,9 +3,9 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use leaps::device::{Bytes, free_memory};
-use leaps::mcmc::{AnyKernel, KernelName};
-use leaps::target::{Boundary, Disorder, Lattice, Pairwise, Target};
+use leaps::device::{Bytes, Purpose, Stream, free_memory};
+use leaps::mcmc::{AnyKernel, Kernel, KernelName};
+use leaps::target::{Boundary, Disorder, Lattice, Model, Pairwise, Target};
 
 /// The system's, which counts.
 struct Counting;
@@ -21,6 +21,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 
     unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+        TAKEN.fetch_sub(layout.size(), Ordering::Relaxed);
         // SAFETY: the caller's promises are the system's.
         unsafe { System.dealloc(place, layout) }
     }
@@ -42,11 +43,15 @@ fn copies_of_kernels_take_what_is_said() {
         Pairwise::sherrington_kirkpatrick(60, Disorder::Pm1, 1).unwrap(),
     ];
     for target in &targets {
-        let lambda = vec![0.4; target.terms()];
+        let [lambda, colder] = [0.4, 0.5].map(|beta| vec![beta; target.terms()]);
         for name in KernelName::ALL {
             let kernel = AnyKernel::new(name, target, &lambda).unwrap();
+            let mut x = vec![0; target.sites()];
+            let mut stream = Stream::new(1, Purpose::Move, 0, 0);
             let before = TAKEN.load(Ordering::Relaxed);
-            let copy = kernel.clone();
+            let mut copy = kernel.clone();
+            // Copies share what belongs to a temperature until they move at another.
+            copy.step(&Model::new(target, &colder), &mut x, &mut stream);
             let taken = TAKEN.load(Ordering::Relaxed) - before;
             drop(copy);
             let said = name.bytes(target);

@@ -203,7 +203,7 @@ pub fn sample_on(
     let Settings { walkers, moves, resampling, points, seed, .. } = *settings;
     let times = match &settings.times {
         Times::Uniform(intervals) => Grid::uniform(path, *intervals)?.times().to_vec(),
-        Times::Given(times) => times.clone(),
+        Times::Given(times) => Grid::new(path, times.clone())?.times().to_vec(),
         Times::Adaptive { conditional_ess, pilot_walkers } => {
             let seed = seed ^ PILOT;
             // Few walkers and a choice after every step: no work for a card.
