@@ -1,4 +1,4 @@
-//! Time networks on a card: forward passes, and forward and backward passes of a training batch.
+//! Time networks on a GPU: forward passes, and forward and backward passes of a training batch.
 //!
 //! `cargo bench -p leaps --bench cuda`. Speeds depend on sizes only, so the parameters are fresh ones. `--quick` does less.
 
@@ -6,30 +6,30 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use leaps::Result;
-use leaps::device::{Card, Precision};
-use leaps::net::{CardNet, HollowGraphSpec, HollowSpec, LeaSpec, LecSpec, MlpSpec, Net, NetSpec};
+use leaps::device::{Gpu, Precision};
+use leaps::net::{CudaNet, HollowGraphSpec, HollowSpec, LeaSpec, LecSpec, MlpSpec, Net, NetSpec};
 use leaps::target::{Boundary, Lattice, Pairwise};
 
 const SIDE: usize = 15;
 const SITES: usize = SIDE * SIDE;
 
-/// Random states of two tokens.
+/// Random states of two values.
 fn states(n: usize) -> Vec<u8> {
     let mut bits = 0x9E37_79B9_7F4A_7C15u64;
-    let mut token = || {
+    let mut value = || {
         bits ^= bits << 13;
         bits ^= bits >> 7;
         bits ^= bits << 17;
         (bits >> 40) as u8 & 1
     };
-    (0..n * SITES).map(|_| token()).collect()
+    (0..n * SITES).map(|_| value()).collect()
 }
 
 /// Seconds of one piece of work, the best of several tries after a warm-up.
 fn seconds(
-    net: &mut CardNet,
+    net: &mut CudaNet,
     quick: bool,
-    work: impl Fn(&mut CardNet) -> Result<()>,
+    work: impl Fn(&mut CudaNet) -> Result<()>,
 ) -> Result<f64> {
     let (tries, repeats) = if quick { (3, 3) } else { (7, 10) };
     for _ in 0..2 {
@@ -50,7 +50,7 @@ fn seconds(
 
 /// Print the speeds of a network.
 fn speeds(
-    card: &Arc<Card>,
+    gpu: &Arc<Gpu>,
     name: &str,
     net: &Net,
     precision: Precision,
@@ -60,14 +60,14 @@ fn speeds(
     let parameters = net.initial(1);
     print!("{name:<14}{:<9}{trained:>6}", precision.name());
     for lanes in [trained, 4096, 16384] {
-        let mut on_card = CardNet::new(net, card, lanes, precision)?;
-        on_card.load(&parameters)?;
+        let mut on_gpu = CudaNet::new(net, gpu, lanes, precision)?;
+        on_gpu.load(&parameters)?;
         let times: Vec<f64> = (0..lanes).map(|k| (k as f64 + 0.5) / lanes as f64).collect();
-        on_card.place(&states(lanes), &times)?;
-        let forward = seconds(&mut on_card, quick, CardNet::start_forward)?;
+        on_gpu.place(&states(lanes), &times)?;
+        let forward = seconds(&mut on_gpu, quick, CudaNet::start_forward)?;
         print!("{:>12.0}", lanes as f64 / forward);
         if lanes == trained {
-            let both = seconds(&mut on_card, quick, CardNet::start_gradient)?;
+            let both = seconds(&mut on_gpu, quick, CudaNet::start_gradient)?;
             print!("{:>10.3} ms{:>10.3} ms", 1e3 * forward, 1e3 * both);
         }
     }
@@ -77,19 +77,16 @@ fn speeds(
 
 fn main() -> Result<()> {
     let quick = std::env::args().any(|a| a == "--quick");
-    let card = match Card::open(0) {
-        Ok(card) => card,
+    let gpu = match Gpu::open(0) {
+        Ok(gpu) => gpu,
         Err(error) => {
-            println!("skipped: no card ({error})");
+            println!("skipped: no GPU ({error})");
             return Ok(());
         }
     };
     let lattice = Lattice::new(&[SIDE, SIDE], Boundary::Periodic)?;
     let target = Pairwise::ising(lattice, 1.0, 0.0)?;
-    println!(
-        "{}, Ising {SIDE}x{SIDE}; configurations/s forward at three batch sizes,",
-        card.name()
-    );
+    println!("{}, Ising {SIDE}x{SIDE}; configurations/s forward at three batch sizes,", gpu.name());
     println!("and at the first the time of forward, and of forward and backward");
     println!(
         "{:<23}{:>6}{:>12}{:>13}{:>13}{:>12}{:>12}",
@@ -112,7 +109,7 @@ fn main() -> Result<()> {
     ] {
         let net = Net::new(&spec, &target)?;
         for &precision in precisions {
-            if let Err(error) = speeds(&card, name, &net, precision, trained, quick) {
+            if let Err(error) = speeds(&gpu, name, &net, precision, trained, quick) {
                 println!("{error}");
             }
         }

@@ -44,13 +44,13 @@ impl Bench {
             FreeEnergy::new(&FreeEnergySpec::Mlp { hidden: vec![200; 4] }, SITES).unwrap();
         let curve = free_energy.initial(1);
         let mut bits = 0x9E37_79B9_7F4A_7C15u64;
-        let mut token = move || {
+        let mut value = move || {
             bits ^= bits << 13;
             bits ^= bits >> 7;
             bits ^= bits << 17;
             (bits >> 40) as u8 & 1
         };
-        let states = (0..BATCH).map(|_| (0..SITES).map(|_| token()).collect()).collect();
+        let states = (0..BATCH).map(|_| (0..SITES).map(|_| value()).collect()).collect();
         let times = (0..BATCH).map(|k| (k as f64 + 0.5) / BATCH as f64).collect();
         Bench { net, packed, free_energy, curve, states, times }
     }
@@ -170,7 +170,7 @@ fn main() {
     println!(
         "the authors' Ising network, {} parameters, batch {BATCH}, two threads, {:?}",
         bench.net.parameters(),
-        leaps::device::Level::detect()
+        leaps::device::SimdLevel::detect()
     );
     println!("{:<18}{:>10}{:>10}{:>16}", "configurations/s", "median", "best", "per core-second");
     speed("forward", times, || bench.all_forward());

@@ -1,4 +1,4 @@
-//! Time the networks on one core and on all threads, next to the processor's fused multiplications and additions.
+//! Time the networks on one core and on all threads, next to the CPU's fused multiplications and additions.
 //!
 //! `cargo bench -p leaps --bench networks`. Best of many short runs, since other work on the machine only ever slows a
 //! run down. `--quick` makes fewer runs; `--json` prints one line for `benches/peers/hollow_torch.py`.
@@ -104,7 +104,7 @@ fn best(runs: usize, clock: fn() -> f64, mut work: impl FnMut()) -> f64 {
 struct Case {
     name: &'static str,
     side: usize,
-    tokens: usize,
+    q: usize,
     channels: usize,
     depth: usize,
 }
@@ -115,10 +115,10 @@ const WIDTH: usize = 16;
 impl Case {
     fn net(&self) -> Net {
         let lattice = Lattice::new(&[self.side, self.side], Boundary::Periodic).unwrap();
-        let model = if self.tokens == 2 {
+        let model = if self.q == 2 {
             Pairwise::ising(lattice, 1.0, 0.0)
         } else {
-            Pairwise::potts(lattice, self.tokens, 1.0, 0.0)
+            Pairwise::potts(lattice, self.q, 1.0, 0.0)
         };
         let spec = HollowSpec {
             channels: self.channels,
@@ -130,7 +130,7 @@ impl Case {
 
     /// Operations of a forward pass tap by tap.
     fn operations(&self) -> f64 {
-        let (c, io) = (self.channels, if self.tokens == 2 { 1 } else { self.tokens });
+        let (c, io) = (self.channels, if self.q == 2 { 1 } else { self.q });
         let stack = 4 * 9 * (io * c + (self.depth - 1) * c * c);
         let head = 4 * c * 2 * c + 2 * c * 2 * c + 2 * c * io;
         2.0 * (self.side * self.side * (stack + head)) as f64
@@ -150,7 +150,7 @@ impl Case {
         let sites = self.side * self.side;
         for lane in 0..WIDTH {
             let state: Vec<u8> = (0..sites)
-                .map(|i| ((i * 7919 + lane * 104_729 + seed * 31) / 5 % self.tokens) as u8)
+                .map(|i| ((i * 7919 + lane * 104_729 + seed * 31) / 5 % self.q) as u8)
                 .collect();
             worker.set(lane, &state, lane as f64 / 16.0);
         }
@@ -162,7 +162,7 @@ impl Case {
 fn against_sites(sides: &str, runs: usize) {
     println!("{:>6}{:>10}{:>10}   microseconds a configuration and site", "side", "keeping", "not");
     for side in sides.split(',').map(|side| side.parse().unwrap()) {
-        let case = Case { name: "", side, tokens: 2, channels: 24, depth: 3 };
+        let case = Case { name: "", side, q: 2, channels: 24, depth: 3 };
         let net = case.net();
         let packed = net.pack(&net.initial(1));
         let mut workers = [net.worker(), net.forward_worker()].map(|w| case.fill(w, 0));
@@ -190,10 +190,10 @@ fn main() {
     }
     let peak = peak();
     let cases = [
-        Case { name: "hollow 24x6, Ising 15x15", side: 15, tokens: 2, channels: 24, depth: 6 },
-        Case { name: "hollow 24x6, Potts 3 15x15", side: 15, tokens: 3, channels: 24, depth: 6 },
-        Case { name: "hollow 48x6, Ising 15x15", side: 15, tokens: 2, channels: 48, depth: 6 },
-        Case { name: "hollow 16x3, Ising 8x8", side: 8, tokens: 2, channels: 16, depth: 3 },
+        Case { name: "hollow 24x6, Ising 15x15", side: 15, q: 2, channels: 24, depth: 6 },
+        Case { name: "hollow 24x6, Potts 3 15x15", side: 15, q: 3, channels: 24, depth: 6 },
+        Case { name: "hollow 48x6, Ising 15x15", side: 15, q: 2, channels: 48, depth: 6 },
+        Case { name: "hollow 16x3, Ising 8x8", side: 8, q: 2, channels: 16, depth: 3 },
     ];
     if !json {
         println!("{peak:.0} GFLOP/s of fused operations on one core; configurations/s");
@@ -243,8 +243,8 @@ fn main() {
         let of_peak = case.operations() / peak / 1e9;
         if json {
             lines.push(format!(
-                r#"{{"channels": {}, "depth": {}, "side": {}, "tokens": {}, "forward": {forward_all}, "both": {both_all}, "forward_core": {forward}, "both_core": {both}}}"#,
-                case.channels, case.depth, case.side, case.tokens
+                r#"{{"channels": {}, "depth": {}, "side": {}, "q": {}, "forward": {forward_all}, "both": {both_all}, "forward_core": {forward}, "both_core": {both}}}"#,
+                case.channels, case.depth, case.side, case.q
             ));
         } else {
             println!(

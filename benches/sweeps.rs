@@ -6,7 +6,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use leaps::device::{Level, Unwatched};
+use leaps::device::{NoProgress, SimdLevel};
 use leaps::mcmc::lanes::{Plan, Rule, Scan, Tables, Tile};
 use leaps::path::{Path, Schedule};
 use leaps::sampler::{Grid, LaneWalkers, Resampling, anneal};
@@ -14,7 +14,7 @@ use leaps::target::{Boundary, Disorder, Lattice, Pairwise, Target};
 
 /// What anyone would write first: one walker, exp for every update, a fast generator.
 struct Plain {
-    tokens: Vec<u8>,
+    values: Vec<u8>,
     neighbours: Vec<[usize; 4]>,
     q: u8,
     beta: f64,
@@ -30,8 +30,8 @@ impl Plain {
                 [at(r, c + 1), at(r, c + side - 1), at(r + 1, c), at(r + side - 1, c)]
             })
             .collect();
-        let tokens = (0..side * side).map(|i| (i % q as usize) as u8).collect();
-        Plain { tokens, neighbours, q, beta, state: 0x9E37_79B9_7F4A_7C15 }
+        let values = (0..side * side).map(|i| (i % q as usize) as u8).collect();
+        Plain { values, neighbours, q, beta, state: 0x9E37_79B9_7F4A_7C15 }
     }
 
     fn bits(&mut self) -> u64 {
@@ -45,36 +45,36 @@ impl Plain {
         (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    fn equal(&self, site: usize, token: u8) -> f64 {
-        self.neighbours[site].iter().filter(|&&j| self.tokens[j] == token).count() as f64
+    fn equal(&self, site: usize, value: u8) -> f64 {
+        self.neighbours[site].iter().filter(|&&j| self.values[j] == value).count() as f64
     }
 
     fn sweep(&mut self, rule: Rule) {
-        for site in 0..self.tokens.len() {
+        for site in 0..self.values.len() {
             match rule {
                 Rule::Metropolis => {
-                    let own = self.tokens[site];
+                    let own = self.values[site];
                     let other = (self.bits() >> 33) % (u64::from(self.q) - 1);
                     let new = (u64::from(own) + 1 + other) as u8 % self.q;
                     let change = self.beta * (self.equal(site, own) - self.equal(site, new));
                     if change <= 0.0 || self.uniform() < (-change).exp() {
-                        self.tokens[site] = new;
+                        self.values[site] = new;
                     }
                 }
                 Rule::HeatBath => {
                     let mut weights = [0.0; 8];
                     let mut total = 0.0;
-                    for token in 0..self.q {
-                        weights[token as usize] = (self.beta * self.equal(site, token)).exp();
-                        total += weights[token as usize];
+                    for value in 0..self.q {
+                        weights[value as usize] = (self.beta * self.equal(site, value)).exp();
+                        total += weights[value as usize];
                     }
                     let mut left = self.uniform() * total;
-                    let mut token = 0;
-                    while token + 1 < self.q && left >= weights[token as usize] {
-                        left -= weights[token as usize];
-                        token += 1;
+                    let mut value = 0;
+                    while value + 1 < self.q && left >= weights[value as usize] {
+                        left -= weights[value as usize];
+                        value += 1;
                     }
-                    self.tokens[site] = token;
+                    self.values[site] = value;
                 }
             }
         }
@@ -96,7 +96,7 @@ fn rate(updates: u64, work: impl FnOnce()) -> f64 {
 fn main() {
     let quick = std::env::args().any(|a| a == "--quick");
     let scale = if quick { 1 } else { 10 };
-    let level = Level::detect();
+    let level = SimdLevel::detect();
     let square = |side| Lattice::new(&[side, side], Boundary::Periodic).unwrap();
     println!("one core, million site updates/s, {level:?}, medians of 7");
     println!("{:<34}{:>9}{:>9}{:>8}", "", "plain", "tile", "ratio");
@@ -122,7 +122,7 @@ fn main() {
             for _ in 0..7 {
                 let sweeps = 200 * scale;
                 slow.push(rate(sweeps * n, || (0..sweeps).for_each(|_| plain.sweep(rule))));
-                black_box(&plain.tokens);
+                black_box(&plain.values);
                 fast.push(rate(sweeps * n * Tile::WALKERS as u64, || {
                     tile.update(&plan, &tables, level, made, sweeps * n)
                 }));
@@ -150,7 +150,7 @@ fn main() {
         let plan = Plan::new(&model, Rule::Metropolis, Scan::Systematic).unwrap();
         let mut population = LaneWalkers::new(&model, plan, 1, walkers, 1);
         let ensemble =
-            anneal(&model, &mut population, &grid, &Resampling::NEVER, 20, 1, &Unwatched).unwrap();
+            anneal(&model, &mut population, &grid, &Resampling::NEVER, 20, 1, &NoProgress).unwrap();
         let (log_z, ess) = (ensemble.log_z(), ensemble.ess());
         println!(
             "{name:<12}{:>7.2} s   log Z {:.3} +- {:.3}   ESS {:.3}",

@@ -7,12 +7,13 @@ use std::sync::{Arc, OnceLock};
 use anyhow::Result;
 use clap::error::ErrorKind;
 use clap::{ArgMatches, FromArgMatches};
+use leaps::device::{Device, Placement};
 use leaps::train::Ranges;
 
-use crate::cli::{self, Cli, Engine, Globals, Verb};
+use crate::cli::{self, Cli, Globals, Verb};
 use crate::error::{self, usage};
 use crate::output;
-use crate::progress::Progress;
+use crate::progress::TerminalProgress;
 use crate::signals::Signals;
 use crate::threads;
 use crate::verbs;
@@ -26,7 +27,7 @@ pub struct Context {
     pub matches: ArgMatches,
     signals: OnceLock<Signals>,
     stops: OnceLock<()>,
-    engine: OnceLock<leaps::device::Engine>,
+    placement: OnceLock<Placement>,
 }
 
 impl Context {
@@ -50,57 +51,47 @@ impl Context {
     }
 
     /// A watcher for long work, called `label` in its reports, which Ctrl-C stops.
-    pub fn watch(&self, label: &str) -> Progress {
+    pub fn progress(&self, label: &str) -> TerminalProgress {
         let flag = &self.signals.get_or_init(Signals::catch).flag;
-        Progress::new(label, self.globals.quiet, Arc::clone(flag))
+        TerminalProgress::new(label, self.globals.quiet, Arc::clone(flag))
     }
 
-    /// Where walkers are moved, as asked for, if a card `has` what they need; else `auto` is the processor.
-    pub fn engine_if(&self, has: leaps::Result<()>) -> leaps::Result<leaps::device::Engine> {
-        match (self.globals.engine, has) {
-            (_, Ok(())) => self.engine(),
-            (Engine::Cuda, Err(error)) => Err(error),
-            (_, Err(error)) => {
-                if self.globals.engine == Engine::Auto {
-                    self.detail(format!("computing on the processor: {error}"));
-                }
-                Ok(leaps::device::Engine::Cpu)
-            }
+    /// Where work is done, as asked for, if a GPU is `able` to do it; else `auto` is the CPU.
+    pub fn placement_if(&self, able: leaps::Result<()>) -> leaps::Result<Placement> {
+        let asked = if able.is_ok() { self.placement.get() } else { None };
+        if let Some(placement) = asked {
+            return Ok(placement.clone());
+        }
+        let worth_keeping = able.is_ok();
+        let (placement, reason) = self.globals.device.place(self.globals.precision.into(), able)?;
+        if let Some(reason) = reason {
+            self.detail(format!("computing on the CPU: {reason}"));
+        }
+        if placement.name() != "cpu" {
+            self.say(format!("computing on {}", placement.machine()));
+        }
+        match worth_keeping {
+            true => Ok(self.placement.get_or_init(|| placement).clone()),
+            false => Ok(placement),
         }
     }
 
     /// Where networks are computed, as asked for.
-    pub fn engine(&self) -> leaps::Result<leaps::device::Engine> {
-        use leaps::device::Engine as Found;
-        if let Some(engine) = self.engine.get() {
-            return Ok(engine.clone());
-        }
-        let card = || Found::cuda(self.globals.precision.into());
-        let engine = match self.globals.engine {
-            Engine::Cpu => Found::Cpu,
-            Engine::Cuda => card()?,
-            Engine::Auto => card().unwrap_or_else(|error| {
-                self.detail(format!("computing on the processor: {error}"));
-                Found::Cpu
-            }),
-        };
-        if engine.name() != "cpu" {
-            self.say(format!("computing on {}", engine.machine()));
-        }
-        Ok(self.engine.get_or_init(|| engine).clone())
+    pub fn placement(&self) -> leaps::Result<Placement> {
+        self.placement_if(Ok(()))
     }
 
-    /// Where a network is computed, as asked for: one for a family of targets on the processor.
-    pub fn engine_of(&self, family: Option<&Ranges>) -> leaps::Result<leaps::device::Engine> {
+    /// Where a network is computed, as asked for: one for a family of targets on the CPU.
+    pub fn placement_of(&self, family: Option<&Ranges>) -> leaps::Result<Placement> {
         match family {
-            None => self.engine(),
-            Some(_) => self.engine_if(Err(Ranges::no_card())),
+            None => self.placement(),
+            Some(_) => self.placement_if(Err(Ranges::no_gpu())),
         }
     }
 
-    /// The engine that was used: exact solutions and Markov chains run on the processor.
-    pub fn engine_used(&self) -> &'static str {
-        self.engine.get().map_or("cpu", leaps::device::Engine::name)
+    /// The device that was used: exact solutions and Markov chains run on the CPU.
+    pub fn device_used(&self) -> &'static str {
+        self.placement.get().map_or("cpu", Placement::name)
     }
 
     /// Catch the signals of batch systems as well as Ctrl-C from here on.
@@ -164,13 +155,13 @@ fn execute(cli: Cli, matches: &ArgMatches, words: &[OsString]) -> Result<()> {
         matches,
         signals: OnceLock::new(),
         stops: OnceLock::new(),
-        engine: OnceLock::new(),
+        placement: OnceLock::new(),
     };
     if let Some(shortage) = shortage {
         context.say(format!("warning: {shortage}"));
     }
     use Verb::{Ais, Compare, Demo, Models, Report, Reproduce, Sample, Smc, Train};
-    let on_cards = matches!(
+    let on_gpu = matches!(
         &cli.verb,
         Demo(_)
             | Train(_)
@@ -182,10 +173,10 @@ fn execute(cli: Cli, matches: &ArgMatches, words: &[OsString]) -> Result<()> {
             | Compare(_)
             | Reproduce(_)
     );
-    if context.globals.engine == Engine::Cuda && !on_cards {
+    if let (device @ Device::Cuda(_), false) = (context.globals.device, on_gpu) {
         let verbs = "demo, train, sample, models, report, ais, smc, compare and reproduce";
         return Err(usage(format!(
-            "--engine = cuda: only {verbs} compute on a card; leave it out"
+            "--device = {device}: only {verbs} compute on a GPU; leave it out"
         )));
     }
     match &cli.verb {

@@ -1,7 +1,7 @@
 //! Define every verb and flag once: parser, help, man pages and completions all come from here.
 
 use clap::{Args, Command, CommandFactory, Parser, Subcommand, ValueEnum};
-use leaps::device::Precision;
+use leaps::device::{Device, Precision};
 
 use crate::config::{self, SEED};
 use crate::verbs;
@@ -83,15 +83,7 @@ pub enum Verb {
     Man(verbs::man::ManArgs),
 }
 
-/// Where the arithmetic is done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Engine {
-    Cpu,
-    Cuda,
-    Auto,
-}
-
-/// How exactly networks are computed on a card.
+/// How exactly networks are computed on a GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum PrecisionName {
     Float32,
@@ -116,17 +108,10 @@ pub struct Globals {
     /// Seed of all random numbers
     #[arg(long, global = true, value_name = "N", default_value_t = SEED, value_parser = config::seed)]
     pub seed: u64,
-    /// Where to compute: cpu, cuda (one NVIDIA card) or auto (a card if there is one)
-    #[arg(
-        long,
-        global = true,
-        value_enum,
-        value_name = "WHERE",
-        default_value = "auto",
-        hide_possible_values = true
-    )]
-    pub engine: Engine,
-    /// Numbers in a network's products on a card: float32, tf32 or bf16; weights are exact with each
+    /// Where to compute: cpu, cuda (an NVIDIA GPU; cuda:1 is the second) or auto (a GPU if there is one)
+    #[arg(long, global = true, value_name = "DEVICE", default_value_t = Device::Auto)]
+    pub device: Device,
+    /// Numbers in a network's products on a GPU: float32, tf32 or bf16; weights are exact with each
     #[arg(
         long,
         global = true,

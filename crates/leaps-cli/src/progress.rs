@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
-use leaps::device::Watch;
+use leaps::device::Progress;
 
 use crate::output;
 use crate::tables::Short;
@@ -37,7 +37,7 @@ impl Manner {
 }
 
 /// A bar on a terminal, a plain line every few seconds elsewhere, nothing if quiet.
-pub struct Progress {
+pub struct TerminalProgress {
     label: String,
     interrupted: Arc<AtomicBool>,
     start: Instant,
@@ -52,10 +52,10 @@ pub struct Progress {
     title: Mutex<Option<String>>,
 }
 
-impl Progress {
-    /// Watch work called `label`.
+impl TerminalProgress {
+    /// Follow work called `label`.
     pub fn new(label: &str, quiet: bool, interrupted: Arc<AtomicBool>) -> Self {
-        Progress {
+        TerminalProgress {
             label: label.to_owned(),
             interrupted,
             start: Instant::now(),
@@ -119,7 +119,7 @@ fn report(done: u64, total: u64, elapsed: Duration) -> String {
     format!("{percent:.0} % ({done}/{total}), {}/s, {left:.0} s left", Short(rate))
 }
 
-impl Watch for Progress {
+impl Progress for TerminalProgress {
     fn total(&self, units: u64) {
         self.announce();
         self.total.store(units, Ordering::Relaxed);
@@ -157,7 +157,7 @@ impl Watch for Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for TerminalProgress {
     fn drop(&mut self) {
         if let Ok(Some(bar)) = self.bar.lock().as_deref() {
             bar.finish_and_clear();
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn an_interrupt_stops_the_work() {
         let flag = Arc::new(AtomicBool::new(false));
-        let progress = Progress::new("test", true, Arc::clone(&flag));
+        let progress = TerminalProgress::new("test", true, Arc::clone(&flag));
         assert!(progress.check().is_ok());
         flag.store(true, Ordering::Relaxed);
         assert!(matches!(progress.check(), Err(leaps::Error::Interrupted)));

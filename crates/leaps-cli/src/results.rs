@@ -13,7 +13,7 @@ use crate::app::Context;
 use crate::config::Config;
 
 /// The version of the layout; grows when a field changes its meaning.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// What every result says about its origin.
 #[derive(Clone, Debug, Serialize)]
@@ -22,7 +22,7 @@ pub struct Origin {
     pub version: &'static str,
     pub command: Vec<String>,
     pub target: Map<String, Value>,
-    pub engine: &'static str,
+    pub device: &'static str,
 }
 
 impl Origin {
@@ -39,7 +39,7 @@ impl Origin {
             version: env!("CARGO_PKG_VERSION"),
             command: context.command.clone(),
             target,
-            engine: context.engine_used(),
+            device: context.device_used(),
         }
     }
 }
@@ -91,7 +91,7 @@ pub struct WalkerResult {
     pub elbo: f64,
     pub observables: Observables,
     pub correlation: Vec<Correlation>,
-    /// The probability that a token is the most frequent one, by token.
+    /// The probability that a value is the most frequent one, by value.
     pub mode_masses: Vec<ModeMass>,
     /// Estimates at inverse temperatures on the way, if any were asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -152,7 +152,7 @@ pub struct Histograms {
     /// Log-weights relative to the log mean weight, every walker counted once.
     pub log_weight: HistogramResult,
     pub energy_per_site: HistogramResult,
-    /// The order parameter, signed for two tokens.
+    /// The order parameter, signed for two values.
     pub magnetization: HistogramResult,
 }
 
@@ -181,7 +181,7 @@ impl HistogramResult {
 #[derive(Clone, Debug, Serialize)]
 pub struct Snapshots {
     pub shape: Vec<usize>,
-    pub states: usize,
+    pub q: usize,
     pub frames: Vec<Frame>,
 }
 
@@ -206,7 +206,7 @@ pub struct ChainResult {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
     pub burn_in: usize,
-    pub every: usize,
+    pub thin: usize,
     /// Effective samples of the slower of energy and |m|, as a fraction of the kept states.
     pub ess: f64,
     pub ess_error: f64,
@@ -215,7 +215,7 @@ pub struct ChainResult {
     /// Each with its autocorrelation time in steps and its R-hat, where they are measured.
     pub observables: Map<String, Value>,
     pub correlation: Vec<Correlation>,
-    /// The probability that a token is the most frequent one, by token.
+    /// The probability that a value is the most frequent one, by value.
     pub mode_masses: Vec<ModeMass>,
     pub acceptance: f64,
     /// Effective sample sizes as the DISCS benchmark reports them.
@@ -316,10 +316,10 @@ const MANY_MODES: usize = 8;
 /// The masses of modes by the names they are printed under; none if they are many.
 pub fn named_modes(masses: &[ModeMass]) -> Vec<(String, Estimate)> {
     let spins = masses.len() == 2;
-    let name = |mode: &ModeMass| match (spins, mode.token) {
+    let name = |mode: &ModeMass| match (spins, mode.value) {
         (true, 0) => "mass of m < 0".to_owned(),
         (true, _) => "mass of m > 0".to_owned(),
-        (false, token) => format!("mass of mode {token}"),
+        (false, site_value) => format!("mass of mode {site_value}"),
     };
     let shown = if masses.len() > MANY_MODES { &[] } else { masses };
     shown.iter().map(|mode| (name(mode), mode.mass)).collect()

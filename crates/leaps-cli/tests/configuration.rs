@@ -9,7 +9,7 @@ const TARGETS: [&str; 9] = [
     "ising --size 5x7 --field -0.1 --boundary free --coupling -0.5 --beta 0.3",
     "ising --size 4 --dimensions 3",
     "potts",
-    "potts --states 4 --size 6 --field 0.25",
+    "potts --q 4 --size 6 --field 0.25",
     "spin-glass --couplings gaussian --disorder-seed 4",
     "spin-glass --geometry complete --size 20",
     "rbm --visible 5 --hidden 3 --weight-scale 0.2",

@@ -21,7 +21,7 @@ use serde_json::Value;
 /// Small enough to enumerate, none of them symmetric.
 const TARGETS: [(&str, &str); 3] = [
     ("Ising", "ising --size 4 --beta 0.3 --field 0.2"),
-    ("Potts", "potts --states 3 --size 3 --beta 0.6 --field 0.2"),
+    ("Potts", "potts --q 3 --size 3 --beta 0.6 --field 0.2"),
     ("Spin glass", "spin-glass --size 4 --beta 0.6 --field 0.2"),
 ];
 
@@ -142,7 +142,7 @@ fn the_table_of_coverage() {
         RIGHT.end,
         env!("CARGO_PKG_VERSION"),
         machine::today(),
-        machine::processor(),
+        machine::cpu_name(),
     );
     let mut wrong = Vec::new();
     for (heading, target) in TARGETS {

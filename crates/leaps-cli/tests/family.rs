@@ -11,7 +11,7 @@ const RANGES: &str = "--beta 0.3 --beta-range 0.15,0.45 --field-range 0,0.6 --me
 fn a_family_is_trained_once_and_sampled_anywhere_within() {
     let scratch = tempfile::tempdir().unwrap();
     let directory = scratch.path().join("a");
-    stdout(&train(&directory, &format!("{RANGES} --steps 400 --engine auto")));
+    stdout(&train(&directory, &format!("{RANGES} --steps 400 --device auto")));
     let run_name = directory.to_str().unwrap();
     // Its own target first, then members that were not trained on.
     for member in ["", "--beta 0.41 --field 0.5", "--set target.beta=0.2", "--field 0"] {
@@ -28,7 +28,7 @@ fn a_family_is_trained_once_and_sampled_anywhere_within() {
     for (member, words) in [
         ("--beta 0.46", &["--beta = 0.46", "from 0.15 to 0.45"][..]),
         ("--set target.field=-0.1", &["--set target.field = -0.1", "from 0 to 0.6"]),
-        ("--engine cuda", &["--engine cuda", "use --engine cpu"]),
+        ("--device cuda", &["--device cuda", "use the device cpu"]),
         ("--field 0,0,0,0,0,0,0,0,0", &["--field", "one number"]),
     ] {
         let line = format!("sample --model {run_name} {member}");
@@ -73,7 +73,7 @@ fn bad_ranges_are_refused() {
         &tiny("--beta-range 0.2,0.5 --reference buffer"),
         &["--reference = buffer", "pool for a range"],
     );
-    refused(&tiny("--beta-range 0.2,0.5 --engine cuda"), &["use --engine cpu"]);
+    refused(&tiny("--beta-range 0.2,0.5 --device cuda"), &["use the device cpu"]);
     refused("rbm --beta 1 --field-range -1,1", &["--field-range = [-1, 1]", "left out for rbm"]);
     refused(
         "ising --size 5 --beta-range 0.2,0.5 --network lec --kernels 3,5",

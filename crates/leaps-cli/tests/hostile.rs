@@ -223,7 +223,7 @@ fn experiments_may_be_kept_in_such_directories() {
         train = { steps = 2, batch = 16, pool = 32, validate_every = 0 }\n\
         [[runs]]\nname = 'events'\nsampler = 'sample'\nnetwork = 'small'\nkeep = true\n";
     std::fs::write(&file, text).unwrap();
-    let mut command = leaps(&["reproduce", file.to_str().unwrap(), "--engine", "cpu", "--out"]);
+    let mut command = leaps(&["reproduce", file.to_str().unwrap(), "--device", "cpu", "--out"]);
     stdout(&command.arg(&out).output().unwrap());
     assert!(out.join("four.md").is_file() && out.join("four-events.npz").is_file());
 }

@@ -13,12 +13,12 @@ fn limits_of_memory_are_honoured() {
     let mut refused = 0;
     for line in [
         "ais ising --size 16 --intervals 1 --walkers N",
-        "smc ising --size 16 --intervals 2 --resample 1 --walkers N",
-        "ais potts --states 8 --size 8 --intervals 1 --walkers N",
+        "smc ising --size 16 --intervals 2 --ess-threshold 1 --walkers N",
+        "ais potts --q 8 --size 8 --intervals 1 --walkers N",
         "ais ising --size 16 --intervals 1 --kernel wolff --walkers N",
         "ais ising --size 16 --intervals 1 --kernel swendsen-wang --walkers N",
         "ais ising --size 8 --intervals 1 --kernel gwg --walkers N",
-        "ais ising --size 3 --walkers 10 --points 1 --intervals N0",
+        "ais ising --size 3 --walkers 10 --trace-points 1 --intervals N0",
         "mcmc ising --size 3 --chains 4 --burn-in 0 --steps N",
         "mcmc ising --size 8 --chains N --burn-in 0 --steps 2",
         "mcmc ising --size 16 --chains 4 --burn-in 0 --steps N --out OUT.npz",
@@ -28,7 +28,7 @@ fn limits_of_memory_are_honoured() {
             let scratch = tempfile::tempdir().unwrap();
             let out = scratch.path().join("x");
             let line = line.replace('N', &count.to_string());
-            let line = line.replace("OUT", out.to_str().unwrap()) + " --engine cpu --threads 2";
+            let line = line.replace("OUT", out.to_str().unwrap()) + " --device cpu --threads 2";
             let words: Vec<&str> = line.split(' ').collect();
             // 300 MB, of which the program and its threads take half.
             let (exit, errors) = code(&run_under("ulimit -v 300000", &words));

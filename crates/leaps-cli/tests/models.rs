@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use common::{fails, files, json, near_exact, number, run, stdout, train};
-use leaps::device::Unwatched;
+use leaps::device::NoProgress;
 use leaps::net::{FreeEnergy, FreeEnergySpec};
 use leaps::path::Schedule;
 use leaps::run::Model;
@@ -30,13 +30,22 @@ fn model() -> &'static str {
 
 #[test]
 fn sampling_agrees_with_enumeration() {
-    let line =
-        ["sample", "--model", model(), "--json", "--quiet", "--walkers", "4000", "--points", "7"];
+    let line = [
+        "sample",
+        "--model",
+        model(),
+        "--json",
+        "--quiet",
+        "--walkers",
+        "4000",
+        "--trace-points",
+        "7",
+    ];
     for more in [
         &[][..],
         &["--intervals", "3"],
         &["--sweeps", "1", "--intervals", "10"],
-        &["--resample", "0.9", "--intervals", "20"],
+        &["--ess-threshold", "0.9", "--intervals", "20"],
     ] {
         let result = json(&run(&[&line[..], more].concat()));
         assert_eq!(result["scheme"], "events");
@@ -85,7 +94,7 @@ fn one_run_gives_every_temperature_on_the_way() {
     for more in [
         &[][..],
         &["--set", "path.schedule=trigonometric"],
-        &["--sweeps", "1", "--resample", "0.9"],
+        &["--sweeps", "1", "--ess-threshold", "0.9"],
         &["--set", "target.beta=0.5"],
     ] {
         let result = json(&run(&[&line[..], &at, more, &["--json"]].concat()));
@@ -158,7 +167,7 @@ fn results_have_every_field_that_scripts_are_promised() {
             ("version", "string"),
             ("command", "array"),
             ("target", "object"),
-            ("engine", "string"),
+            ("device", "string"),
             ("seed", "number"),
             ("scheme", "string"),
             ("walkers", "number"),
@@ -282,7 +291,7 @@ fn rates_are_what_the_loss_sees() {
     batch.times = times.iter().map(|&t| f64::from(t)).collect();
     let mut loss = Loss::new(&target, &path, &net, &free, model.parametrisation);
     let mut gradient = vec![0.0; parameters.len()];
-    let residuals = loss.gradient(&parameters, &batch, &mut gradient, &Unwatched).unwrap();
+    let residuals = loss.gradient(&parameters, &batch, &mut gradient, &NoProgress).unwrap();
     for (ours, theirs) in get("residual").1.iter().zip(residuals) {
         assert!((ours - theirs).abs() < 1e-9 * (1.0 + theirs.abs()), "{ours} {theirs}");
     }
@@ -423,7 +432,7 @@ fn imports_that_fail_leave_nothing() {
 fn resampled_walkers_of_a_network_can_be_interrupted_within_an_interval() {
     use std::process::{Command, Stdio};
     use std::time::{Duration, Instant};
-    let more = ["--resample", "0.9", "--intervals", "2", "--sweeps", "1000000000"];
+    let more = ["--ess-threshold", "0.9", "--intervals", "2", "--sweeps", "1000000000"];
     let mut child = common::leaps(&[&["sample", "--model", model()], &more[..]].concat())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())

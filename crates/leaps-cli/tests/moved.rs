@@ -144,7 +144,7 @@ fn experiments_notice_that_a_file_has_changed() {
         target = { kind = 'file', path = 'ring.txt' }\nsample = { walkers = 50, intervals = 4 }\n\
         [[runs]]\nname = 'one'\nsampler = 'ais'\n";
     std::fs::write(at.join("own/ring.toml"), text).unwrap();
-    let line = "reproduce own/ring.toml --out page --engine cpu --json";
+    let line = "reproduce own/ring.toml --out page --device cpu --json";
     let exact = |output: &std::process::Output| {
         json(output)["runs"][0]["result"]["log_z"]["exact"].as_f64().unwrap()
     };

@@ -155,7 +155,7 @@ fn results_of_other_samplers_have_pages() {
     for (line, words) in [
         ("ais ising --size 4 --walkers 200 --intervals 20", &["exact: all 65536 states"][..]),
         ("smc ising --size 6 --walkers 200 --intervals 20", &["32 chains of "]),
-        ("ais potts --size 5 --states 4 --walkers 200", &["32 chains of ", "#e08a3c"]),
+        ("ais potts --size 5 --q 4 --walkers 200", &["32 chains of ", "#e08a3c"]),
         ("ais spin-glass --size 3x3x3 --walkers 200", &["32 chains of "]),
         ("ais potts --size 6 --coupling -1 --walkers 100", &["32 chains of "]),
         // No kernel gets about here, and the page says so.
@@ -291,7 +291,7 @@ fn warnings_are_those_of_the_terminal() {
     let file = scratch.path().join("results.json");
     for line in [
         "ais ising --size 4 --beta 0.6 --walkers 30 --intervals 5",
-        "smc ising --size 4 --beta 0.6 --walkers 60 --intervals 3 --resample 1",
+        "smc ising --size 4 --beta 0.6 --walkers 60 --intervals 3 --ess-threshold 1",
         "mcmc ising --size 8 --beta 0.7 --chains 4 --steps 60 --burn-in 0",
     ] {
         let output = run_line(&format!("{line} --json"));

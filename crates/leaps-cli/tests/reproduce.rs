@@ -128,7 +128,7 @@ fn a_small_experiment_from_its_file_to_its_page() {
     let out = scratch.path().join("page");
     let arguments =
         ["reproduce", file.to_str().unwrap(), "--quick", "--out", out.to_str().unwrap()];
-    let numbers = json(&run(&[&arguments[..], &["--json", "--engine", "cpu"]].concat()));
+    let numbers = json(&run(&[&arguments[..], &["--json", "--device", "cpu"]].concat()));
     assert_eq!(numbers["quick"], true);
     let all = numbers["runs"].as_array().unwrap();
     assert_eq!(all.len(), 4);
@@ -153,7 +153,7 @@ fn a_small_experiment_from_its_file_to_its_page() {
         "ESS, the paper | ",
         " 0.500 |",
         &exact,
-        "`leaps reproduce nine.toml --quick --engine cpu`, settings in `nine.toml`",
+        "`leaps reproduce nine.toml --quick --device cpu`, settings in `nine.toml`",
         "core",
         "mlp, hidden 6",
         "| seed | gradient steps |",
@@ -227,7 +227,7 @@ fn doubtful_rows_are_named_on_the_page() {
         std::fs::write(&file, TINY.replace("walkers = 400", walkers)).unwrap();
         let out = scratch.path().join(walkers);
         let arguments = ["reproduce", file.to_str().unwrap(), "--out", out.to_str().unwrap()];
-        let done = run(&[&arguments[..], &["--engine", "cpu"]].concat());
+        let done = run(&[&arguments[..], &["--device", "cpu"]].concat());
         let talk = String::from_utf8_lossy(&done.stderr).into_owned();
         let page = std::fs::read_to_string(out.join("tiny.md")).unwrap();
         let said = talk.lines().filter_map(|line| line.split_once("warning: "));
@@ -257,7 +257,7 @@ fn temperatures_on_the_way_are_drawn_or_missed_aloud() {
         std::fs::write(&file, text.replace("intervals = 5", sample)).unwrap();
         let out = scratch.path().join(name);
         let arguments = ["reproduce", file.to_str().unwrap(), "--out", out.to_str().unwrap()];
-        let done = run(&[&arguments[..], &["--engine", "cpu"]].concat());
+        let done = run(&[&arguments[..], &["--device", "cpu"]].concat());
         stdout(&done);
         let page = std::fs::read_to_string(out.join("tiny.md")).unwrap();
         (page, String::from_utf8_lossy(&done.stderr).into_owned(), out)
@@ -294,7 +294,7 @@ fn damaged_parts_are_run_again() {
     let out = scratch.path().join("page");
     let talk = || {
         let out = out.to_str().unwrap();
-        let done = run(&["reproduce", file.to_str().unwrap(), "--out", out, "--engine", "cpu"]);
+        let done = run(&["reproduce", file.to_str().unwrap(), "--out", out, "--device", "cpu"]);
         String::from_utf8_lossy(&done.stderr).into_owned()
     };
     let first = talk();
@@ -429,7 +429,7 @@ fn several_targets_share_a_page_and_networks_may_be_missing() {
         "--out",
         out.to_str().unwrap(),
         "--json",
-        "--engine",
+        "--device",
         "cpu",
     ]);
     let talk = String::from_utf8_lossy(&done.stderr).into_owned();
@@ -491,7 +491,7 @@ fn networks_of_other_lattices_are_used_where_they_fit() {
     std::fs::write(&file, format!("{text}{large}{small}[[figures]]{figures}")).unwrap();
     let out = scratch.path().join("page");
     let arguments = ["reproduce", file.to_str().unwrap(), "--out", out.to_str().unwrap()];
-    let done = run(&[&arguments[..], &["--json", "--engine", "cpu"]].concat());
+    let done = run(&[&arguments[..], &["--json", "--device", "cpu"]].concat());
     let talk = String::from_utf8_lossy(&done.stderr).into_owned();
     let numbers = json(&done);
     assert!(talk.contains("ising-8-critical was trained on Ising 8x8"), "{talk}");
@@ -515,7 +515,7 @@ fn records_are_quickly_checked() {
     let out = scratch.path().join("page");
     let out = out.to_str().unwrap();
     let numbers =
-        json(&run(&["reproduce", "records", "--quick", "--out", out, "--json", "--engine", "cpu"]));
+        json(&run(&["reproduce", "records", "--quick", "--out", out, "--json", "--device", "cpu"]));
     let walkers = &numbers["runs"][1]["result"];
     near_exact("log Z", &walkers["log_z"]);
     assert!(number(&walkers["ess"]) > 0.9, "{walkers}");
@@ -535,7 +535,7 @@ fn methods_are_counted_alike() {
     std::fs::write(&file, text).unwrap();
     let out = scratch.path().join("page");
     let arguments = ["reproduce", file.to_str().unwrap(), "--out", out.to_str().unwrap()];
-    let numbers = json(&run(&[&arguments[..], &["--json", "--engine", "cpu"]].concat()));
+    let numbers = json(&run(&[&arguments[..], &["--json", "--device", "cpu"]].concat()));
     let page = std::fs::read_to_string(out.join("rates.md")).unwrap();
     assert!(page.contains("| effective/s |"), "{page}");
     let [walkers, chains] = [0, 1].map(|k| &numbers["runs"][k]["result"]);

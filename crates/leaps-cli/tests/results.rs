@@ -11,7 +11,7 @@ fn exact_values_are_flat_numbers() {
     let result = json(&run_line("exact ising --size 15 --beta 0.4407 --json"));
     assert_eq!(result["schema"], 1);
     assert_eq!(result["method"], "kaufman");
-    assert_eq!(result["engine"], "cpu");
+    assert_eq!(result["device"], "cpu");
     assert_eq!(result["target"]["kind"], "ising");
     assert_eq!(result["target"]["sites"], 225);
     assert_eq!(result["command"][1], "exact");

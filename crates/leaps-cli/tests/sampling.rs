@@ -10,7 +10,7 @@ use std::path::Path;
 use common::{json, leaps, near_exact, number, refused, run, run_line, stdout};
 use serde_json::Value;
 
-/// Masses of modes sum to 1, and are equal where, and only where, nothing prefers a token.
+/// Masses of modes sum to 1, and are equal where, and only where, nothing prefers a value.
 fn modes(line: &str, result: &Value) {
     let all = result["mode_masses"].as_array().expect("a list");
     let sum: f64 = all.iter().map(|mode| number(&mode["mean"])).sum();
@@ -19,7 +19,7 @@ fn modes(line: &str, result: &Value) {
     for mode in all {
         assert_eq!(mode["exact"].is_number(), symmetric, "{line}: {mode}");
         if symmetric {
-            near_exact(&format!("{line}: mode {}", mode["token"]), mode);
+            near_exact(&format!("{line}: mode {}", mode["value"]), mode);
         }
     }
     assert!(!result["warnings"].to_string().contains("unequal-modes"), "{line}");
@@ -31,8 +31,8 @@ fn annealing_finds_log_z() {
         "ais ising --size 4 --field 0.1 --walkers 2000 --intervals 50",
         "ais ising --size 4 --updates 16 --kernel metropolis --walkers 2000 --schedule trigonometric",
         "ais potts --size 3 --walkers 2000 --schedule geometric --ratio 0.2 --scan coloured",
-        "smc spin-glass --size 4 --couplings gaussian --walkers 2000 --resampling residual",
-        "smc rbm --visible 6 --hidden 4 --walkers 2000 --kernel gwg --sweeps 5 --resample 0.9",
+        "smc spin-glass --size 4 --couplings gaussian --walkers 2000 --resampler residual",
+        "smc rbm --visible 6 --hidden 4 --walkers 2000 --kernel gwg --sweeps 5 --ess-threshold 0.9",
         "smc ising --size 4 --schedule adaptive --conditional-ess 0.9 --walkers 2000",
         "smc ising --size 4 --field 0.3 --set path.terms.field=trigonometric --walkers 2000",
     ] {
@@ -62,9 +62,9 @@ fn chains_agree_with_enumeration() {
     for line in [
         "mcmc ising --size 4 --chains 16 --steps 2000 --burn-in 200",
         "mcmc ising --size 4 --field 0.2 --kernel wolff --chains 8 --steps 2000",
-        "mcmc potts --size 3 --kernel swendsen-wang --chains 8 --steps 2000 --every 2",
+        "mcmc potts --size 3 --kernel swendsen-wang --chains 8 --steps 2000 --thin 2",
         "mcmc spin-glass --size 4 --kernel parallel-tempering --temperatures 4 --chains 8 --steps 2000",
-        "mcmc spin-glass --size 4 --kernel houdayer --betas 0.5,1 --local metropolis --chains 8 --steps 2000",
+        "mcmc spin-glass --size 4 --kernel houdayer --betas 0.5,1 --tempering-kernel metropolis --chains 8 --steps 2000",
     ] {
         let result = json(&run_line(&format!("{line} --json --quiet")));
         assert!(result.get("log_z").is_none(), "{line}");
@@ -123,7 +123,7 @@ fn samples_go_to_a_file_that_is_opened_first() {
     for word in ["x.npy", "log_weight.npy", "energy.npy", "meta.npy", "(50, 4, 6)", "'|u1'"] {
         assert!(text.contains(word), "no {word}");
     }
-    let line = ["mcmc", "ising", "--size", "4", "--chains", "3", "--steps", "10", "--every", "5"];
+    let line = ["mcmc", "ising", "--size", "4", "--chains", "3", "--steps", "10", "--thin", "5"];
     stdout(&run(&[&line[..], &["--out", name]].concat()));
     let text = String::from_utf8_lossy(&std::fs::read(&file).unwrap()).into_owned();
     assert!(text.contains("(6, 4, 4)"), "kept states of all chains");
@@ -156,16 +156,19 @@ fn bad_settings_are_named() {
         ("ais ising --schedule adaptive --conditional-ess 1", &["--conditional-ess = 1"]),
         ("ais ising --schedule adaptive --intervals 5", &["--intervals = 5", "--conditional-ess"]),
         ("ais ising --require-ess 2", &["--require-ess = 2"]),
-        ("ais ising --resample 0.5", &["--resample"]),
-        ("smc ising --resample 1.5", &["--resample = 1.5", "from 0 to 1"]),
-        ("smc ising --resampling best", &["--resampling = best", "systematic"]),
+        ("ais ising --ess-threshold 0.5", &["--ess-threshold"]),
+        ("smc ising --ess-threshold 1.5", &["--ess-threshold = 1.5", "from 0 to 1"]),
+        ("smc ising --resampler best", &["--resampler = best", "systematic"]),
         ("mcmc ising --chains 0", &["--chains = 0", "from 1"]),
         ("mcmc ising --steps 1", &["--steps = 1", "from 2"]),
-        ("mcmc ising --every 0", &["--every = 0", "from 1"]),
+        ("mcmc ising --thin 0", &["--thin = 0", "from 1"]),
         ("mcmc ising --betas 0.5,0.2", &["--betas = 0.5,0.2", "rising"]),
         ("mcmc ising --temperatures 1", &["--temperatures = 1", "from 2"]),
-        ("mcmc ising --local magic", &["--local = magic", "metropolis"]),
-        ("mcmc ising --kernel=parallel-tempering --local=houdayer", &["--local = houdayer"]),
+        ("mcmc ising --tempering-kernel magic", &["--tempering-kernel = magic", "metropolis"]),
+        (
+            "mcmc ising --kernel=parallel-tempering --tempering-kernel=houdayer",
+            &["--tempering-kernel = houdayer"],
+        ),
     ] {
         refused(line, words);
     }
@@ -213,7 +216,7 @@ fn annealing_is_measured_on_the_way() {
     for line in [
         "ais ising --size 4 --field 0.1 --walkers 2000 --intervals 30",
         "ais ising --size 4 --field 0.1 --walkers 2000 --intervals 30 --schedule trigonometric --kernel wolff",
-        "smc potts --size 3 --field 0.2 --walkers 2000 --intervals 30 --resample 0.95",
+        "smc potts --size 3 --field 0.2 --walkers 2000 --intervals 30 --ess-threshold 0.95",
         "smc ising --size 4 --field 0.1 --schedule adaptive --walkers 2000",
     ] {
         let line = format!("{line} --beta 0.5");
@@ -388,7 +391,7 @@ fn an_interrupt_ends_with_130() {
         "ais ising --size 64 --intervals 1 --updates 1000000000000 --out x.npz",
         "smc ising --size 64 --intervals 2 --updates 1000000000000",
         "smc ising --size 64 --intervals 2 --sweeps 1000000000 --kernel gibbs",
-        "mcmc ising --size 64 --steps 100000000 --every 1000 --kernel wolff",
+        "mcmc ising --size 64 --steps 100000000 --thin 1000 --kernel wolff",
         "exact ising --size 14x15 --field 0.1",
     ] {
         let directory = tempfile::tempdir().unwrap();
@@ -429,7 +432,7 @@ fn interrupted_chains_keep_what_they_measured() {
     ] {
         let directory = tempfile::tempdir().unwrap();
         let line = format!(
-            "mcmc ising --size 4 --beta 0.3 --field 0.2 --burn-in 10 --every 200 --json {kernel} --out x.npz --steps"
+            "mcmc ising --size 4 --beta 0.3 --field 0.2 --burn-in 10 --thin 200 --json {kernel} --out x.npz --steps"
         );
         let words: Vec<&str> = line.split_whitespace().collect();
         let mut child = leaps(&[&words[..], &["30000000"]].concat())
@@ -476,7 +479,7 @@ fn interrupted_chains_keep_what_they_measured() {
 #[test]
 fn interrupted_tables_say_so() {
     use std::process::{Command, Stdio};
-    let line = "mcmc ising --size 4 --kernel wolff --burn-in 0 --steps 30000000 --every 100 --require-ess 1";
+    let line = "mcmc ising --size 4 --kernel wolff --burn-in 0 --steps 30000000 --thin 100 --require-ess 1";
     let mut child = leaps(&line.split_whitespace().collect::<Vec<_>>())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

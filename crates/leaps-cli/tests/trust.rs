@@ -82,9 +82,9 @@ fn a_mode_that_nobody_reaches_is_warned_about() {
     let model = scratch.path().join("run");
     let model = model.to_str().unwrap();
     let line = "train ising --size 4 --beta 0.8 --field 2 --network hollow --steps 200 --batch 64 --pool 512 \
-                --validate-every 0 --engine cpu --quiet --set sample.walkers=16 --set sample.intervals=2 --out";
+                --validate-every 0 --device cpu --quiet --set sample.walkers=16 --set sample.intervals=2 --out";
     stdout(&run(&[&line.split_whitespace().collect::<Vec<_>>()[..], &[model]].concat()));
-    let sample = format!("sample --model {model} --walkers 2000 --intervals 30 --engine cpu");
+    let sample = format!("sample --model {model} --walkers 2000 --intervals 30 --device cpu");
     let wrong = json(&run_line(&format!("{sample} --set target.field=0 --json")));
     let warnings = wrong["warnings"].to_string();
     assert!(warnings.contains("unequal-modes"), "{wrong}");

@@ -46,7 +46,7 @@ fn log_z_of_ising_in_a_field_is_unbiased() {
 fn log_z_of_potts_in_a_field_is_unbiased() {
     for network in ["hollow", "hollow-graph", "lea"] {
         for steps in [UNTRAINED, BAD] {
-            unbiased("potts --states 3 --size 3 --field 0.1 --beta 0.3", network, steps);
+            unbiased("potts --q 3 --size 3 --field 0.1 --beta 0.3", network, steps);
         }
     }
 }

@@ -6,10 +6,10 @@ use std::time::Instant;
 
 use leaps::device::{Purpose, Stream};
 use leaps::mcmc::{AnyKernel, Kernel, KernelName, SwendsenWang, Wolff};
-use leaps::target::{Boundary, Lattice, Model, Pairwise};
+use leaps::target::{Boundary, Density, Lattice, Pairwise};
 
 /// Updates per second (the best of five runs), mean number of sites changed and energy per site.
-fn time<K: Kernel>(model: &Model<'_>, mut kernel: K, updates: u64) -> (f64, f64, f64) {
+fn time<K: Kernel>(model: &Density<'_>, mut kernel: K, updates: u64) -> (f64, f64, f64) {
     let mut x = vec![1u8; model.sites()];
     let (mut step, mut best, mut changed, mut energy) = (0, f64::INFINITY, 0, 0.0);
     for run in 0..6 {
@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let updates: u64 = arguments.next().map_or(Ok(10_000), |word| word.parse())?;
     let torus = Pairwise::ising(Lattice::new(&[side, side], Boundary::Periodic)?, 1.0, 0.0)?;
     let lambda = [(1.0 + 2f64.sqrt()).ln() / 2.0];
-    let model = Model::new(&torus, &lambda);
+    let model = Density::new(&torus, &lambda);
     let metropolis = AnyKernel::new(KernelName::Metropolis, &torus, &lambda)?;
     let results = [
         ("wolff", time(&model, Wolff::new(&torus, &lambda)?, updates)),

@@ -94,7 +94,7 @@ pub enum Error {
         /// The shape that the network to start needs; `None` if it has no such tensor.
         needed: Option<Vec<usize>>,
     },
-    /// A graphics card, its driver or its compiler does not do what was asked.
+    /// A GPU, its driver or its compiler does not do what was asked.
     #[error("{what}: {reason}; {advice}")]
     Device {
         /// The part that failed.

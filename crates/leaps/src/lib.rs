@@ -1,6 +1,6 @@
 //! Sample discrete distributions that are known up to a constant, and say how sure the answers are.
 //!
-//! A *target* has `d` sites with `q` tokens each and an energy made of a few terms,
+//! A *target* has `d` sites with `q` values each and an energy made of a few terms,
 //! `U_t(x) = sum_k lambda_k(t) E_k(x)`. A *path* moves the weights `lambda_k` of the terms from 0,
 //! where every state is equally likely, to the values of the distribution that is wanted.
 //!

@@ -78,25 +78,25 @@ impl Parametrisation {
     }
 }
 
-/// The flux of `site` towards `token`, from the outputs at the site: one output for two tokens, else one
-/// per token. `own` is the token in place; the flux towards it is 0.
+/// The flux of `site` towards `site_value`, from the outputs at the site: one output for two values, else one
+/// per value. `own` is the value in place; the flux towards it is 0.
 #[inline]
-pub fn flux(outputs: &[f32], own: u8, token: u8) -> f64 {
+pub fn flux(outputs: &[f32], own: u8, site_value: u8) -> f64 {
     match outputs {
-        &[o] if own != token => {
+        &[o] if own != site_value => {
             // Spin times output: the flux of a flip.
             let o = f64::from(o);
             if own == 1 { o } else { -o }
         }
         [_] => 0.0,
-        _ => f64::from(outputs[token as usize]) - f64::from(outputs[own as usize]),
+        _ => f64::from(outputs[site_value as usize]) - f64::from(outputs[own as usize]),
     }
 }
 
 /// The rates of one state.
 #[derive(Clone, Debug, Default)]
 pub struct Rates {
-    /// Rates out of x, `[site * tokens + token]`, 0 at the token in place.
+    /// Rates out of x, `[site * q + site_value]`, 0 at the value in place.
     pub out: Vec<f64>,
     /// Their sum.
     pub total_out: f64,
@@ -106,30 +106,30 @@ pub struct Rates {
 
 impl Rates {
     /// Compute the rates of `x` from the outputs of a network, `output(site * outputs + s)`, and the changes
-    /// of the potential, `[site * tokens + token]`.
+    /// of the potential, `[site * q + site_value]`.
     pub fn set(
         &mut self,
         parametrisation: Parametrisation,
-        tokens: usize,
+        q: usize,
         x: &[u8],
         changes: &[f64],
         output: impl Fn(usize) -> f32,
     ) {
         self.out.clear();
-        self.out.resize(x.len() * tokens, 0.0);
+        self.out.resize(x.len() * q, 0.0);
         (self.total_out, self.total_back) = (0.0, 0.0);
         let mut outputs = [0.0; 256];
-        let channels = if tokens == 2 { 1 } else { tokens };
+        let channels = if q == 2 { 1 } else { q };
         for (site, &own) in x.iter().enumerate() {
             for (s, value) in outputs[..channels].iter_mut().enumerate() {
                 *value = output(site * channels + s);
             }
-            for token in 0..tokens as u8 {
-                if token == own {
+            for site_value in 0..q as u8 {
+                if site_value == own {
                     continue;
                 }
-                let at = site * tokens + token as usize;
-                let j = flux(&outputs[..channels], own, token);
+                let at = site * q + site_value as usize;
+                let j = flux(&outputs[..channels], own, site_value);
                 let (out, back) = parametrisation.rates(j, changes[at]);
                 self.out[at] = out;
                 self.total_out += out;
@@ -143,8 +143,8 @@ impl Rates {
         self.total_out - self.total_back
     }
 
-    /// The (site, token) whose stretch of the summed rates holds `point`, in [0, total_out).
-    pub fn find(&self, tokens: usize, point: f64) -> (usize, u8) {
+    /// The (site, value) whose stretch of the summed rates holds `point`, in [0, total_out).
+    pub fn find(&self, q: usize, point: f64) -> (usize, u8) {
         let mut left = point;
         let mut last = 0;
         for (at, &rate) in self.out.iter().enumerate() {
@@ -156,7 +156,7 @@ impl Rates {
                 left -= rate;
             }
         }
-        (last / tokens, (last % tokens) as u8)
+        (last / q, (last % q) as u8)
     }
 }
 

@@ -1,14 +1,14 @@
 //! AIS and SMC: log Z unbiased, laws right, errors honest, bytes independent of threads and batches.
 
 use leaps::Error;
-use leaps::device::Unwatched;
+use leaps::device::NoProgress;
 use leaps::exact::enumerate;
 use leaps::mcmc::KernelName;
 use leaps::mcmc::lanes::Scan;
 use leaps::observe::WeightedSamples;
 use leaps::path::{Path, Schedule};
 use leaps::sampler::{
-    Amount, Ensemble, Moves, Resampling, Scheme, Settings, Times, WalkerWarning, sample,
+    Amount, Ensemble, Moves, Resampler, Resampling, Settings, Times, WalkerWarning, sample,
 };
 use leaps::target::{Boundary, Disorder, Lattice, Pairwise, Target, potential};
 
@@ -34,17 +34,17 @@ fn settings() -> Settings {
 
 fn run(target: &dyn Target, beta: f64, settings: &Settings) -> Ensemble {
     let path = Path::new(&vec![beta; target.terms()], Schedule::Linear).unwrap();
-    sample(target, &path, settings, &Unwatched).unwrap().0
+    sample(target, &path, settings, &NoProgress).unwrap().0
 }
 
 /// Every state's probability, and log Z.
 fn law(target: &dyn Target, lambda: &[f64]) -> (Vec<f64>, f64) {
-    let log_z = enumerate::solve(target, lambda, &Unwatched).unwrap().log_z;
+    let log_z = enumerate::solve(target, lambda, &NoProgress).unwrap().log_z;
     (enumerate::law(target, lambda).unwrap(), log_z)
 }
 
 fn code(x: &[u8], q: usize) -> usize {
-    x.iter().rev().fold(0, |code, &token| code * q + token as usize)
+    x.iter().rev().fold(0, |code, &value| code * q + value as usize)
 }
 
 /// A target without tables: a three-body term beside a field.
@@ -54,7 +54,7 @@ impl Target for Triplets {
     fn sites(&self) -> usize {
         8
     }
-    fn tokens(&self) -> usize {
+    fn q(&self) -> usize {
         2
     }
     fn terms(&self) -> usize {
@@ -95,7 +95,7 @@ fn targets() -> Vec<(&'static str, Box<dyn Target>, f64)> {
 /// Every kernel and every resampling scheme over the targets, kernels in turn.
 fn runs() -> Vec<(String, Box<dyn Target>, f64, Settings)> {
     let mut runs = Vec::new();
-    let schemes = Scheme::ALL.map(|scheme| Resampling { threshold: 0.9, scheme });
+    let schemes = Resampler::ALL.map(|resampler| Resampling { threshold: 0.9, resampler });
     let mut kernels = KernelName::ALL.into_iter().cycle();
     for resampling in [Resampling::NEVER].into_iter().chain(schemes) {
         for (name, target, beta) in targets() {
@@ -141,7 +141,7 @@ fn the_reweighted_law_is_the_enumerated_one() {
     for kernel in [KernelName::HeatBath, KernelName::Metropolis] {
         let mut settings = Settings { walkers: 250_000, times: Times::Uniform(40), ..settings() };
         settings.moves.kernel = kernel;
-        let (ensemble, _) = sample(&target, &path, &settings, &Unwatched).unwrap();
+        let (ensemble, _) = sample(&target, &path, &settings, &NoProgress).unwrap();
         let mut shares = vec![0.0; 512];
         for (x, w) in ensemble.states.chunks_exact(9).zip(ensemble.weights.normalised()) {
             shares[code(x, 2)] += w;
@@ -163,8 +163,8 @@ fn errors_are_as_large_as_the_scatter_of_repeated_runs() {
     let exact = 16.2975361949;
     for resampling in [
         Resampling::NEVER,
-        Resampling { threshold: 0.8, scheme: Scheme::Systematic },
-        Resampling { threshold: 0.8, scheme: Scheme::Stratified },
+        Resampling { threshold: 0.8, resampler: Resampler::Systematic },
+        Resampling { threshold: 0.8, resampler: Resampler::Stratified },
     ] {
         let z: Vec<f64> = (0..200)
             .map(|seed| {
@@ -186,7 +186,7 @@ fn errors_are_as_large_as_the_scatter_of_repeated_runs() {
 fn estimates_along_the_path_are_right_everywhere() {
     let target = Pairwise::ising(torus(&[3, 3]), 1.0, 0.25).unwrap();
     for threshold in [0.0, 0.9] {
-        let resampling = Resampling { threshold, scheme: Scheme::Systematic };
+        let resampling = Resampling { threshold, resampler: Resampler::Systematic };
         let ensemble = run(&target, 0.6, &Settings { walkers: 20_000, resampling, ..settings() });
         assert!(ensemble.trace.len() >= 10);
         assert_eq!(ensemble.segments.resamplings() > 0, threshold > 0.0);
@@ -261,8 +261,8 @@ fn single_site_updates_add_up_to_sweeps() {
         let mut by_sweep = by_site.clone();
         by_sweep.moves.amount = Amount::Updates(9);
         by_sweep.times = Times::Uniform(10);
-        let (a, _) = sample(&target, &path, &by_site, &Unwatched).unwrap();
-        let (b, _) = sample(&target, &path, &by_sweep, &Unwatched).unwrap();
+        let (a, _) = sample(&target, &path, &by_site, &NoProgress).unwrap();
+        let (b, _) = sample(&target, &path, &by_sweep, &NoProgress).unwrap();
         // Only the first tenth of the path differs in temperature, and there only the weights.
         let exact = law(&target, &[0.7]).1;
         for ensemble in [&a, &b] {
@@ -282,11 +282,11 @@ fn adaptive_times_even_out_the_steps_and_stay_exact() {
     let path = Path::new(&[0.4407, 0.4407], Schedule::geometric(30.0).unwrap()).unwrap();
     let settings = Settings {
         times: Times::Adaptive { conditional_ess: 0.95, pilot_walkers: 1000 },
-        resampling: Resampling { threshold: 0.5, scheme: Scheme::Systematic },
+        resampling: Resampling { threshold: 0.5, resampler: Resampler::Systematic },
         walkers: 20_000,
         ..settings()
     };
-    let (ensemble, grid) = sample(&target, &path, &settings, &Unwatched).unwrap();
+    let (ensemble, grid) = sample(&target, &path, &settings, &NoProgress).unwrap();
     assert!((5..60).contains(&grid.intervals()), "{}", grid.intervals());
     // A geometric schedule hurries at the end, where an adaptive grid must be finer.
     let first = grid.time(1) - grid.time(0);
@@ -328,7 +328,7 @@ impl Target for Broken {
     fn sites(&self) -> usize {
         6
     }
-    fn tokens(&self) -> usize {
+    fn q(&self) -> usize {
         2
     }
     fn energy(&self, _term: usize, x: &[u8]) -> f64 {
@@ -342,7 +342,7 @@ fn an_energy_that_is_not_a_number_stops_the_run() {
     for kernel in [KernelName::Metropolis, KernelName::RandomWalk, KernelName::Gwg] {
         let mut settings = settings();
         settings.moves.kernel = kernel;
-        match sample(&Broken, &path, &settings, &Unwatched) {
+        match sample(&Broken, &path, &settings, &NoProgress) {
             Err(Error::NonFinite { seed: 3, state, .. }) => assert_eq!(state, "[1,1,1,1,1,1]"),
             other => panic!("{kernel}: {:?}", other.map(|_| "ran")),
         }
@@ -370,7 +370,7 @@ fn impossible_settings_are_refused() {
         Settings { resampling: Resampling { threshold: f64::NAN, ..never }, ..settings() },
         by_site,
     ] {
-        match sample(&target, &path, &bad, &Unwatched) {
+        match sample(&target, &path, &bad, &NoProgress) {
             Err(Error::Invalid { .. }) => {}
             other => panic!("{bad:?}: {:?}", other.map(|_| "ran")),
         }
@@ -380,7 +380,7 @@ fn impossible_settings_are_refused() {
 #[test]
 fn runs_that_should_not_be_believed_say_so() {
     let target = Pairwise::ising(torus(&[12, 12]), 1.0, 0.0).unwrap();
-    let resampling = Resampling { threshold: 0.5, scheme: Scheme::Systematic };
+    let resampling = Resampling { threshold: 0.5, resampler: Resampler::Systematic };
     let coarse = Settings { walkers: 500, times: Times::Uniform(4), resampling, ..settings() };
     let warnings = run(&target, 0.4407, &coarse).warnings();
     assert!(warnings.iter().any(|w| matches!(w, WalkerWarning::LargeSteps { .. })), "{warnings:?}");

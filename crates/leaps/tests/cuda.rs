@@ -1,7 +1,7 @@
-//! Whether a card computes what the processor does, through the public interface. Says so and skips where there is no card.
+//! Whether a GPU computes what the CPU does, through the public interface. Says so and skips where there is no GPU.
 #![cfg(feature = "cuda")]
 
-use leaps::device::{Engine, Precision, Unwatched};
+use leaps::device::{NoProgress, Placement, Precision};
 use leaps::exact::enumerate;
 use leaps::mcmc::KernelName;
 use leaps::mcmc::lanes::Scan;
@@ -9,14 +9,14 @@ use leaps::net::{FreeEnergy, FreeEnergySpec, HollowSpec, MlpSpec, Net, NetSpec};
 use leaps::path::{Path, Schedule};
 use leaps::rates::Parametrisation;
 use leaps::sampler::{
-    Amount, Ensemble, Flow, Moves, Resampling, Scheme, Settings, Stepper, Times, anneal, flow_grid,
-    followers, sample_on,
+    Amount, Ensemble, Moves, RateModel, Resampler, Resampling, Scheme, Settings, Times, anneal,
+    followers, sample_on, scheme_grid,
 };
 use leaps::target::{Boundary, Disorder, Lattice, Pairwise, Target};
 use leaps::train::{TrainSpec, Trainer};
 
-fn card(precision: Precision) -> Option<Engine> {
-    Engine::cuda(precision).inspect_err(|error| println!("skipped: {error}")).ok()
+fn gpu(precision: Precision) -> Option<Placement> {
+    Placement::cuda(0, precision).inspect_err(|error| println!("skipped: {error}")).ok()
 }
 
 /// Whether there are so few walkers that only the kernels are tested, not the statistics: `LEAPS_FEW_WALKERS=1`, for
@@ -41,37 +41,37 @@ fn hollow(target: &dyn Target) -> Net {
 
 /// Weighted walkers of a network that has learned nothing but says much.
 fn run(
-    engine: &Engine,
+    placement: &Placement,
     target: &dyn Target,
     beta: f64,
-    (stepper, intervals): (Stepper, usize),
+    (scheme, intervals): (Scheme, usize),
     walkers: usize,
 ) -> (Ensemble, Vec<u8>) {
     let net = hollow(target);
     let parameters: Vec<f32> = net.initial(3).iter().map(|p| 2.5 * p).collect();
-    let flow = Flow::new(&net, &parameters, Parametrisation::Barker);
+    let flow = RateModel::new(&net, &parameters, Parametrisation::Barker);
     let path = Path::new(&vec![beta; target.terms()], Schedule::Linear).unwrap();
     let cuts: Vec<f64> = (0..=intervals).map(|k| k as f64 / intervals as f64).collect();
-    let (grid, durations) = flow_grid(&path, stepper, &cuts).unwrap();
+    let (grid, durations) = scheme_grid(&path, scheme, &cuts).unwrap();
     let mut population =
-        followers(engine, target, &path, &flow, stepper, durations, 0, walkers, 7).unwrap();
+        followers(placement, target, &path, &flow, scheme, durations, 0, walkers, 7).unwrap();
     let never = Resampling::NEVER;
-    let ensemble = anneal(target, &mut *population, &grid, &never, 1, 7, &Unwatched).unwrap();
+    let ensemble = anneal(target, &mut *population, &grid, &never, 1, 7, &NoProgress).unwrap();
     let states = population.states().unwrap();
     (ensemble, states)
 }
 
 #[test]
-fn walkers_take_the_same_way_on_a_card() {
-    let Some(engine) = card(Precision::Float32) else { return };
+fn walkers_take_the_same_way_on_a_gpu() {
+    let Some(placement) = gpu(Precision::Float32) else { return };
     let target = ising(8);
-    for stepper in [Stepper::Events, Stepper::Euler, Stepper::Trapezoid] {
+    for scheme in [Scheme::Events, Scheme::Euler, Scheme::Trapezoid] {
         let walkers = up_to(1000);
-        let (_, here) = run(&Engine::Cpu, &target, 0.4, (stepper, 20), walkers);
-        let (_, there) = run(&engine, &target, 0.4, (stepper, 20), walkers);
+        let (_, here) = run(&Placement::Cpu, &target, 0.4, (scheme, 20), walkers);
+        let (_, there) = run(&placement, &target, 0.4, (scheme, 20), walkers);
         let same = here.chunks(64).zip(there.chunks(64)).filter(|(a, b)| a == b).count();
-        println!("{stepper:?}: {same} of {walkers} walkers end in the same state");
-        assert!(100 * same >= 99 * walkers, "{stepper:?}: only {same} of {walkers} walkers");
+        println!("{scheme:?}: {same} of {walkers} walkers end in the same state");
+        assert!(100 * same >= 99 * walkers, "{scheme:?}: only {same} of {walkers} walkers");
     }
 }
 
@@ -79,39 +79,39 @@ fn walkers_take_the_same_way_on_a_card() {
 /// antisymmetric. Steps of fixed length are what a bias looks like: with 5 of them, log Z is off by far more.
 #[test]
 fn weights_are_exact_whatever_the_precision() {
-    let cards = [Precision::Float32, Precision::Tf32, Precision::Bf16].into_iter().map_while(card);
-    for engine in std::iter::once(Engine::Cpu).chain(cards) {
+    let gpus = [Precision::Float32, Precision::Tf32, Precision::Bf16].into_iter().map_while(gpu);
+    for placement in std::iter::once(Placement::Cpu).chain(gpus) {
         let (target, beta) = (ising(4), 0.15);
-        let name = hollow(&target).computed_on(&engine);
-        let wanted = enumerate::solve(&target, &[beta; 2], &Unwatched).unwrap().log_z;
-        let z = |stepper| {
-            let (ensemble, _) = run(&engine, &target, beta, (stepper, 5), up_to(100_000));
+        let name = hollow(&target).computed_on(&placement);
+        let wanted = enumerate::solve(&target, &[beta; 2], &NoProgress).unwrap().log_z;
+        let z = |scheme| {
+            let (ensemble, _) = run(&placement, &target, beta, (scheme, 5), up_to(100_000));
             let log_z = ensemble.log_z();
-            println!("{name} {stepper:?}: ESS {}, {log_z:?}", ensemble.weights.ess());
+            println!("{name} {scheme:?}: ESS {}, {log_z:?}", ensemble.weights.ess());
             (log_z.mean - wanted) / log_z.error
         };
-        let (events, euler) = (z(Stepper::Events), z(Stepper::Euler));
+        let (events, euler) = (z(Scheme::Events), z(Scheme::Euler));
         assert!(events.abs() < 4.0, "{name}: {events} errors");
         assert!(few() || euler.abs() > 5.0, "{name}: {euler} errors, too few to tell");
     }
 }
 
 #[test]
-fn training_goes_the_same_way_on_a_card() {
-    let Some(engine) = card(Precision::Float32) else { return };
+fn training_goes_the_same_way_on_a_gpu() {
+    let Some(placement) = gpu(Precision::Float32) else { return };
     let target = ising(6);
     let net = hollow(&target);
     let free = FreeEnergy::new(&FreeEnergySpec::Rate, target.sites()).unwrap();
     let path = Path::new(&[0.4, 0.4], Schedule::Linear).unwrap();
     let spec = TrainSpec { batch: 64, pool: 256, ..TrainSpec::default() };
-    let losses = |engine: &Engine| -> Vec<f64> {
+    let losses = |placement: &Placement| -> Vec<f64> {
         let barker = Parametrisation::Barker;
         let trainer =
-            Trainer::new(&target, &path, &net, &free, barker, &spec, 5, &Unwatched).unwrap();
-        let mut trainer = trainer.on_engine(engine).unwrap();
-        (0..8).map(|_| trainer.step(&Unwatched).unwrap().loss).collect()
+            Trainer::new(&target, &path, &net, &free, barker, &spec, 5, &NoProgress).unwrap();
+        let mut trainer = trainer.place_on(placement).unwrap();
+        (0..8).map(|_| trainer.step(&NoProgress).unwrap().loss).collect()
     };
-    let (here, there) = (losses(&Engine::Cpu), losses(&engine));
+    let (here, there) = (losses(&Placement::Cpu), losses(&placement));
     println!("{here:?}\n{there:?}");
     for (a, b) in here.iter().zip(&there) {
         assert!((a / b - 1.0).abs() < 1e-3, "{a} and {b}");
@@ -146,9 +146,14 @@ fn annealing(walkers: usize, kernel: KernelName) -> Settings {
     }
 }
 
-fn anneal_on(engine: &Engine, target: &dyn Target, beta: f64, settings: &Settings) -> Ensemble {
+fn anneal_on(
+    placement: &Placement,
+    target: &dyn Target,
+    beta: f64,
+    settings: &Settings,
+) -> Ensemble {
     let path = Path::new(&vec![beta; target.terms()], Schedule::Trigonometric).unwrap();
-    sample_on(engine, target, &path, settings, &Unwatched).unwrap().0
+    sample_on(placement, target, &path, settings, &NoProgress).unwrap().0
 }
 
 /// AIS and SMC: walkers in the same states with the same weights and families.
@@ -177,17 +182,17 @@ fn same_walkers(name: &str, target: &Pairwise, here: &Ensemble, there: &Ensemble
 }
 
 #[test]
-fn annealed_walkers_take_the_same_way_on_a_card() {
-    let Some(engine) = card(Precision::Float32) else { return };
+fn annealed_walkers_take_the_same_way_on_a_gpu() {
+    let Some(placement) = gpu(Precision::Float32) else { return };
     for (name, target, beta) in targets() {
-        for kernel in Moves::ON_CARDS {
+        for kernel in Moves::ON_GPU {
             let walkers = if target.sites() > 1000 { 70 } else { up_to(1000) };
             let ais = annealing(walkers, kernel);
-            let resampling = Resampling { threshold: 0.7, scheme: Scheme::Systematic };
+            let resampling = Resampling { threshold: 0.7, resampler: Resampler::Systematic };
             let smc = Settings { resampling, ..ais.clone() };
             for (kind, settings) in [("ais", ais), ("smc", smc)] {
                 let [here, there] =
-                    [&Engine::Cpu, &engine].map(|at| anneal_on(at, &target, beta, &settings));
+                    [&Placement::Cpu, &placement].map(|at| anneal_on(at, &target, beta, &settings));
                 same_walkers(&format!("{kind} {kernel} {name}"), &target, &here, &there);
             }
         }
@@ -196,10 +201,10 @@ fn annealed_walkers_take_the_same_way_on_a_card() {
 
 /// Other orders, parts of sweeps, and several sweeps an interval.
 #[test]
-fn other_amounts_take_the_same_way_on_a_card() {
-    let Some(engine) = card(Precision::Float32) else { return };
+fn other_amounts_take_the_same_way_on_a_gpu() {
+    let Some(placement) = gpu(Precision::Float32) else { return };
     for (name, target, beta) in targets().into_iter().filter(|(name, ..)| *name != "complete") {
-        for kernel in Moves::ON_CARDS {
+        for kernel in Moves::ON_GPU {
             for amount in [Amount::Steps(3), Amount::Updates(1), Amount::Updates(43)] {
                 let walkers = if target.sites() > 1000 { 10 } else { up_to(300) };
                 let mut settings = annealing(walkers, kernel);
@@ -209,7 +214,7 @@ fn other_amounts_take_the_same_way_on_a_card() {
                     settings.times = Times::Adaptive { conditional_ess: 0.8, pilot_walkers: 64 };
                 }
                 let [here, there] =
-                    [&Engine::Cpu, &engine].map(|at| anneal_on(at, &target, beta, &settings));
+                    [&Placement::Cpu, &placement].map(|at| anneal_on(at, &target, beta, &settings));
                 same_walkers(&format!("{name} {kernel} {amount:?}"), &target, &here, &there);
             }
         }
@@ -218,52 +223,52 @@ fn other_amounts_take_the_same_way_on_a_card() {
 
 /// Ancestors of every scheme, for populations of one walker, of odd numbers and of more than a block has threads.
 #[test]
-fn ancestors_are_the_same_on_a_card() {
-    let Some(engine) = card(Precision::Float32) else { return };
+fn ancestors_are_the_same_on_a_gpu() {
+    let Some(placement) = gpu(Precision::Float32) else { return };
     let target = ising(6);
-    for scheme in Scheme::ALL {
+    for resampler in Resampler::ALL {
         for walkers in [1, 2, 31, 1023, 1025, 20_001].into_iter().filter(|n| !few() || *n < 2000) {
-            let resampling = Resampling { threshold: 0.999, scheme };
+            let resampling = Resampling { threshold: 0.999, resampler };
             let settings = Settings { resampling, ..annealing(walkers, KernelName::HeatBath) };
             let [here, there] =
-                [&Engine::Cpu, &engine].map(|at| anneal_on(at, &target, 0.5, &settings));
-            same_walkers(&format!("{scheme:?} {walkers}"), &target, &here, &there);
-            assert!(walkers < 31 || there.segments.resamplings() > 5, "{scheme:?} {walkers}");
+                [&Placement::Cpu, &placement].map(|at| anneal_on(at, &target, 0.5, &settings));
+            same_walkers(&format!("{resampler:?} {walkers}"), &target, &here, &there);
+            assert!(walkers < 31 || there.segments.resamplings() > 5, "{resampler:?} {walkers}");
         }
     }
 }
 
-/// Networks too are resampled on the card.
+/// Networks too are resampled on the GPU.
 #[test]
-fn followers_are_resampled_on_a_card() {
-    let Some(engine) = card(Precision::Float32) else { return };
+fn followers_are_resampled_on_a_gpu() {
+    let Some(placement) = gpu(Precision::Float32) else { return };
     let target = ising(6);
     let net = Net::new(&NetSpec::Mlp(MlpSpec { hidden: 8 }), &target).unwrap();
     let parameters: Vec<f32> = net.initial(3).iter().map(|p| 2.2 * p).collect();
-    let flow = Flow::new(&net, &parameters, Parametrisation::Barker);
+    let flow = RateModel::new(&net, &parameters, Parametrisation::Barker);
     let path = Path::new(&[0.3, 0.3], Schedule::Linear).unwrap();
     let cuts: Vec<f64> = (0..=12).map(|k| f64::from(k) / 12.0).collect();
-    for stepper in [Stepper::Events, Stepper::Euler, Stepper::Trapezoid] {
-        let (grid, durations) = flow_grid(&path, stepper, &cuts).unwrap();
-        let resampling = Resampling { threshold: 0.8, scheme: Scheme::Systematic };
-        let [here, there] = [&Engine::Cpu, &engine].map(|engine| {
+    for scheme in [Scheme::Events, Scheme::Euler, Scheme::Trapezoid] {
+        let (grid, durations) = scheme_grid(&path, scheme, &cuts).unwrap();
+        let resampling = Resampling { threshold: 0.8, resampler: Resampler::Systematic };
+        let [here, there] = [&Placement::Cpu, &placement].map(|placement| {
             let durations = durations.clone();
             let mut population =
-                followers(engine, &target, &path, &flow, stepper, durations, 1, 500, 7).unwrap();
-            anneal(&target, &mut *population, &grid, &resampling, 2, 7, &Unwatched).unwrap()
+                followers(placement, &target, &path, &flow, scheme, durations, 1, 500, 7).unwrap();
+            anneal(&target, &mut *population, &grid, &resampling, 2, 7, &NoProgress).unwrap()
         });
         let resamplings = (here.segments.resamplings(), there.segments.resamplings());
         let log_z = (here.log_z(), there.log_z());
-        println!("{stepper:?}: {log_z:?}, resampled {resamplings:?}");
-        assert_eq!(resamplings.0, resamplings.1, "{stepper:?}");
-        assert!(resamplings.0 > 0, "{stepper:?}");
-        assert!((log_z.0.mean - log_z.1.mean).abs() < 0.2 * log_z.0.error, "{stepper:?}");
+        println!("{scheme:?}: {log_z:?}, resampled {resamplings:?}");
+        assert_eq!(resamplings.0, resamplings.1, "{scheme:?}");
+        assert!(resamplings.0 > 0, "{scheme:?}");
+        assert!((log_z.0.mean - log_z.1.mean).abs() < 0.2 * log_z.0.error, "{scheme:?}");
     }
 }
 
 #[test]
-fn log_z_of_annealing_on_a_card_is_exact() {
-    let Some(engine) = card(Precision::Float32) else { return };
+fn log_z_of_annealing_on_a_gpu_is_exact() {
+    let Some(placement) = gpu(Precision::Float32) else { return };
     let torus = |shape: &[usize]| Lattice::new(shape, Boundary::Periodic).unwrap();
     let glass = Pairwise::edwards_anderson(torus(&[4, 4]), Disorder::Gaussian, 2).unwrap();
     for (name, target, beta) in [
@@ -272,12 +277,12 @@ fn log_z_of_annealing_on_a_card_is_exact() {
         ("glass", glass.with_uniform_field(-0.2).unwrap(), 0.8),
     ] {
         let lambda = vec![beta; target.terms()];
-        let wanted = enumerate::solve(&target, &lambda, &Unwatched).unwrap().log_z;
-        for kernel in Moves::ON_CARDS {
+        let wanted = enumerate::solve(&target, &lambda, &NoProgress).unwrap().log_z;
+        for kernel in Moves::ON_GPU {
             for threshold in [0.0, 0.9] {
-                let resampling = Resampling { threshold, scheme: Scheme::Systematic };
+                let resampling = Resampling { threshold, resampler: Resampler::Systematic };
                 let settings = Settings { resampling, ..annealing(up_to(100_000), kernel) };
-                let log_z = anneal_on(&engine, &target, beta, &settings).log_z();
+                let log_z = anneal_on(&placement, &target, beta, &settings).log_z();
                 let z = (log_z.mean - wanted) / log_z.error;
                 println!("{name} {kernel} {threshold}: {log_z:?}, exact {wanted}, {z:.2} errors");
                 // Errors are about 0.005: a bias of 0.03 is seen.
@@ -291,36 +296,36 @@ fn log_z_of_annealing_on_a_card_is_exact() {
 }
 
 #[test]
-fn cards_refuse_what_they_do_not_have() {
+fn gpus_refuse_what_they_do_not_have() {
     let settings = annealing(10, KernelName::Wolff);
-    let error = settings.moves.check_card(&ising(4)).unwrap_err().to_string();
+    let error = settings.moves.check_gpu(&ising(4)).unwrap_err().to_string();
     assert!(
-        error.contains("heat-bath and metropolis") && error.contains("--engine cpu"),
+        error.contains("heat-bath and metropolis") && error.contains("the device cpu"),
         "{error}"
     );
-    let Some(engine) = card(Precision::Float32) else { return };
+    let Some(placement) = gpu(Precision::Float32) else { return };
     let path = Path::new(&[0.4, 0.4], Schedule::Linear).unwrap();
-    assert!(sample_on(&engine, &ising(4), &path, &settings, &Unwatched).is_err());
+    assert!(sample_on(&placement, &ising(4), &path, &settings, &NoProgress).is_err());
 }
 
 /// Seconds of AIS and SMC on 15x15 Ising, resampled here and there; run it in release mode.
 #[test]
 #[ignore = "a measurement"]
 fn speed_of_annealing() {
-    let Some(engine) = card(Precision::Float32) else { return };
+    let Some(placement) = gpu(Precision::Float32) else { return };
     let target = ising(15);
     let path = Path::new(&[0.4407; 2], Schedule::Linear).unwrap();
     for walkers in [1000, 20_000, 1_000_000] {
-        for (kind, threshold, scheme) in [
-            ("ais", 0.0, Scheme::Systematic),
-            ("smc, systematic", 0.9, Scheme::Systematic),
-            ("smc, multinomial", 0.9, Scheme::Multinomial),
+        for (kind, threshold, resampler) in [
+            ("ais", 0.0, Resampler::Systematic),
+            ("smc, systematic", 0.9, Resampler::Systematic),
+            ("smc, multinomial", 0.9, Resampler::Multinomial),
         ] {
-            for engine in [&Engine::Cpu, &engine] {
-                if walkers > 100_000 && engine.name() == "cpu" {
+            for placement in [&Placement::Cpu, &placement] {
+                if walkers > 100_000 && placement.name() == "cpu" {
                     continue;
                 }
-                let resampling = Resampling { threshold, scheme };
+                let resampling = Resampling { threshold, resampler };
                 let settings = Settings {
                     times: Times::Uniform(200),
                     points: 1,
@@ -331,13 +336,13 @@ fn speed_of_annealing() {
                 let mut seconds = [0.0; 2];
                 for seconds in &mut seconds {
                     let start = std::time::Instant::now();
-                    sample_on(engine, &target, &path, &settings, &Unwatched).unwrap();
+                    sample_on(placement, &target, &path, &settings, &NoProgress).unwrap();
                     *seconds = start.elapsed().as_secs_f64();
                 }
                 let updates = 200.0 * (walkers * target.sites()) as f64;
                 println!(
                     "{} {kind}, {walkers} walkers: {:.3} s, {:.2} G updates/s",
-                    engine.name(),
+                    placement.name(),
                     seconds[1],
                     1e-9 * updates / seconds[1]
                 );

@@ -1,16 +1,16 @@
-//! What happens when a card's memory does not suffice. Alone in its process: it takes all of that memory. Says so and skips where there
-//! is no card.
+//! What happens when a GPU's memory does not suffice. Alone in its process: it takes all of that memory. Says so and skips where there
+//! is no GPU.
 #![cfg(feature = "cuda")]
 
 use leaps::Result;
-use leaps::device::{Engine, Precision, Unwatched};
+use leaps::device::{NoProgress, Placement, Precision};
 use leaps::mcmc::KernelName;
 use leaps::net::{FreeEnergy, FreeEnergySpec, HollowSpec, LecSpec, MlpSpec, Net, NetSpec};
 use leaps::path::{Path, Schedule};
 use leaps::rates::Parametrisation;
-use leaps::sampler::{Flow, Moves, Population, Settings, Stepper, flow_grid, followers};
+use leaps::sampler::{Moves, Population, RateModel, Scheme, Settings, followers, scheme_grid};
 use leaps::target::{Boundary, Lattice, Pairwise, Target};
-use leaps::train::{Progress, Reference, TrainSpec, Trainer};
+use leaps::train::{Reference, StepMetrics, TrainSpec, Trainer};
 
 fn ising(side: usize) -> Pairwise {
     let lattice = Lattice::new(&[side, side], Boundary::Periodic).unwrap();
@@ -25,54 +25,57 @@ fn path() -> Path {
 fn fits(error: &leaps::Error, start: &str) -> usize {
     let text = error.to_string();
     println!("{text}");
-    assert!(
-        text.starts_with(start) && text.contains("must be small enough for the card"),
-        "{text}"
-    );
+    assert!(text.starts_with(start) && text.contains("must be small enough for the GPU"), "{text}");
     let before = text.split(" would fit").next().unwrap_or_default();
     before.rsplit(' ').next().unwrap_or_default().parse().unwrap()
 }
 
-/// Put training with a batch on the card, and go some steps.
-fn train(engine: &Engine, spec: &NetSpec, batch: usize, steps: usize) -> Result<Vec<Progress>> {
+/// Put training with a batch on the GPU, and go some steps.
+fn train(
+    placement: &Placement,
+    spec: &NetSpec,
+    batch: usize,
+    steps: usize,
+) -> Result<Vec<StepMetrics>> {
     let (target, path) = (ising(16), path());
     let net = Net::new(spec, &target)?;
     let free = FreeEnergy::new(&FreeEnergySpec::Rate, target.sites())?;
     let reference = Reference::Buffer;
     let spec = TrainSpec { batch, reference, rollout_steps: 3, ..TrainSpec::default() };
     let barker = Parametrisation::Barker;
-    let trainer = Trainer::new(&target, &path, &net, &free, barker, &spec, 5, &Unwatched)?;
-    let mut trainer = trainer.on_engine(engine)?;
-    (0..steps).map(|_| trainer.step(&Unwatched)).collect()
+    let trainer = Trainer::new(&target, &path, &net, &free, barker, &spec, 5, &NoProgress)?;
+    let mut trainer = trainer.place_on(placement)?;
+    (0..steps).map(|_| trainer.step(&NoProgress)).collect()
 }
 
 /// Walkers of a network, and where they end.
-fn follow(engine: &Engine, walkers: usize) -> Result<Vec<u8>> {
+fn follow(placement: &Placement, walkers: usize) -> Result<Vec<u8>> {
     let (target, path) = (ising(16), path());
     let net = Net::new(&NetSpec::Mlp(MlpSpec { hidden: 64 }), &target)?;
     let parameters = net.initial(3);
-    let flow = Flow::new(&net, &parameters, Parametrisation::Barker);
-    let (grid, durations) = flow_grid(&path, Stepper::Euler, &[0.0, 0.5, 1.0])?;
-    let stepper = Stepper::Euler;
+    let flow = RateModel::new(&net, &parameters, Parametrisation::Barker);
+    let (grid, durations) = scheme_grid(&path, Scheme::Euler, &[0.0, 0.5, 1.0])?;
+    let scheme = Scheme::Euler;
     let mut population =
-        followers(engine, &target, &path, &flow, stepper, durations, 0, walkers, 7)?;
-    population.advance(&grid, 1..3, &mut vec![0.0; walkers], &Unwatched)?;
+        followers(placement, &target, &path, &flow, scheme, durations, 0, walkers, 7)?;
+    population.advance(&grid, 1..3, &mut vec![0.0; walkers], &NoProgress)?;
     population.states()
 }
 
 fn sweepers<'a>(
-    engine: &Engine,
+    placement: &Placement,
     target: &'a Pairwise,
     n: usize,
 ) -> Result<Box<dyn Population + 'a>> {
     let moves = Moves { kernel: KernelName::HeatBath, ..Settings::default().moves };
-    moves.population(engine, target, &path(), n, 1)
+    moves.population(placement, target, &path(), n, 1)
 }
 
 #[test]
 fn what_does_not_fit_is_refused_with_what_does_and_walkers_take_turns() {
-    let found = Engine::cuda(Precision::Bf16).inspect_err(|error| println!("skipped: {error}"));
-    let Ok(engine) = found else { return };
+    let found =
+        Placement::cuda(0, Precision::Bf16).inspect_err(|error| println!("skipped: {error}"));
+    let Ok(placement) = found else { return };
 
     // Training: the number named is no lie, and what does not fit takes nothing.
     for (name, spec) in [
@@ -80,28 +83,28 @@ fn what_does_not_fit_is_refused_with_what_does_and_walkers_take_turns() {
         ("lec", NetSpec::Lec(LecSpec::default())),
         ("hollow", NetSpec::Hollow(HollowSpec::default())),
     ] {
-        let error = train(&engine, &spec, 20_000_000, 0).unwrap_err();
+        let error = train(&placement, &spec, 20_000_000, 0).unwrap_err();
         let most = fits(&error, "train.batch = 20000000:");
-        train(&engine, &spec, most, 0).unwrap();
-        let steps = train(&engine, &spec, most.min(20_000) / 10, 2).unwrap();
+        train(&placement, &spec, most, 0).unwrap();
+        let steps = train(&placement, &spec, most.min(20_000) / 10, 2).unwrap();
         println!("{name}: a batch of {most} has room; {steps:?}");
     }
 
     let large = ising(64);
-    let error = sweepers(&engine, &large, 2_000_000_000).err().unwrap();
+    let error = sweepers(&placement, &large, 2_000_000_000).err().unwrap();
     let most = fits(&error, "sample.walkers = 2000000000:");
-    assert_eq!(sweepers(&engine, &large, most).unwrap().walkers(), most);
+    assert_eq!(sweepers(&placement, &large, most).unwrap().walkers(), most);
 
     // With little memory left, walkers of a network go fewer at a time, and nowhere else.
     let walkers = 16_384;
-    let wanted = follow(&engine, walkers).unwrap();
+    let wanted = follow(&placement, walkers).unwrap();
     let mut hogs = Vec::new();
     let n = (most / 300).clamp(1, 100_000);
-    while let Ok(hog) = sweepers(&engine, &large, n) {
+    while let Ok(hog) = sweepers(&placement, &large, n) {
         hogs.push(hog);
     }
     println!("{} hogs of {n} walkers", hogs.len());
-    assert!(follow(&engine, walkers).unwrap() == wanted, "fewer lanes change results");
+    assert!(follow(&placement, walkers).unwrap() == wanted, "fewer lanes change results");
     drop(hogs);
     assert_eq!(large.sites(), 4096);
 }

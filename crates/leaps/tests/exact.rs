@@ -5,7 +5,7 @@ mod agreement;
 #[path = "exact/limits.rs"]
 mod limits;
 
-use leaps::device::Unwatched;
+use leaps::device::NoProgress;
 use leaps::exact::{self, Exact, Method};
 use leaps::target::{Boundary, Disorder, Lattice, Pairwise, Target, Term};
 
@@ -24,7 +24,7 @@ fn potts(side: usize, q: usize) -> Pairwise {
 }
 
 fn solve(target: &dyn Target, lambda: &[f64], method: Option<Method>) -> Exact {
-    exact::solve(target, lambda, method, &Unwatched).unwrap()
+    exact::solve(target, lambda, method, &NoProgress).unwrap()
 }
 
 fn assert_close(what: &str, a: f64, b: f64, tolerance: f64) {
@@ -67,8 +67,8 @@ impl Target for Plain {
     fn sites(&self) -> usize {
         self.0.sites()
     }
-    fn tokens(&self) -> usize {
-        self.0.tokens()
+    fn q(&self) -> usize {
+        self.0.q()
     }
     fn terms(&self) -> usize {
         self.0.terms()

@@ -1,11 +1,11 @@
 //! One network for many targets: exact whatever it is told, better when it is told the truth.
 
-use leaps::device::{Engine, Unwatched};
+use leaps::device::{NoProgress, Placement};
 use leaps::exact::enumerate;
 use leaps::net::{FreeEnergy, FreeEnergySpec, HollowSpec, LecSpec, MlpSpec, Net, NetSpec};
 use leaps::path::{Path, Schedule};
 use leaps::rates::Parametrisation;
-use leaps::sampler::{Ensemble, Flow, Resampling, Stepper, anneal, flow_grid, followers};
+use leaps::sampler::{Ensemble, RateModel, Resampling, Scheme, anneal, followers, scheme_grid};
 use leaps::target::{Boundary, Lattice, Pairwise};
 use leaps::train::{Batch, Family, Loss, Member, Ranges, TrainSpec, Trainer};
 
@@ -31,32 +31,38 @@ fn family(count: usize) -> Family {
 }
 
 fn hollow() -> NetSpec {
-    NetSpec::Hollow(HollowSpec { channels: 8, depth: None, rows: None, head: None, totals: true })
+    NetSpec::Hollow(HollowSpec {
+        channels: 8,
+        depth: None,
+        rows: None,
+        head: None,
+        global_features: true,
+    })
 }
 
 /// Sample along the path of one member, the network being told of another or the same.
 fn sample(net: &Net, parameters: &[f32], path: &Path, told: &Member, walkers: usize) -> Ensemble {
     let target = target(4);
     let own = &parameters[..net.parameters()];
-    let flow = Flow::new(net, own, Parametrisation::Barker).told(&told.condition);
+    let flow = RateModel::new(net, own, Parametrisation::Barker).conditioned_on(&told.condition);
     let cuts: Vec<f64> = (0..=30).map(|k| f64::from(k) / 30.0).collect();
-    let (grid, durations) = flow_grid(path, Stepper::Events, &cuts).unwrap();
-    let cpu = &Engine::Cpu;
+    let (grid, durations) = scheme_grid(path, Scheme::Events, &cuts).unwrap();
+    let cpu = &Placement::Cpu;
     let mut walkers =
-        followers(cpu, &target, path, &flow, Stepper::Events, durations, 0, walkers, 5).unwrap();
-    anneal(&target, &mut *walkers, &grid, &Resampling::NEVER, 1, 5, &Unwatched).unwrap()
+        followers(cpu, &target, path, &flow, Scheme::Events, durations, 0, walkers, 5).unwrap();
+    anneal(&target, &mut *walkers, &grid, &Resampling::NEVER, 1, 5, &NoProgress).unwrap()
 }
 
 #[test]
 fn log_z_of_every_member_is_unbiased_with_an_untrained_network() {
     let target = target(4);
     for spec in [hollow(), NetSpec::Mlp(MlpSpec { hidden: 6 })] {
-        let net = Net::told(&spec, &target, 2).unwrap();
+        let net = Net::conditioned_on(&spec, &target, 2).unwrap();
         let parameters: Vec<f32> = net.initial(3).iter().map(|p| 1.5 * p).collect();
         for (beta, field) in [(0.1, 0.4), (0.15, -0.3), (0.2, 0.1)] {
             let at = member(beta, field);
             let ensemble = sample(&net, &parameters, &at.path, &at, 20_000);
-            let exact = enumerate::solve(&target, at.path.ends(), &Unwatched).unwrap().log_z;
+            let exact = enumerate::solve(&target, at.path.ends(), &NoProgress).unwrap().log_z;
             let log_z = ensemble.log_z();
             let z = (log_z.mean - exact) / log_z.error;
             // Another of these members' answers would be off by 0.2 and more.
@@ -69,8 +75,8 @@ fn log_z_of_every_member_is_unbiased_with_an_untrained_network() {
 fn the_gradient_over_members_is_a_finite_difference() {
     let target = target(3);
     for spec in [hollow(), NetSpec::Mlp(MlpSpec { hidden: 4 })] {
-        let net = Net::told(&spec, &target, 2).unwrap();
-        let free = FreeEnergy::new(&FreeEnergySpec::Rate, 9).unwrap().told(2).unwrap();
+        let net = Net::conditioned_on(&spec, &target, 2).unwrap();
+        let free = FreeEnergy::new(&FreeEnergySpec::Rate, 9).unwrap().conditioned_on(2).unwrap();
         let members = family(5).members;
         let mut loss = Loss::new(&target, &members[0].path, &net, &free, Parametrisation::Barker)
             .over(&members);
@@ -83,12 +89,12 @@ fn the_gradient_over_members_is_a_finite_difference() {
             batch.members.push(i % 5);
         }
         let mut g = vec![f32::NAN; parameters.len()];
-        loss.gradient(&parameters, &batch, &mut g, &Unwatched).unwrap();
+        loss.gradient(&parameters, &batch, &mut g, &NoProgress).unwrap();
         let mut slope_along = |d: &[f32]| {
             let mut value = |h: f32| {
                 let moved: Vec<f32> = parameters.iter().zip(d).map(|(p, d)| p + h * d).collect();
                 let mut unused = vec![0.0; d.len()];
-                let r = loss.gradient(&moved, &batch, &mut unused, &Unwatched).unwrap();
+                let r = loss.gradient(&moved, &batch, &mut unused, &NoProgress).unwrap();
                 r.iter().map(|r| r * r).sum::<f64>() / r.len() as f64
             };
             (value(1e-3) - value(-1e-3)) / 2e-3
@@ -121,8 +127,8 @@ fn the_gradient_over_members_is_a_finite_difference() {
 #[test]
 fn a_family_is_learnt_between_its_members_and_the_network_listens() {
     let target = target(4);
-    let net = Net::told(&hollow(), &target, 2).unwrap();
-    let free = FreeEnergy::new(&FreeEnergySpec::Rate, 16).unwrap().told(2).unwrap();
+    let net = Net::conditioned_on(&hollow(), &target, 2).unwrap();
+    let free = FreeEnergy::new(&FreeEnergySpec::Rate, 16).unwrap().conditioned_on(2).unwrap();
     let spec = TrainSpec {
         steps: 600,
         batch: 128,
@@ -136,11 +142,11 @@ fn a_family_is_learnt_between_its_members_and_the_network_listens() {
     let own = member(0.4, 0.2);
     let barker = Parametrisation::Barker;
     let mut trainer = Trainer::fresh(&target, &own.path, &net, &free, barker, &spec, 1)
-        .and_then(|trainer| trainer.over(&family(24))?.prepared(&Unwatched))
+        .and_then(|trainer| trainer.over(&family(24))?.prepared(&NoProgress))
         .unwrap();
     let before = trainer.optimiser.average.clone();
     for _ in 0..spec.steps {
-        trainer.step(&Unwatched).unwrap();
+        trainer.step(&NoProgress).unwrap();
     }
     let after = &trainer.optimiser.average;
     for (beta, field) in [(0.33, 0.27), (0.37, -0.21), (0.29, -0.35)] {
@@ -152,7 +158,7 @@ fn a_family_is_learnt_between_its_members_and_the_network_listens() {
         println!("{beta} {field}: {untrained:.3} to {trained:.3}, misled {misled:.3}");
         assert!(trained > 0.85 && untrained < 0.4, "{beta} {field}: {untrained} to {trained}");
         assert!(misled < 0.8 * trained, "{beta} {field}: told wrongly {misled}, rightly {trained}");
-        let exact = enumerate::solve(&target, at.path.ends(), &Unwatched).unwrap().log_z;
+        let exact = enumerate::solve(&target, at.path.ends(), &NoProgress).unwrap().log_z;
         let log_z = sample(&net, after, &at.path, &at, 2000).log_z();
         assert!(((log_z.mean - exact) / log_z.error).abs() < 5.0, "{log_z:?} {exact}");
     }
@@ -161,7 +167,8 @@ fn a_family_is_learnt_between_its_members_and_the_network_listens() {
 #[test]
 fn what_cannot_be_told_is_refused() {
     let target = target(4);
-    let error = Net::told(&NetSpec::Lec(LecSpec::default()), &target, 1).unwrap_err().to_string();
+    let error =
+        Net::conditioned_on(&NetSpec::Lec(LecSpec::default()), &target, 1).unwrap_err().to_string();
     assert!(error.contains("network.kind = hollow"), "{error}");
     // A family of two conditions and a network of none.
     let net = Net::new(&hollow(), &target).unwrap();

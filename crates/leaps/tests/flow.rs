@@ -1,13 +1,13 @@
 //! Walkers that follow a network, trained or not: exact weights from events, a known bias from euler.
 
-use leaps::device::Unwatched;
+use leaps::device::NoProgress;
 use leaps::exact::{self, enumerate};
 use leaps::net::{MlpSpec, Net, NetSpec};
 use leaps::path::{Path, Schedule};
 use leaps::rates::Parametrisation;
 use leaps::sampler::{
-    Ensemble, Flow, FlowWalkers, Population, Resampling, Scheme, Stepper, anneal, flow_grid,
-    flow_grid_with_stops,
+    Ensemble, NetworkWalkers, Population, RateModel, Resampler, Resampling, Scheme, anneal,
+    scheme_grid, scheme_grid_with_stops,
 };
 use leaps::target::{Boundary, Disorder, Lattice, Pairwise, Target};
 
@@ -21,7 +21,7 @@ fn cuts(n: usize) -> Vec<f64> {
 
 struct Run {
     parametrisation: Parametrisation,
-    stepper: Stepper,
+    scheme: Scheme,
     intervals: usize,
     sweeps: u64,
     resampling: Resampling,
@@ -33,14 +33,14 @@ struct Run {
 fn run(target: &dyn Target, beta: f64, settings: &Run) -> (Ensemble, f64) {
     let net = Net::new(&NetSpec::Mlp(MlpSpec { hidden: 8 }), target).unwrap();
     let parameters: Vec<f32> = net.initial(3).iter().map(|p| 2.2 * p).collect();
-    let flow = Flow::new(&net, &parameters, settings.parametrisation);
+    let flow = RateModel::new(&net, &parameters, settings.parametrisation);
     let path = Path::new(&vec![beta; target.terms()], Schedule::Linear).unwrap();
-    let (grid, durations) = flow_grid(&path, settings.stepper, &cuts(settings.intervals)).unwrap();
-    let mut walkers = FlowWalkers::new(
+    let (grid, durations) = scheme_grid(&path, settings.scheme, &cuts(settings.intervals)).unwrap();
+    let mut walkers = NetworkWalkers::new(
         target,
         &path,
         &flow,
-        settings.stepper,
+        settings.scheme,
         durations,
         settings.sweeps,
         settings.walkers,
@@ -48,7 +48,7 @@ fn run(target: &dyn Target, beta: f64, settings: &Run) -> (Ensemble, f64) {
     )
     .unwrap();
     let ensemble =
-        anneal(target, &mut walkers, &grid, &settings.resampling, 5, settings.seed, &Unwatched)
+        anneal(target, &mut walkers, &grid, &settings.resampling, 5, settings.seed, &NoProgress)
             .unwrap();
     (ensemble, walkers.passes())
 }
@@ -73,14 +73,14 @@ fn events_is_unbiased_with_an_untrained_network() {
     for (name, target, beta) in targets() {
         for (n, parametrisation) in Parametrisation::ALL.into_iter().enumerate() {
             let never = Resampling::NEVER;
-            let often = Resampling { threshold: 0.7, scheme: Scheme::Systematic };
+            let often = Resampling { threshold: 0.7, resampler: Resampler::Systematic };
             // Without sweeps only the network moves walkers: the target must be warm.
             for (sweeps, resampling, beta) in [(0, never, 0.5 * beta), (1, often, beta)] {
                 let lambda = vec![beta; target.terms()];
-                let exact = enumerate::solve(&target, &lambda, &Unwatched).unwrap().log_z;
+                let exact = enumerate::solve(&target, &lambda, &NoProgress).unwrap().log_z;
                 let settings = Run {
                     parametrisation,
-                    stepper: Stepper::Events,
+                    scheme: Scheme::Events,
                     intervals: 12,
                     sweeps,
                     resampling,
@@ -108,19 +108,19 @@ fn trapezoid_is_weighed_to_the_end_of_every_stretch() {
     let target = Pairwise::ising(torus(&[4, 4]), 1.0, 0.2).unwrap();
     let net = Net::new(&NetSpec::Mlp(MlpSpec { hidden: 8 }), &target).unwrap();
     let parameters: Vec<f32> = net.initial(3).iter().map(|p| 2.2 * p).collect();
-    let flow = Flow::new(&net, &parameters, Parametrisation::Barker);
+    let flow = RateModel::new(&net, &parameters, Parametrisation::Barker);
     let path = Path::new(&[0.3, 0.3], Schedule::Trigonometric).unwrap();
-    let after = |stepper: Stepper, end: usize| -> Vec<f64> {
-        let (grid, durations) = flow_grid(&path, stepper, &cuts(8)).unwrap();
+    let after = |scheme: Scheme, end: usize| -> Vec<f64> {
+        let (grid, durations) = scheme_grid(&path, scheme, &cuts(8)).unwrap();
         let mut walkers =
-            FlowWalkers::new(&target, &path, &flow, stepper, durations, 0, 50, 3).unwrap();
+            NetworkWalkers::new(&target, &path, &flow, scheme, durations, 0, 50, 3).unwrap();
         let mut log_weights = vec![0.0; 50];
-        walkers.advance(&grid, 1..end, &mut log_weights, &Unwatched).unwrap();
+        walkers.advance(&grid, 1..end, &mut log_weights, &NoProgress).unwrap();
         log_weights
     };
     for end in [3, 6] {
-        let (trapezoid, euler) = (after(Stepper::Trapezoid, end), after(Stepper::Euler, end));
-        let (first, next) = (after(Stepper::Euler, 2), after(Stepper::Euler, end + 1));
+        let (trapezoid, euler) = (after(Scheme::Trapezoid, end), after(Scheme::Euler, end));
+        let (first, next) = (after(Scheme::Euler, 2), after(Scheme::Euler, end + 1));
         for i in 0..50 {
             let wanted = euler[i] + 0.5 * (next[i] - euler[i] - first[i]);
             assert!((trapezoid[i] - wanted).abs() < 1e-9, "{} {wanted}", trapezoid[i]);
@@ -129,11 +129,11 @@ fn trapezoid_is_weighed_to_the_end_of_every_stretch() {
 }
 
 /// Normal score of a chi-square test of the weighted law of walkers against enumeration, state by state.
-fn law_score(stepper: Stepper) -> (f64, f64) {
+fn law_score(scheme: Scheme) -> (f64, f64) {
     let (target, beta) = (Pairwise::ising(torus(&[3, 3]), 1.0, 0.3).unwrap(), 0.15);
     let settings = Run {
         parametrisation: Parametrisation::Barker,
-        stepper,
+        scheme,
         intervals: 4,
         sweeps: 0,
         resampling: Resampling::NEVER,
@@ -143,11 +143,11 @@ fn law_score(stepper: Stepper) -> (f64, f64) {
     let (ensemble, _) = run(&target, beta, &settings);
     let lambda = [beta, beta];
     let law = enumerate::law(&target, &lambda).unwrap();
-    let exact = enumerate::solve(&target, &lambda, &Unwatched).unwrap().log_z;
+    let exact = enumerate::solve(&target, &lambda, &NoProgress).unwrap().log_z;
     // Weights are known up to nothing: their mean over walkers in a state is the state's part of Z / Z_0.
     let (mut first, mut second) = (vec![0.0; law.len()], vec![0.0; law.len()]);
     for (x, log_weight) in ensemble.states.chunks(9).zip(ensemble.weights.log()) {
-        let state = x.iter().rev().fold(0, |code, &token| 2 * code + token as usize);
+        let state = x.iter().rev().fold(0, |code, &value| 2 * code + value as usize);
         first[state] += log_weight.exp();
         second[state] += (2.0 * log_weight).exp();
     }
@@ -165,11 +165,11 @@ fn law_score(stepper: Stepper) -> (f64, f64) {
 
 #[test]
 fn the_weighted_law_is_the_exact_one_state_by_state() {
-    let (score, effective) = law_score(Stepper::Events);
+    let (score, effective) = law_score(Scheme::Events);
     println!("events: {score}, {effective} effective walkers");
     assert!(effective > 1e5, "{effective}");
     assert!(score.abs() < 4.75, "{score}");
-    let (score, _) = law_score(Stepper::Euler);
+    let (score, _) = law_score(Scheme::Euler);
     println!("euler: {score}");
     assert!(score > 10.0, "the test sees the bias of 4 euler steps: {score}");
 }
@@ -178,17 +178,18 @@ fn the_weighted_law_is_the_exact_one_state_by_state() {
 fn stops_agree(name: &str, target: &Pairwise, beta: f64, sweeps: u64, threshold: f64, at: &[f64]) {
     let net = Net::new(&NetSpec::Mlp(MlpSpec { hidden: 8 }), target).unwrap();
     let parameters: Vec<f32> = net.initial(3).iter().map(|p| 2.2 * p).collect();
-    let flow = Flow::new(&net, &parameters, Parametrisation::Relu);
+    let flow = RateModel::new(&net, &parameters, Parametrisation::Relu);
     let schedule = Schedule::geometric(0.3).unwrap();
     let path = Path::new(&vec![beta; target.terms()], schedule).unwrap();
     let stops: Vec<f64> = at.iter().map(|at| path.time(at / beta).unwrap()).collect();
-    let (grid, durations) = flow_grid_with_stops(&path, Stepper::Events, &cuts(7), &stops).unwrap();
+    let (grid, durations) =
+        scheme_grid_with_stops(&path, Scheme::Events, &cuts(7), &stops).unwrap();
     assert!((durations.iter().sum::<f64>() - 1.0).abs() < 1e-12);
     let mut walkers =
-        FlowWalkers::new(target, &path, &flow, Stepper::Events, durations, sweeps, 6000, 5)
+        NetworkWalkers::new(target, &path, &flow, Scheme::Events, durations, sweeps, 6000, 5)
             .unwrap();
-    let resampling = Resampling { threshold, scheme: Scheme::Systematic };
-    let ensemble = anneal(target, &mut walkers, &grid, &resampling, 3, 5, &Unwatched).unwrap();
+    let resampling = Resampling { threshold, resampler: Resampler::Systematic };
+    let ensemble = anneal(target, &mut walkers, &grid, &resampling, 3, 5, &NoProgress).unwrap();
     assert_eq!(ensemble.stops.len(), at.len());
     for (&at, stop) in at.iter().zip(&ensemble.stops) {
         let exact = exact::known(target, &vec![at; target.terms()]).unwrap();

@@ -3,10 +3,10 @@
 mod support;
 
 use leaps::Error;
-use leaps::device::{Draw, Purpose, Stream, Unwatched, Watch};
+use leaps::device::{Draw, NoProgress, Progress, Purpose, Stream};
 use leaps::mcmc::*;
 use leaps::observe::Recorder;
-use leaps::target::{Boundary, Disorder, Interaction, Lattice, Model, Pairwise, Target, Term};
+use leaps::target::{Boundary, Density, Disorder, Interaction, Lattice, Pairwise, Target, Term};
 use support::*;
 
 /// A target of the user's own, with three-site terms: no pairwise form, only the required methods.
@@ -16,7 +16,7 @@ impl Target for Triples {
     fn sites(&self) -> usize {
         4
     }
-    fn tokens(&self) -> usize {
+    fn q(&self) -> usize {
         3
     }
     fn energy(&self, _term: usize, x: &[u8]) -> f64 {
@@ -45,7 +45,7 @@ fn glass(shape: &[usize], boundary: Boundary) -> Pairwise {
     glass.with_fields(&fields).unwrap()
 }
 
-/// Five tokens on a ring of three sites with unequal bonds; every token has its own energy.
+/// Five values on a ring of three sites with unequal bonds; every value has its own energy.
 fn five() -> Pairwise {
     let edges = [(0, 1, 0.9), (1, 2, 0.3), (2, 0, 1.4)];
     let model = Pairwise::from_edges(Interaction::Potts, 3, 5, &edges).unwrap();
@@ -54,7 +54,7 @@ fn five() -> Pairwise {
     model.with_term(Term { name, couplings: Vec::new(), fields, constant: 0.2 })
 }
 
-fn check<K: Kernel>(what: &str, model: &Model<'_>, kernel: &K) -> Vec<f64> {
+fn check<K: Kernel>(what: &str, model: &Density<'_>, kernel: &K) -> Vec<f64> {
     let rho = law(model);
     let p = matrix(model, kernel);
     assert!(row_error(&p, rho.len()) < 1e-12, "{what}: {:e}", row_error(&p, rho.len()));
@@ -68,7 +68,7 @@ fn check<K: Kernel>(what: &str, model: &Model<'_>, kernel: &K) -> Vec<f64> {
 }
 
 /// The kernel after `steps` steps: systematic kernels stand elsewhere then.
-fn moved<K: Kernel>(model: &Model<'_>, kernel: &K, steps: usize) -> K {
+fn moved<K: Kernel>(model: &Density<'_>, kernel: &K, steps: usize) -> K {
     struct First;
     impl Draw for First {
         fn below(&mut self, _n: usize) -> usize {
@@ -102,7 +102,7 @@ fn small() -> Vec<(&'static str, Box<dyn Target>)> {
 /// Check `make(target)` on the 512 states of the 3x3 torus with a field and on the small targets.
 fn everywhere<K: Kernel>(what: &str, make: impl Fn(&dyn Target) -> K, positions: usize) {
     let torus = ising(&[3, 3]);
-    let model = Model::new(&torus, &[0.6, 0.6]);
+    let model = Density::new(&torus, &[0.6, 0.6]);
     let kernel = make(&torus);
     for position in 0..positions {
         check(
@@ -117,7 +117,7 @@ fn everywhere<K: Kernel>(what: &str, make: impl Fn(&dyn Target) -> K, positions:
 fn on_small<K: Kernel>(what: &str, make: impl Fn(&dyn Target) -> K, positions: usize) {
     for (name, target) in small() {
         let lambda = vec![0.8; target.terms()];
-        let model = Model::new(&*target, &lambda);
+        let model = Density::new(&*target, &lambda);
         let kernel = make(&*target);
         for position in 0..positions {
             let what = format!("{what} on {name} at {position}");
@@ -146,7 +146,7 @@ fn hamming_balls_are_invariant_at_every_position() {
     on_small("hamming-ball 2 of 3", |target| HammingBall::new(target, 3, 2).unwrap(), 1);
     on_small("hamming-ball 5 of 2", |target| HammingBall::new(target, 2, 5).unwrap(), 3);
     let potts = potts(&[2, 3], Boundary::Free);
-    let model = Model::new(&potts, &[0.6, 0.6]);
+    let model = Density::new(&potts, &[0.6, 0.6]);
     check("hamming-ball on potts 2x3", &model, &HammingBall::new(&potts, 4, 1).unwrap());
 }
 
@@ -164,7 +164,7 @@ fn informed_flips_are_invariant() {
     }
     everywhere("gwg", |target| GibbsWithGradients::new(target).unwrap(), 1);
     let potts = potts(&[2, 3], Boundary::Free);
-    let model = Model::new(&potts, &[0.6, 0.6]);
+    let model = Density::new(&potts, &[0.6, 0.6]);
     check("gwg on potts 2x3", &model, &GibbsWithGradients::new(&potts).unwrap());
 }
 
@@ -173,7 +173,7 @@ fn paths_are_invariant() {
     everywhere("path-auxiliary", |target| PathAuxiliary::new(target, 2.0).unwrap(), 1);
     on_small("path-auxiliary 1", |target| PathAuxiliary::new(target, 1.0).unwrap(), 1);
     let ring = five();
-    let model = Model::new(&ring, &[1.0, 1.5]);
+    let model = Density::new(&ring, &[1.0, 1.5]);
     check("path-auxiliary 2.6", &model, &PathAuxiliary::new(&ring, 2.6).unwrap());
 }
 
@@ -207,7 +207,7 @@ fn clustered() -> Vec<(&'static str, Pairwise)> {
             Pairwise::potts(lattice(&[2, 2], Boundary::Periodic), 3, 1.0, 0.0).unwrap()
         }),
         ("five", five()),
-        ("potts of two tokens", {
+        ("potts of two values", {
             Pairwise::potts(lattice(&[2, 2], Boundary::Free), 2, -1.0, 0.3).unwrap()
         }),
     ]
@@ -217,7 +217,7 @@ fn clustered() -> Vec<(&'static str, Pairwise)> {
 fn clusters_are_invariant() {
     for (name, target) in clustered() {
         let lambda = vec![0.8; target.terms()];
-        let model = Model::new(&target, &lambda);
+        let model = Density::new(&target, &lambda);
         check(&format!("wolff on {name}"), &model, &Wolff::new(&target, &lambda).unwrap());
         let kernel = SwendsenWang::new(&target, &lambda).unwrap();
         check(&format!("swendsen-wang on {name}"), &model, &kernel);
@@ -229,21 +229,21 @@ fn wolff_is_invariant_on_512_states() {
     for field in [0.3, 0.0] {
         let torus = Pairwise::ising(lattice(&[3, 3], Boundary::Periodic), 1.0, field).unwrap();
         let lambda = vec![0.6; torus.terms()];
-        let model = Model::new(&torus, &lambda);
+        let model = Density::new(&torus, &lambda);
         check("wolff on ising 3x3", &model, &Wolff::new(&torus, &lambda).unwrap());
     }
 }
 
 #[test]
-fn clusters_of_repelling_potts_tokens_are_refused() {
+fn clusters_of_repelling_potts_values_are_refused() {
     let target = Pairwise::potts(lattice(&[2, 2], Boundary::Free), 3, -1.0, 0.0).unwrap();
     assert!(Wolff::new(&target, &[1.0]).is_err() && SwendsenWang::new(&target, &[1.0]).is_err());
     assert!(Wolff::new(&Triples, &[1.0]).is_err() && Houdayer::new(&Triples).is_err());
     // Made at a weight where clusters exist and used where they do not, the state stays: invariant.
     let kernel = Wolff::new(&target, &[-1.0]).unwrap();
-    check("wolff", &Model::new(&target, &[1.0]), &kernel);
+    check("wolff", &Density::new(&target, &[1.0]), &kernel);
     let kernel = SwendsenWang::new(&target, &[-1.0]).unwrap();
-    check("swendsen-wang", &Model::new(&target, &[1.0]), &kernel);
+    check("swendsen-wang", &Density::new(&target, &[1.0]), &kernel);
 }
 
 #[test]
@@ -251,7 +251,7 @@ fn cluster_kernels_follow_the_weights() {
     let target = glass(&[2, 2], Boundary::Free);
     let (first, second) = ([0.2, 0.9], [1.1, -0.4]);
     let wolff = Wolff::new(&target, &first).unwrap();
-    let model = Model::new(&target, &second);
+    let model = Density::new(&target, &second);
     check("wolff at new weights", &model, &moved(&model, &wolff, 1));
     let swendsen_wang = SwendsenWang::new(&target, &first).unwrap();
     check("swendsen-wang at new weights", &model, &moved(&model, &swendsen_wang, 1));
@@ -260,7 +260,7 @@ fn cluster_kernels_follow_the_weights() {
 #[test]
 fn swendsen_wang_is_invariant_on_512_states() {
     let square = Pairwise::ising(lattice(&[3, 3], Boundary::Free), 1.0, 0.3).unwrap();
-    let model = Model::new(&square, &[0.6, 0.6]);
+    let model = Density::new(&square, &[0.6, 0.6]);
     let kernel = SwendsenWang::new(&square, &[0.6, 0.6]).unwrap();
     check("swendsen-wang on ising 3x3", &model, &kernel);
 }
@@ -270,13 +270,13 @@ fn swendsen_wang_is_invariant_on_512_states() {
 struct WrongField(Metropolis);
 
 impl Kernel for WrongField {
-    fn step<D: Draw>(&mut self, model: &Model<'_>, x: &mut [u8], draw: &mut D) -> Info {
+    fn step<D: Draw>(&mut self, model: &Density<'_>, x: &mut [u8], draw: &mut D) -> Info {
         let mut lambda = model.lambda.to_vec();
         *lambda.last_mut().unwrap() *= -1.0;
-        self.0.step(&Model::new(model.target, &lambda), x, draw)
+        self.0.step(&Density::new(model.target, &lambda), x, draw)
     }
-    fn energy_calls(&self, tokens: usize) -> f64 {
-        self.0.energy_calls(tokens)
+    fn energy_calls(&self, q: usize) -> f64 {
+        self.0.energy_calls(q)
     }
 }
 
@@ -287,19 +287,19 @@ fn a_wrong_kernel_is_caught() {
     let h: f64 = 0.3;
     let spin = Pairwise::from_edges(Interaction::Ising, 1, 2, &[]).unwrap();
     let spin = spin.with_fields(&[h]).unwrap();
-    let model = Model::new(&spin, &[1.0, 1.0]);
+    let model = Density::new(&spin, &[1.0, 1.0]);
     let p = matrix(&model, &WrongField(Metropolis::new(&spin).unwrap()));
     let expected = (h.exp() - (-3.0 * h).exp()) / (2.0 * h.cosh());
     let error = invariance_error(&law(&model), &p);
     assert!((error - expected).abs() < 1e-14, "{error} {expected}");
     let torus = ising(&[3, 3]);
-    let model = Model::new(&torus, &[0.6, 0.6]);
+    let model = Density::new(&torus, &[0.6, 0.6]);
     let p = matrix(&model, &WrongField(Metropolis::new(&torus).unwrap()));
     assert!(invariance_error(&law(&model), &p) > 1e-3);
 }
 
 /// Whether every state can follow every other after a number of rounds of `steps` steps.
-fn mixes<K: Kernel>(model: &Model<'_>, kernel: &K, steps: usize) -> bool {
+fn mixes<K: Kernel>(model: &Density<'_>, kernel: &K, steps: usize) -> bool {
     let n = count(model);
     let reach = |a: &[bool], b: &[bool]| {
         let mut c = vec![false; n * n];
@@ -331,7 +331,7 @@ fn every_kernel_reaches_every_state() {
     for name in KernelName::ALL {
         for target in [&ising, &potts] {
             let lambda = [0.6, 0.6];
-            let model = Model::new(target, &lambda);
+            let model = Density::new(target, &lambda);
             let kernel = AnyKernel::new(name, target, &lambda).unwrap();
             let steps = if name == KernelName::Gibbs { target.sites() } else { 3 };
             assert!(mixes(&model, &kernel, steps), "{name}");
@@ -339,7 +339,7 @@ fn every_kernel_reaches_every_state() {
     }
     // Half a round of single sites does not.
     let kernel = Gibbs::new(&ising).unwrap();
-    assert!(!mixes(&Model::new(&ising, &[0.6, 0.6]), &kernel, 3));
+    assert!(!mixes(&Density::new(&ising, &[0.6, 0.6]), &kernel, 3));
 }
 
 #[test]
@@ -352,7 +352,7 @@ fn what_a_kernel_remembers_never_changes_a_step() {
         let mut x = vec![0u8; 9];
         for step in 0..400 {
             let lambda = [0.5, 0.1 * (step / 7 % 3) as f64];
-            let model = Model::new(&target, &lambda);
+            let model = Density::new(&target, &lambda);
             if step % 11 == 0 {
                 x[step % 9] = (x[step % 9] + 1) % 3;
             }
@@ -370,7 +370,7 @@ fn steps_report_what_changed() {
     let target = potts(&[3, 3], Boundary::Periodic);
     for name in KernelName::ALL {
         let lambda = [0.5, 0.5];
-        let model = Model::new(&target, &lambda);
+        let model = Density::new(&target, &lambda);
         let mut kernel = AnyKernel::new(name, &target, &lambda).unwrap();
         let mut x = vec![0u8; 9];
         for step in 0..200 {
@@ -386,12 +386,12 @@ fn steps_report_what_changed() {
 /// Counts the states it is shown.
 struct Histogram {
     counts: Vec<u64>,
-    tokens: usize,
+    q: usize,
 }
 
 impl Recorder for Histogram {
     fn record(&mut self, x: &[u8]) {
-        self.counts[encode(x, self.tokens)] += 1;
+        self.counts[encode(x, self.q)] += 1;
     }
 }
 
@@ -436,7 +436,7 @@ fn g_test(counts: &[u64], law: &[f64]) -> f64 {
 fn chains_sample_the_enumerated_law() {
     let torus = ising(&[3, 3]);
     let lambda = [0.25, 0.6];
-    let model = Model::new(&torus, &lambda);
+    let model = Density::new(&torus, &lambda);
     let rho = law(&model);
     for (name, every) in [
         (KernelName::HeatBath, 12),
@@ -448,8 +448,8 @@ fn chains_sample_the_enumerated_law() {
         let settings =
             ChainSettings { chains: 20, burn_in: 300, steps: 4000 * every, every, seed: 5 };
         let kernel = AnyKernel::new(name, &torus, &lambda).unwrap();
-        let make = |_| Histogram { counts: vec![0; 512], tokens: 2 };
-        let outcomes = run_chains(&model, &kernel, &settings, make, &Unwatched).unwrap();
+        let make = |_| Histogram { counts: vec![0; 512], q: 2 };
+        let outcomes = run_chains(&model, &kernel, &settings, make, &NoProgress).unwrap();
         let mut counts = vec![0; 512];
         for outcome in &outcomes {
             for (sum, count) in counts.iter_mut().zip(&outcome.recorder.counts) {
@@ -469,7 +469,7 @@ fn chains_sample_the_enumerated_law() {
 fn chains_do_not_depend_on_threads() {
     let torus = potts(&[4, 4], Boundary::Periodic);
     let lambda = [0.7, 0.7];
-    let model = Model::new(&torus, &lambda);
+    let model = Density::new(&torus, &lambda);
     let kernel = AnyKernel::new(KernelName::Dlmc, &torus, &lambda).unwrap();
     let settings = ChainSettings { chains: 9, burn_in: 50, steps: 70, every: 7, seed: 5 };
     let ladder = vec![vec![0.2, 0.2], vec![0.5, 0.4], lambda.to_vec()];
@@ -477,10 +477,10 @@ fn chains_do_not_depend_on_threads() {
     let run = |threads: usize| {
         rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(|| {
             let make = |_| Counter(0);
-            let chains = run_chains(&model, &kernel, &settings, make, &Unwatched).unwrap();
+            let chains = run_chains(&model, &kernel, &settings, make, &NoProgress).unwrap();
             let make = |_, _| Counter(0);
             let ladders =
-                run_tempering(&torus, &kernel, &tempering, &settings, make, &Unwatched).unwrap();
+                run_tempering(&torus, &kernel, &tempering, &settings, make, &NoProgress).unwrap();
             let of_chains: Vec<_> =
                 chains.into_iter().map(|c| (c.recorder.0, c.acceptance, c.last)).collect();
             let of_ladders: Vec<_> = ladders
@@ -500,7 +500,7 @@ fn chains_do_not_depend_on_threads() {
 #[test]
 fn chains_stop_when_asked_and_when_numbers_do() {
     struct Stopped;
-    impl Watch for Stopped {
+    impl Progress for Stopped {
         fn stopped(&self) -> bool {
             true
         }
@@ -510,34 +510,34 @@ fn chains_stop_when_asked_and_when_numbers_do() {
         fn sites(&self) -> usize {
             3
         }
-        fn tokens(&self) -> usize {
+        fn q(&self) -> usize {
             2
         }
         fn energy(&self, _term: usize, x: &[u8]) -> f64 {
             if x == [0, 1, 1] { f64::NAN } else { 0.0 }
         }
     }
-    let make = |_| Histogram { counts: vec![0; 8], tokens: 2 };
+    let make = |_| Histogram { counts: vec![0; 8], q: 2 };
     let mut settings = ChainSettings { chains: 2, burn_in: 0, steps: 10_000, every: 1, seed: 5 };
-    let model = Model::new(&Broken, &[1.0]);
+    let model = Density::new(&Broken, &[1.0]);
     for name in KernelName::ALL {
         let Ok(kernel) = AnyKernel::new(name, &Broken, &[1.0]) else { continue };
-        let error = run_chains(&model, &kernel, &settings, make, &Unwatched).err().unwrap();
+        let error = run_chains(&model, &kernel, &settings, make, &NoProgress).err().unwrap();
         assert!(matches!(error, Error::NonFinite { .. }), "{name}: {error}");
     }
     let kernel = Gibbs::new(&Triples).unwrap();
-    let model = Model::new(&Triples, &[1.0]);
-    let make = |_| Histogram { counts: vec![0; 81], tokens: 3 };
+    let model = Density::new(&Triples, &[1.0]);
+    let make = |_| Histogram { counts: vec![0; 81], q: 3 };
     let error = run_chains(&model, &kernel, &settings, make, &Stopped).err().unwrap();
     assert!(matches!(error, Error::Interrupted));
     settings.every = 0;
-    assert!(run_chains(&model, &kernel, &settings, make, &Unwatched).is_err());
+    assert!(run_chains(&model, &kernel, &settings, make, &NoProgress).is_err());
 }
 
 #[test]
 fn adaptation_finds_the_acceptance_it_aims_for() {
     let torus = Pairwise::ising(lattice(&[6, 6], Boundary::Periodic), 1.0, 0.0).unwrap();
-    let model = Model::new(&torus, &[0.25]);
+    let model = Density::new(&torus, &[0.25]);
     for (name, aim) in [
         (KernelName::RandomWalk, 0.237),
         (KernelName::PathAuxiliary, 0.574),
@@ -548,7 +548,7 @@ fn adaptation_finds_the_acceptance_it_aims_for() {
         let settings =
             ChainSettings { chains: 4, burn_in: 10_000, steps: 10_000, every: 1, seed: 5 };
         let make = |_| Counter(0);
-        for outcome in run_chains(&model, &kernel, &settings, make, &Unwatched).unwrap() {
+        for outcome in run_chains(&model, &kernel, &settings, make, &NoProgress).unwrap() {
             let acceptance = outcome.acceptance;
             assert!((acceptance - aim).abs() < 0.05, "{name}: {acceptance}");
         }
@@ -559,16 +559,16 @@ fn adaptation_finds_the_acceptance_it_aims_for() {
 fn joint_error(
     laws: &[&[f64]],
     sites: usize,
-    tokens: usize,
+    q: usize,
     step: impl Fn(&mut [Vec<u8>], &mut Enumerator),
 ) -> f64 {
-    let each = tokens.pow(sites as u32);
+    let each = q.pow(sites as u32);
     let all = each.pow(laws.len() as u32);
     let states = |code: usize| -> Vec<Vec<u8>> {
-        (0..laws.len()).map(|k| decode(code / each.pow(k as u32) % each, sites, tokens)).collect()
+        (0..laws.len()).map(|k| decode(code / each.pow(k as u32) % each, sites, q)).collect()
     };
     let rho: Vec<f64> = (0..all)
-        .map(|code| states(code).iter().zip(laws).map(|(x, law)| law[encode(x, tokens)]).product())
+        .map(|code| states(code).iter().zip(laws).map(|(x, law)| law[encode(x, q)]).product())
         .collect();
     let mut moved = vec![0.0; all];
     let mut total = 0.0;
@@ -577,7 +577,7 @@ fn joint_error(
             |draw| {
                 let mut x = states(from);
                 step(&mut x, draw);
-                x.iter().rev().fold(0, |code, x| code * each + encode(x, tokens))
+                x.iter().rev().fold(0, |code, x| code * each + encode(x, q))
             },
             |to, p| {
                 moved[to] += rho[from] * p;
@@ -599,7 +599,7 @@ fn ring() -> Pairwise {
 fn tempering_leaves_the_product_invariant() {
     let ring = ring();
     let ladder = vec![vec![0.2, 0.1], vec![0.7, 0.9]];
-    let laws: Vec<_> = ladder.iter().map(|l| law(&Model::new(&ring, l))).collect();
+    let laws: Vec<_> = ladder.iter().map(|l| law(&Density::new(&ring, l))).collect();
     let laws: Vec<&[f64]> = laws.iter().map(|law| &law[..]).collect();
     let kernel = HeatBath::new(&ring).unwrap();
     let tempering = Tempering::new(&ring, ladder.clone(), &kernel, false).unwrap();
@@ -620,7 +620,7 @@ fn tempering_leaves_the_product_invariant() {
 fn odd_pairs_and_three_rungs_are_invariant() {
     let ring = ring();
     let ladder = vec![vec![0.2, 0.1], vec![0.7, 0.9], vec![1.0, -0.3]];
-    let laws: Vec<_> = ladder.iter().map(|l| law(&Model::new(&ring, l))).collect();
+    let laws: Vec<_> = ladder.iter().map(|l| law(&Density::new(&ring, l))).collect();
     let laws: Vec<&[f64]> = laws.iter().map(|law| &law[..]).collect();
     let kernel = Gibbs::new(&ring).unwrap();
     let mut tempering = Tempering::new(&ring, ladder, &kernel, false).unwrap();
@@ -638,7 +638,7 @@ fn odd_pairs_and_three_rungs_are_invariant() {
 fn houdayer_moves_conserve_the_energies_and_the_product() {
     let glass = glass(&[2, 2], Boundary::Free);
     let lambda = [0.8, 0.5];
-    let model = Model::new(&glass, &lambda);
+    let model = Density::new(&glass, &lambda);
     let rho = law(&model);
     let houdayer = Houdayer::new(&glass).unwrap();
     let step = |x: &mut [Vec<u8>], draw: &mut Enumerator| {
@@ -648,9 +648,9 @@ fn houdayer_moves_conserve_the_energies_and_the_product() {
         assert!((model.potential(&x[0]) + model.potential(&x[1]) - before).abs() < 1e-12);
     };
     assert!(joint_error(&[&rho, &rho], 4, 2, step) < 1e-13);
-    // More tokens: the same argument.
+    // More values: the same argument.
     let potts = potts(&[2, 2], Boundary::Free);
-    let rho = law(&Model::new(&potts, &lambda));
+    let rho = law(&Density::new(&potts, &lambda));
     let houdayer = Houdayer::new(&potts).unwrap();
     let step = |x: &mut [Vec<u8>], draw: &mut Enumerator| {
         let (first, second) = x.split_at_mut(1);
@@ -663,12 +663,13 @@ fn houdayer_moves_conserve_the_energies_and_the_product() {
 fn tempering_samples_its_last_rung() {
     let torus = ising(&[3, 3]);
     let ladder: Vec<Vec<f64>> = [0.1, 0.3, 0.5].iter().map(|&b| vec![b, b]).collect();
-    let rho = law(&Model::new(&torus, &ladder[2]));
+    let rho = law(&Density::new(&torus, &ladder[2]));
     let kernel = HeatBath::new(&torus).unwrap();
     let settings = ChainSettings { chains: 20, burn_in: 200, steps: 40_000, every: 20, seed: 5 };
     let tempering = TemperingSettings { ladder, houdayer: true };
-    let make = |_, _| Histogram { counts: vec![0; 512], tokens: 2 };
-    let outcomes = run_tempering(&torus, &kernel, &tempering, &settings, make, &Unwatched).unwrap();
+    let make = |_, _| Histogram { counts: vec![0; 512], q: 2 };
+    let outcomes =
+        run_tempering(&torus, &kernel, &tempering, &settings, make, &NoProgress).unwrap();
     // Houdayer moves tie the copies together, so each is tested on its own.
     for copy in 0..2 {
         let mut counts = vec![0; 512];

@@ -1,17 +1,17 @@
 //! Sweeps of 64 walkers: the same bits at every SIMD level, the right law for every code of surroundings.
 
-use leaps::device::{Level, Unwatched};
+use leaps::device::{NoProgress, SimdLevel};
 use leaps::exact::enumerate;
 use leaps::mcmc::ChainSettings;
 use leaps::mcmc::lanes::{Plan, Rule, Scan, Tables, Tile, run_lane_chains};
 use leaps::observe::Recorder;
-use leaps::target::{Boundary, Disorder, Lattice, Model, Pairwise, Target};
+use leaps::target::{Boundary, Density, Disorder, Lattice, Pairwise, Target};
 
 fn lattice(shape: &[usize], boundary: Boundary) -> Lattice {
     Lattice::new(shape, boundary).unwrap()
 }
 
-/// Equal and unequal couplings, fields, two and more tokens, up to eight neighbours.
+/// Equal and unequal couplings, fields, two and more values, up to eight neighbours.
 fn models() -> Vec<(&'static str, Pairwise, f64)> {
     let torus = |shape: &[usize]| lattice(shape, Boundary::Periodic);
     let glass = |shape: &[usize]| {
@@ -26,7 +26,7 @@ fn models() -> Vec<(&'static str, Pairwise, f64)> {
         ("glass", glass(&[3, 3]), 0.8),
         ("four dimensions", glass(&[2, 2, 2]), 0.4),
         ("potts", Pairwise::potts(torus(&[2, 3]), 3, 1.0, 0.3).unwrap(), 0.8),
-        ("five tokens", Pairwise::potts(torus(&[3]), 5, 0.7, -0.5).unwrap(), 1.0),
+        ("five values", Pairwise::potts(torus(&[3]), 5, 0.7, -0.5).unwrap(), 1.0),
         (
             "potts glass",
             Pairwise::from_edges(leaps::target::Interaction::Potts, 4, 4, &potts_glass)
@@ -47,7 +47,7 @@ fn every_level_gives_the_same_bits() {
                 let plan = Plan::new(&model, rule, scan).unwrap();
                 let tables = Tables::new(&plan, &vec![beta; model.terms()]);
                 let updates = 400 * model.sites() as u64;
-                let runs: Vec<Vec<u8>> = Level::available()
+                let runs: Vec<Vec<u8>> = SimdLevel::available()
                     .into_iter()
                     .map(|level| {
                         let mut tile = Tile::new(model.sites(), 9, 128);
@@ -75,12 +75,12 @@ fn every_level_gives_the_same_bits() {
 
 struct Counts {
     counts: Vec<f64>,
-    tokens: usize,
+    q: usize,
 }
 
 impl Recorder for Counts {
     fn record(&mut self, x: &[u8]) {
-        let code = x.iter().rev().fold(0, |code, &t| code * self.tokens + t as usize);
+        let code = x.iter().rev().fold(0, |code, &t| code * self.q + t as usize);
         self.counts[code] += 1.0;
     }
 }
@@ -95,10 +95,15 @@ fn chains_follow_the_enumerated_law() {
             // 40 sweeps between kept states of such small systems leave no correlation to speak of.
             let settings =
                 ChainSettings { chains: 128, burn_in: 200, steps: 40_000, every: 40, seed: 6 };
-            let make = |_| Counts { counts: vec![0.0; law.len()], tokens: model.tokens() };
-            let outcomes =
-                run_lane_chains(&Model::new(&model, &lambda), &plan, &settings, make, &Unwatched)
-                    .unwrap();
+            let make = |_| Counts { counts: vec![0.0; law.len()], q: model.q() };
+            let outcomes = run_lane_chains(
+                &Density::new(&model, &lambda),
+                &plan,
+                &settings,
+                make,
+                &NoProgress,
+            )
+            .unwrap();
             let mut counts = vec![0.0; law.len()];
             for outcome in outcomes {
                 assert!(outcome.acceptance > 0.0 && outcome.acceptance <= 1.0);
@@ -147,13 +152,13 @@ fn extreme_temperatures_freeze_and_melt() {
         let plan = Plan::new(&model, rule, Scan::Systematic).unwrap();
         let cold = Tables::new(&plan, &[1e6, 1e6]);
         let mut tile = Tile::new(16, 1, 0);
-        tile.update(&plan, &cold, Level::detect(), 0, 16 * 50);
+        tile.update(&plan, &cold, SimdLevel::detect(), 0, 16 * 50);
         // All down is a local minimum at this field; from it, nothing moves at beta = 10^6.
-        assert!((0..64).all(|lane| (0..16).all(|site| tile.token(lane, site) == 0)));
+        assert!((0..64).all(|lane| (0..16).all(|site| tile.value(lane, site) == 0)));
         let hot = Tables::new(&plan, &[0.0, 0.0]);
-        tile.update(&plan, &hot, Level::detect(), 16 * 50, 16 * 51);
+        tile.update(&plan, &hot, SimdLevel::detect(), 16 * 50, 16 * 51);
         let ups: u32 =
-            (0..64).map(|lane| (0..16).map(|s| u32::from(tile.token(lane, s))).sum::<u32>()).sum();
+            (0..64).map(|lane| (0..16).map(|s| u32::from(tile.value(lane, s))).sum::<u32>()).sum();
         let z = (f64::from(ups) - 512.0) / 16.0;
         assert!(rule == Rule::Metropolis || z.abs() < 5.0, "{ups}");
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use leaps::device::{Bytes, Purpose, Stream, free_memory};
 use leaps::mcmc::{AnyKernel, Kernel, KernelName};
-use leaps::target::{Boundary, Disorder, Lattice, Model, Pairwise, Target};
+use leaps::target::{Boundary, Density, Disorder, Lattice, Pairwise, Target};
 
 /// The system's, which counts.
 struct Counting;
@@ -51,7 +51,7 @@ fn copies_of_kernels_take_what_is_said() {
             let before = TAKEN.load(Ordering::Relaxed);
             let mut copy = kernel.clone();
             // Copies share what belongs to a temperature until they move at another.
-            copy.step(&Model::new(target, &colder), &mut x, &mut stream);
+            copy.step(&Density::new(target, &colder), &mut x, &mut stream);
             let taken = TAKEN.load(Ordering::Relaxed) - before;
             drop(copy);
             let said = name.bytes(target);

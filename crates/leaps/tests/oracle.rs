@@ -1,14 +1,14 @@
 //! Propagate small systems exactly, as vectors over all states, and hold the schemes against them.
 
-use leaps::device::Unwatched;
+use leaps::device::NoProgress;
 use leaps::exact::enumerate;
 use leaps::net::{LeaSpec, MlpSpec, Net, NetSpec, Worker};
 use leaps::path::{Path, Schedule};
 use leaps::rates::{Parametrisation, Rates, flux};
-use leaps::sampler::{Stepper, flow_grid};
+use leaps::sampler::{Scheme, scheme_grid};
 use leaps::target::{Boundary, Interaction, Lattice, Pairwise, Target, potential};
 
-/// Six spins on a ring with fields of both signs, three tokens on a triangle, and an untrained network for each.
+/// Six spins on a ring with fields of both signs, three values on a triangle, and an untrained network for each.
 fn systems() -> Vec<(Pairwise, Net, Vec<f32>)> {
     let ring = Lattice::new(&[6], Boundary::Periodic).unwrap();
     let ising = Pairwise::uniform(Interaction::Ising, ring, 2, 0.7)
@@ -33,14 +33,14 @@ fn systems() -> Vec<(Pairwise, Net, Vec<f32>)> {
 }
 
 fn states(target: &dyn Target) -> Vec<Vec<u8>> {
-    let (d, q) = (target.sites(), target.tokens());
+    let (d, q) = (target.sites(), target.q());
     (0..q.pow(d as u32))
         .map(|code| (0..d).map(|i| (code / q.pow(i as u32) % q) as u8).collect())
         .collect()
 }
 
 fn code(x: &[u8], q: usize) -> usize {
-    x.iter().rev().fold(0, |code, &token| code * q + token as usize)
+    x.iter().rev().fold(0, |code, &value| code * q + value as usize)
 }
 
 /// The network's outputs at every state.
@@ -67,7 +67,7 @@ fn rates_at(
     outputs: &[f32],
     parametrisation: Parametrisation,
 ) -> Rates {
-    let q = target.tokens();
+    let q = target.q();
     let mut changes = vec![0.0; x.len() * q];
     target.changes(lambda, &mut x.to_vec(), &mut changes);
     let mut rates = Rates::default();
@@ -78,7 +78,7 @@ fn rates_at(
 #[test]
 fn the_operator_of_one_pass_is_the_sum_over_neighbours() {
     for (target, net, packed) in systems() {
-        let (q, channels) = (target.tokens(), net.outputs());
+        let (q, channels) = (target.q(), net.outputs());
         let all = states(&target);
         let (t, ends) = (0.6, vec![0.5; target.terms()]);
         let path = Path::new(&ends, Schedule::Trigonometric).unwrap();
@@ -91,14 +91,14 @@ fn the_operator_of_one_pass_is_the_sum_over_neighbours() {
                 let u = potential(&target, &lambda, x);
                 let mut brute = 0.0;
                 for site in 0..x.len() {
-                    for token in (0..q as u8).filter(|&token| token != x[site]) {
+                    for value in (0..q as u8).filter(|&value| value != x[site]) {
                         let mut y = x.clone();
-                        y[site] = token;
+                        y[site] = value;
                         let du = potential(&target, &lambda, &y) - u;
                         let there = &outputs[code(&y, q)][site * channels..][..channels];
                         let here = &out[site * channels..][..channels];
-                        let (leave, _) = parametrisation.rates(flux(here, x[site], token), du);
-                        let (enter, _) = parametrisation.rates(flux(there, token, x[site]), -du);
+                        let (leave, _) = parametrisation.rates(flux(here, x[site], value), du);
+                        let (enter, _) = parametrisation.rates(flux(there, value, x[site]), -du);
                         brute += leave - enter * (-du).exp();
                     }
                 }
@@ -126,19 +126,19 @@ fn propagate(apply: impl Fn(&[f64]) -> Vec<f64>, v: &mut [f64], t: f64) {
 fn exact_run(
     (target, net, packed): &(Pairwise, Net, Vec<f32>),
     parametrisation: Parametrisation,
-    stepper: Stepper,
+    scheme: Scheme,
     intervals: usize,
 ) -> Vec<f64> {
-    let (d, q) = (target.sites(), target.tokens());
+    let (d, q) = (target.sites(), target.q());
     let all = states(target);
     let path = Path::new(&vec![0.5; target.terms()], Schedule::Linear).unwrap();
     let cuts: Vec<f64> = (0..=intervals).map(|k| k as f64 / intervals as f64).collect();
-    let (grid, durations) = flow_grid(&path, stepper, &cuts).unwrap();
+    let (grid, durations) = scheme_grid(&path, scheme, &cuts).unwrap();
     let mut v = vec![1.0 / all.len() as f64; all.len()];
     for k in 1..=grid.intervals() {
-        let at = if stepper == Stepper::Events { k } else { k - 1 };
+        let at = if scheme == Scheme::Events { k } else { k - 1 };
         let (t, lambda, h) = (grid.time(at), grid.lambda(at), durations[k]);
-        if stepper == Stepper::Events {
+        if scheme == Scheme::Events {
             for (v, x) in v.iter_mut().zip(&all) {
                 let drop = potential(target, grid.lambda(k - 1), x) - potential(target, lambda, x);
                 *v *= drop.exp();
@@ -153,16 +153,16 @@ fn exact_run(
             .zip(&outputs)
             .map(|(x, out)| rates_at(target, lambda, x, out, parametrisation))
             .collect();
-        if stepper == Stepper::Events {
+        if scheme == Scheme::Events {
             // d v / d tau = Q v + (out - back) v.
             let apply = |v: &[f64]| {
                 let mut w: Vec<f64> =
                     v.iter().zip(&rates).map(|(v, r)| v * (r.balance() - r.total_out)).collect();
                 for (i, x) in all.iter().enumerate() {
                     for site in 0..d {
-                        for token in 0..q {
-                            let rate = rates[i].out[site * q + token];
-                            let to = i + token * q.pow(site as u32)
+                        for value in 0..q {
+                            let rate = rates[i].out[site * q + value];
+                            let to = i + value * q.pow(site as u32)
                                 - x[site] as usize * q.pow(site as u32);
                             w[to] += rate * v[i];
                         }
@@ -186,15 +186,15 @@ fn exact_run(
                     law = law
                         .iter()
                         .flat_map(|&(y, w)| {
-                            (0..q).map(move |token| {
-                                let p = if token == x[site] as usize {
+                            (0..q).map(move |value| {
+                                let p = if value == x[site] as usize {
                                     1.0 - leave
                                 } else if total > 0.0 {
-                                    leave * row[token] / total
+                                    leave * row[value] / total
                                 } else {
                                     0.0
                                 };
-                                (y + token * place, w * p)
+                                (y + value * place, w * p)
                             })
                         })
                         .filter(|&(_, w)| w != 0.0)
@@ -215,10 +215,10 @@ fn events_is_exact_at_every_number_of_intervals() {
     for system in systems() {
         let lambda = vec![0.5; system.0.terms()];
         let law = enumerate::law(&system.0, &lambda).unwrap();
-        let log_z = enumerate::solve(&system.0, &lambda, &Unwatched).unwrap().log_z;
+        let log_z = enumerate::solve(&system.0, &lambda, &NoProgress).unwrap().log_z;
         for parametrisation in Parametrisation::ALL {
             for intervals in [1, 2, 5] {
-                let v = exact_run(&system, parametrisation, Stepper::Events, intervals);
+                let v = exact_run(&system, parametrisation, Scheme::Events, intervals);
                 let z: f64 = v.iter().sum();
                 let log_states = (v.len() as f64).ln();
                 assert!(
@@ -237,9 +237,9 @@ fn events_is_exact_at_every_number_of_intervals() {
 fn the_bias_of_euler_halves_with_the_step() {
     for system in systems() {
         let lambda = vec![0.5; system.0.terms()];
-        let log_z = enumerate::solve(&system.0, &lambda, &Unwatched).unwrap().log_z;
+        let log_z = enumerate::solve(&system.0, &lambda, &NoProgress).unwrap().log_z;
         let bias = |intervals: usize| {
-            let v = exact_run(&system, Parametrisation::Barker, Stepper::Euler, intervals);
+            let v = exact_run(&system, Parametrisation::Barker, Scheme::Euler, intervals);
             v.iter().sum::<f64>().ln() + (v.len() as f64).ln() - log_z
         };
         let (coarse, fine) = (bias(128), bias(256));

@@ -3,18 +3,18 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use leaps::Error;
-use leaps::device::{Unwatched, Watch};
+use leaps::device::{NoProgress, Progress};
 use leaps::mcmc::lanes::{Plan, Rule, Scan, run_lane_chains};
 use leaps::mcmc::{
     AnyKernel, ChainSettings, KernelName, TemperingSettings, run_chains, run_tempering,
 };
 use leaps::observe::Recorder;
-use leaps::target::{Boundary, Lattice, Model, Pairwise};
+use leaps::target::{Boundary, Density, Lattice, Pairwise};
 
 /// Asks for a stop once it has been asked so often.
 struct After(AtomicU64);
 
-impl Watch for After {
+impl Progress for After {
     fn stopped(&self) -> bool {
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1)).is_err()
     }
@@ -34,30 +34,30 @@ impl Recorder for States {
 type Said = (u64, String);
 
 /// Run with `settings`, stopped after so many questions or never.
-type Run<'a> = &'a dyn Fn(&ChainSettings, &dyn Watch) -> leaps::Result<Vec<Said>>;
+type Run<'a> = &'a dyn Fn(&ChainSettings, &dyn Progress) -> leaps::Result<Vec<Said>>;
 
 #[test]
 fn a_stop_leaves_chains_of_fewer_steps() {
     let lattice = Lattice::new(&[4, 4], Boundary::Periodic).unwrap();
     let target = Pairwise::ising(lattice, 1.0, 0.2).unwrap();
     let lambda = vec![0.3; 2];
-    let model = Model::new(&target, &lambda);
+    let model = Density::new(&target, &lambda);
     // Adapts its steps in burn-in, and remembers the sites it looked at.
     let kernel = AnyKernel::new(KernelName::PathAuxiliary, &target, &lambda).unwrap();
-    let chains = |settings: &ChainSettings, watch: &dyn Watch| {
-        let all = run_chains(&model, &kernel, settings, |_| States::default(), watch)?;
+    let chains = |settings: &ChainSettings, progress: &dyn Progress| {
+        let all = run_chains(&model, &kernel, settings, |_| States::default(), progress)?;
         Ok(all.into_iter().map(|chain| (chain.steps, format!("{chain:?}"))).collect())
     };
     let plan = Plan::new(&target, Rule::Metropolis, Scan::Systematic).unwrap();
-    let lanes = |settings: &ChainSettings, watch: &dyn Watch| {
-        let all = run_lane_chains(&model, &plan, settings, |_| States::default(), watch)?;
+    let lanes = |settings: &ChainSettings, progress: &dyn Progress| {
+        let all = run_lane_chains(&model, &plan, settings, |_| States::default(), progress)?;
         Ok(all.into_iter().map(|chain| (chain.steps, format!("{chain:?}"))).collect())
     };
     let tempering =
         TemperingSettings { ladder: vec![vec![0.1; 2], lambda.clone()], houdayer: true };
-    let ladders = |settings: &ChainSettings, watch: &dyn Watch| {
+    let ladders = |settings: &ChainSettings, progress: &dyn Progress| {
         let make = |_, _| States::default();
-        let all = run_tempering(&target, &kernel, &tempering, settings, make, watch)?;
+        let all = run_tempering(&target, &kernel, &tempering, settings, make, progress)?;
         Ok(all.into_iter().map(|ladder| (ladder.steps, format!("{ladder:?}"))).collect())
     };
     let runs: [(&str, usize, Run); 3] =
@@ -71,7 +71,7 @@ fn a_stop_leaves_chains_of_fewer_steps() {
         let steps = stopped[0].0;
         assert!(steps >= settings.every && steps < settings.steps, "{name}: {steps}");
         assert_eq!(stopped.len(), chains);
-        let whole = run(&ChainSettings { steps, ..settings }, &Unwatched).unwrap();
+        let whole = run(&ChainSettings { steps, ..settings }, &NoProgress).unwrap();
         assert!(stopped == whole, "{name}: {steps} steps are not {steps} steps");
     }
 }

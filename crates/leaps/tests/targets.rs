@@ -10,8 +10,8 @@ impl Target for Plain {
     fn sites(&self) -> usize {
         self.0.sites()
     }
-    fn tokens(&self) -> usize {
-        self.0.tokens()
+    fn q(&self) -> usize {
+        self.0.q()
     }
     fn terms(&self) -> usize {
         self.0.terms()
@@ -46,7 +46,7 @@ fn targets() -> Vec<Pairwise> {
 
 /// Every state with 512 or fewer of them, else a spread of 300.
 fn states(target: &dyn Target) -> Vec<Vec<u8>> {
-    let (d, q) = (target.sites(), target.tokens());
+    let (d, q) = (target.sites(), target.q());
     let all = (q as u128).pow(d as u32);
     let step = (all / 300).max(1) | 1;
     (0..all)
@@ -54,9 +54,9 @@ fn states(target: &dyn Target) -> Vec<Vec<u8>> {
         .map(|mut code| {
             (0..d)
                 .map(|_| {
-                    let token = (code % q as u128) as u8;
+                    let value = (code % q as u128) as u8;
                     code /= q as u128;
-                    token
+                    value
                 })
                 .collect()
         })
@@ -65,20 +65,20 @@ fn states(target: &dyn Target) -> Vec<Vec<u8>> {
 
 fn check_changes(target: &dyn Target) {
     let lambda: Vec<f64> = (0..target.terms()).map(|k| 0.8 - 0.5 * k as f64).collect();
-    let (d, q) = (target.sites(), target.tokens());
+    let (d, q) = (target.sites(), target.q());
     let mut all = vec![f64::NAN; d * q];
     for mut x in states(target) {
         let original = x.clone();
         let before = potential(target, &lambda, &x);
         target.changes(&lambda, &mut x, &mut all);
         for site in 0..d {
-            for token in 0..q as u8 {
+            for value in 0..q as u8 {
                 let mut y = x.clone();
-                y[site] = token;
+                y[site] = value;
                 let expected = potential(target, &lambda, &y) - before;
-                let one = target.change(&lambda, &mut x, site, token);
+                let one = target.change(&lambda, &mut x, site, value);
                 assert!((one - expected).abs() < 1e-12, "{one} {expected}");
-                assert!((all[site * q + token as usize] - expected).abs() < 1e-12);
+                assert!((all[site * q + value as usize] - expected).abs() < 1e-12);
             }
         }
         assert_eq!(x, original, "a lent state is given back as it was");

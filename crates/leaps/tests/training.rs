@@ -1,6 +1,6 @@
 //! Training: gradients of the whole loss, references in equilibrium, a network that learns.
 
-use leaps::device::Unwatched;
+use leaps::device::NoProgress;
 use leaps::exact::enumerate;
 use leaps::net::{FreeEnergy, FreeEnergySpec, LeaSpec, MlpSpec, Net, NetSpec};
 use leaps::path::{Path, Schedule};
@@ -18,7 +18,7 @@ fn random_batch(target: &dyn Target, n: usize) -> Batch {
     for i in 0..n {
         for _ in 0..target.sites() {
             bits = bits.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            batch.states.push(((bits >> 33) % target.tokens() as u64) as u8);
+            batch.states.push(((bits >> 33) % target.q() as u64) as u8);
         }
         batch.times.push((i as f64 + 0.5) / n as f64);
     }
@@ -43,7 +43,7 @@ fn the_gradient_of_the_loss_is_a_finite_difference() {
                 p.extend(free.initial(1));
                 let batch = random_batch(&target, 37);
                 let mut g = vec![f32::NAN; p.len()];
-                loss.gradient(&p, &batch, &mut g, &Unwatched).unwrap();
+                loss.gradient(&p, &batch, &mut g, &NoProgress).unwrap();
                 let norm: f64 = g.iter().map(|g| f64::from(*g).powi(2)).sum::<f64>().sqrt();
                 let mut value = |h: f64| {
                     // Along the gradient the loss must change by its norm.
@@ -53,7 +53,7 @@ fn the_gradient_of_the_loss_is_a_finite_difference() {
                         .map(|(p, g)| p + (h * f64::from(*g) / norm) as f32)
                         .collect();
                     let mut unused = vec![0.0; p.len()];
-                    let r = loss.gradient(&moved, &batch, &mut unused, &Unwatched).unwrap();
+                    let r = loss.gradient(&moved, &batch, &mut unused, &NoProgress).unwrap();
                     r.iter().map(|r| r * r).sum::<f64>() / r.len() as f64
                 };
                 let h = 1e-3;
@@ -71,14 +71,14 @@ fn train(target: &dyn Target, beta: f64, spec: &TrainSpec, hidden: usize) -> (f6
     let net = Net::new(&NetSpec::Mlp(MlpSpec { hidden }), target).unwrap();
     let free = FreeEnergy::new(&FreeEnergySpec::Rate, target.sites()).unwrap();
     let mut trainer =
-        Trainer::new(target, &path, &net, &free, Parametrisation::Barker, spec, 1, &Unwatched)
+        Trainer::new(target, &path, &net, &free, Parametrisation::Barker, spec, 1, &NoProgress)
             .unwrap();
-    let untrained = trainer.validate(1000, 30, &Unwatched).unwrap().weights.ess();
+    let untrained = trainer.validate(1000, 30, &NoProgress).unwrap().weights.ess();
     for _ in 0..spec.steps {
-        trainer.step(&Unwatched).unwrap();
+        trainer.step(&NoProgress).unwrap();
     }
-    let ensemble = trainer.validate(2000, 30, &Unwatched).unwrap();
-    let exact = enumerate::solve(target, path.ends(), &Unwatched).unwrap().log_z;
+    let ensemble = trainer.validate(2000, 30, &NoProgress).unwrap();
+    let exact = enumerate::solve(target, path.ends(), &NoProgress).unwrap().log_z;
     let log_z = ensemble.log_z();
     (untrained, ensemble.weights.ess(), (log_z.mean - exact) / log_z.error, log_z.error)
 }

@@ -37,7 +37,7 @@ impl TargetSpec {
         let model = match self.kind {
             Some(Kind::Ising) => Pairwise::ising(self.full_lattice()?, coupling, 0.0)?,
             Some(Kind::Potts) => {
-                Pairwise::potts(self.full_lattice()?, self.states.unwrap_or(3), coupling, 0.0)?
+                Pairwise::potts(self.full_lattice()?, self.q.unwrap_or(3), coupling, 0.0)?
             }
             Some(Kind::SpinGlass) if self.geometry == Some(Geometry::Complete) => {
                 let spins = self.size.as_ref().map_or(64, |size| size.0[0]);

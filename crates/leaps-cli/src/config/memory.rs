@@ -17,7 +17,7 @@ use crate::samplers::rule;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// Walkers that follow a network.
-    Flow,
+    RateModel,
     /// Walkers that a kernel moves: AIS, SMC.
     Anneal,
     /// Markov chains; their states are kept if there is a file for them.
@@ -75,7 +75,7 @@ impl Config {
     /// Refuse to sample with more memory than is free.
     pub fn check_memory(&self, problem: &Problem, work: Work) -> Result<()> {
         check(&match work {
-            Work::Flow | Work::Anneal => self.walker_memory(problem, work),
+            Work::RateModel | Work::Anneal => self.walker_memory(problem, work),
             Work::Chains { keep } => self.chain_memory(problem, keep),
         })
     }
@@ -103,7 +103,7 @@ impl Config {
         let (target, spec) = (&problem.target, &self.chains);
         let columns = Measure::new(target, problem.path.ends()).layout().width() as f64;
         let (sites, chains) = (target.sites() as f64, spec.chains as f64);
-        let kept = (spec.steps / spec.every.max(1)) as f64;
+        let kept = (spec.steps / spec.thin.max(1)) as f64;
         let at_once = (rayon::current_num_threads() as f64).min(chains);
         let state = if keep { PER_STATE + 3.0 * sites + 16.0 } else { PER_STATE };
         let chain = PER_CHAIN + 3.0 * sites + 16.0 * columns * kept.min(BLOCKS);

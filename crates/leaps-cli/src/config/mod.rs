@@ -197,13 +197,17 @@ impl Config {
 
     /// The network for the target.
     pub fn net(&self, target: &Pairwise) -> leaps::Result<Net> {
-        Net::told(&self.network.build()?, target, self.ranges().map_or(0, |r| r.conditions()))
+        Net::conditioned_on(
+            &self.network.build()?,
+            target,
+            self.ranges().map_or(0, |r| r.conditions()),
+        )
     }
 
     /// The free energy that is learnt with the network.
     pub fn free(&self, target: &Pairwise) -> leaps::Result<FreeEnergy> {
         let conditions = self.ranges().map_or(0, |ranges| ranges.conditions());
-        FreeEnergy::new(&FreeEnergySpec::Rate, target.sites())?.told(conditions)
+        FreeEnergy::new(&FreeEnergySpec::Rate, target.sites())?.conditioned_on(conditions)
     }
 
     /// The energy as a formula with its numbers.

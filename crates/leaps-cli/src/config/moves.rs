@@ -22,7 +22,7 @@ pub enum Move {
 const EXCHANGES: [(&str, &str, Move); 2] = [
     (
         "parallel-tempering",
-        "several temperatures that exchange states, each moved by --local",
+        "several temperatures that exchange states, each moved by --tempering-kernel",
         Move::ParallelTempering,
     ),
     (

@@ -72,9 +72,9 @@ pub struct NetworkSpec {
     /// Channels of the layers that mix directions or orders (hollow, hollow-graph) [default: twice the channels]
     #[arg(long, value_name = "N", value_parser = count, hide_short_help = true)]
     pub head: Option<usize>,
-    /// Tell every site what all others add up to, their tokens and their bonds (hollow) [default: true]
+    /// Tell every site what all others add up to, their values and their bonds (hollow) [default: true]
     #[arg(long, value_name = "BOOL", hide_short_help = true)]
-    pub totals: Option<bool>,
+    pub global_features: Option<bool>,
     /// Widths of the kernels, odd, the first convolution's first (lec) [default: 3,5,7,9,15 as far as they fit]
     #[arg(long, value_name = "K,...", value_delimiter = ',', value_parser = count)]
     #[arg(hide_short_help = true)]
@@ -118,7 +118,7 @@ impl NetworkKind {
     /// The keys that mean something for this kind.
     pub fn keys(self) -> &'static [&'static str] {
         match self {
-            NetworkKind::Hollow => &["channels", "depth", "rows", "head", "totals"],
+            NetworkKind::Hollow => &["channels", "depth", "rows", "head", "global_features"],
             NetworkKind::HollowGraph => &["channels", "orders", "head"],
             NetworkKind::Lec => &["channels", "kernels", "time_units"],
             NetworkKind::Lea => &["heads", "width", "embedding"],
@@ -157,7 +157,7 @@ impl NetworkSpec {
         given.insert("kind".to_owned(), kind.name().into());
         if kind == NetworkKind::Hollow {
             // The library takes networks without this key for those of old files, which had none.
-            given.entry("totals").or_insert(true.into());
+            given.entry("global_features").or_insert(true.into());
         }
         let spec: NetSpec =
             serde_json::from_value(Value::Object(given.clone())).map_err(|error| {

@@ -141,7 +141,7 @@ pub fn describe(spec: &TargetSpec, sites: usize) -> String {
     let what = match spec.kind {
         Some(Kind::Ising) => format!("Ising {} {boundary}", shape()),
         Some(Kind::Potts) => {
-            format!("Potts q={} {} {boundary}", spec.states.unwrap_or(3), shape())
+            format!("Potts q={} {} {boundary}", spec.q.unwrap_or(3), shape())
         }
         Some(Kind::SpinGlass) => {
             let law = to_value(&spec.couplings);

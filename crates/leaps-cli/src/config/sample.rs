@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use leaps::mcmc::KernelName;
 use leaps::mcmc::lanes::Scan;
 use leaps::path::Path;
-use leaps::sampler::{Resampling, Scheme, Stepper};
+use leaps::sampler::{Resampler, Resampling, Scheme};
 use leaps::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,7 @@ use super::value::{count, number};
 /// How walkers are duplicated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum ResamplingName {
+pub enum ResamplerName {
     Multinomial,
     Stratified,
     Systematic,
@@ -50,12 +50,12 @@ pub enum SchemeName {
     Trapezoid,
 }
 
-impl From<SchemeName> for Stepper {
-    fn from(name: SchemeName) -> Stepper {
+impl From<SchemeName> for Scheme {
+    fn from(name: SchemeName) -> Scheme {
         match name {
-            SchemeName::Events => Stepper::Events,
-            SchemeName::Euler => Stepper::Euler,
-            SchemeName::Trapezoid => Stepper::Trapezoid,
+            SchemeName::Events => Scheme::Events,
+            SchemeName::Euler => Scheme::Euler,
+            SchemeName::Trapezoid => Scheme::Trapezoid,
         }
     }
 }
@@ -91,7 +91,7 @@ pub struct WalkerSpec {
     pub sweeps: Option<usize>,
     /// Estimates kept along the path
     #[arg(long, default_value = "10", value_name = "N", value_parser = count)]
-    pub points: usize,
+    pub trace_points: usize,
     /// Print estimates at these inverse temperatures on the way to the target's as well
     #[arg(long, value_name = "B,...", value_delimiter = ',', value_parser = number)]
     pub at_beta: Vec<f64>,
@@ -152,7 +152,7 @@ impl FlowSpec {
 pub struct ResampleSpec {
     /// Resample when the effective sample size falls below this, 0 (never) to 1 (always) [default: 0.5, with a network 0]
     #[arg(long, value_name = "X", value_parser = number)]
-    pub resample: Option<f64>,
+    pub ess_threshold: Option<f64>,
     /// Resampling scheme: multinomial, stratified, systematic or residual
     #[arg(
         long,
@@ -161,7 +161,7 @@ pub struct ResampleSpec {
         hide_possible_values = true,
         value_name = "SCHEME"
     )]
-    pub resampling: ResamplingName,
+    pub resampler: ResamplerName,
 }
 
 /// Independent Markov chains.
@@ -180,11 +180,11 @@ pub struct ChainSpec {
     pub burn_in: usize,
     /// Measure every N steps
     #[arg(long, default_value = "1", value_name = "N", value_parser = count)]
-    pub every: usize,
+    pub thin: usize,
     /// Kernel within each temperature of parallel-tempering and houdayer
     #[arg(long, default_value = "heat-bath", value_name = "NAME", value_parser = kernel_parser())]
     #[arg(hide_possible_values = true)]
-    pub local: KernelName,
+    pub tempering_kernel: KernelName,
     /// Temperatures of the ladder, unless betas lists them
     #[arg(long, default_value = "8", value_name = "N", value_parser = count)]
     pub temperatures: usize,
@@ -217,7 +217,7 @@ impl WalkerSpec {
         at_least("walkers", self.walkers, 2, 1 << 31, "errors need at least two walkers")?;
         at_least("intervals", self.intervals, 1, 1 << 40, "a path has at least one step")?;
         at_least("sweeps", self.sweeps.unwrap_or(1), 0, 1 << 40, "1 is usual")?;
-        at_least("points", self.points, 1, 1 << 20, "1 keeps the end of the path alone")
+        at_least("trace_points", self.trace_points, 1, 1 << 20, "1 keeps the end of the path alone")
     }
 
     /// The inverse temperatures asked for, as they are met on `path` to `beta`, and when.
@@ -270,23 +270,26 @@ impl UpdateSpec {
 impl ResampleSpec {
     /// Refuse values outside their ranges.
     pub fn check(&self) -> Result<()> {
-        match self.resample {
-            Some(threshold) if !(0.0..=1.0).contains(&threshold) => {
-                Err(Error::invalid("sample.resample", threshold, "from 0 to 1", "0.5 is usual"))
-            }
+        match self.ess_threshold {
+            Some(threshold) if !(0.0..=1.0).contains(&threshold) => Err(Error::invalid(
+                "sample.ess_threshold",
+                threshold,
+                "from 0 to 1",
+                "0.5 is usual",
+            )),
             _ => Ok(()),
         }
     }
 
     /// When and how to resample, below `usual` unless a threshold was given.
     pub fn resampling(&self, usual: f64) -> Resampling {
-        let scheme = match self.resampling {
-            ResamplingName::Multinomial => Scheme::Multinomial,
-            ResamplingName::Stratified => Scheme::Stratified,
-            ResamplingName::Systematic => Scheme::Systematic,
-            ResamplingName::Residual => Scheme::Residual,
+        let resampler = match self.resampler {
+            ResamplerName::Multinomial => Resampler::Multinomial,
+            ResamplerName::Stratified => Resampler::Stratified,
+            ResamplerName::Systematic => Resampler::Systematic,
+            ResamplerName::Residual => Resampler::Residual,
         };
-        Resampling { threshold: self.resample.unwrap_or(usual), scheme }
+        Resampling { threshold: self.ess_threshold.unwrap_or(usual), resampler }
     }
 }
 
@@ -302,7 +305,7 @@ impl ChainSpec {
             "a few hundred autocorrelation times are wanted",
         )?;
         at_least("burn_in", self.burn_in, 0, 1 << 40, "a tenth of the steps is usual")?;
-        at_least("every", self.every, 1, self.steps, "1 measures every step")?;
+        at_least("thin", self.thin, 1, self.steps, "1 measures every step")?;
         at_least("temperatures", self.temperatures, 2, 10_000, "a ladder has two ends")?;
         let rising = self.betas.windows(2).all(|pair| pair[0].abs() < pair[1].abs());
         let ends = self.betas.last().is_none_or(|last| *last == beta && self.betas.len() >= 2);

@@ -82,7 +82,7 @@ pub struct TargetSpec {
     pub boundary: Option<BoundaryName>,
     /// States of a site, 2 to 255 (potts) [default: 3]
     #[arg(long, value_name = "Q", value_parser = count)]
-    pub states: Option<usize>,
+    pub q: Option<usize>,
     /// Law of the couplings: pm1 or gaussian, both of variance 1 (spin-glass) [default: pm1]
     #[arg(long, value_enum, hide_possible_values = true, value_name = "LAW")]
     pub couplings: Option<CouplingLaw>,
@@ -119,9 +119,7 @@ impl Kind {
     pub fn keys(self) -> &'static [&'static str] {
         match self {
             Kind::Ising => &["size", "dimensions", "beta", "coupling", "field", "boundary"],
-            Kind::Potts => {
-                &["size", "dimensions", "beta", "coupling", "field", "boundary", "states"]
-            }
+            Kind::Potts => &["size", "dimensions", "beta", "coupling", "field", "boundary", "q"],
             Kind::SpinGlass => &[
                 "size",
                 "dimensions",
@@ -177,8 +175,8 @@ impl TargetSpec {
                 (Some(size), Some(dimensions))
             }
         };
-        let states = (kind == Kind::Potts).then(|| self.states.unwrap_or(3));
-        let beta = self.beta.unwrap_or_else(|| default_beta(kind, dimensions, states));
+        let q = (kind == Kind::Potts).then(|| self.q.unwrap_or(3));
+        let beta = self.beta.unwrap_or_else(|| default_beta(kind, dimensions, q));
         let on = |key: &str| kind.keys().contains(&key);
         let lattice = on("boundary") && !complete;
         let glass = kind == Kind::SpinGlass;
@@ -191,7 +189,7 @@ impl TargetSpec {
             coupling: on("coupling").then(|| self.coupling.unwrap_or(1.0)),
             field: on("field").then(|| self.field.clone().unwrap_or(Field::Uniform(0.0))),
             boundary: lattice.then(|| self.boundary.unwrap_or(BoundaryName::Periodic)),
-            states,
+            q,
             couplings: glass.then(|| self.couplings.unwrap_or(CouplingLaw::Pm1)),
             geometry: glass.then(|| self.geometry.unwrap_or(Geometry::Lattice)),
             disorder_seed: on("disorder_seed").then(|| self.disorder_seed.unwrap_or(1)),
@@ -306,13 +304,13 @@ fn shown<S: Serializer>(path: &Option<PathBuf>, to: S) -> std::result::Result<S:
 }
 
 /// Near the critical point where one is known, 1 elsewhere.
-fn default_beta(kind: Kind, dimensions: Option<usize>, states: Option<usize>) -> f64 {
+fn default_beta(kind: Kind, dimensions: Option<usize>, q: Option<usize>) -> f64 {
     match (kind, dimensions) {
         (Kind::Ising, Some(2)) => 0.4407,
         (Kind::Ising, Some(3)) => 0.2217,
         (Kind::Ising, Some(4)) => 0.1497,
         (Kind::Potts, Some(2)) => {
-            let critical = (1.0 + (states.unwrap_or(3) as f64).sqrt()).ln();
+            let critical = (1.0 + (q.unwrap_or(3) as f64).sqrt()).ln();
             (critical * 1e4).round() / 1e4
         }
         _ => 1.0,

@@ -68,7 +68,7 @@ fn errors_name_file_line_key_value_and_condition() {
         ),
         ("size = 1", "run.toml:3: target.size = 1: must be at least 2"),
         ("size = 1.5", "run.toml:3: target.size = 1.5: must be a length such as 15"),
-        ("states = 3", "run.toml:3: target.states = 3: must be left out for ising"),
+        ("states = 3", "run.toml:3: target.q = 3: must be left out for ising"),
         ("beta = nan", "run.toml:3: target.beta = NaN: must be finite"),
         (
             "field = [1, 2]",

@@ -56,7 +56,7 @@ pub struct SamplingCard {
     pub walkers: usize,
     pub intervals: usize,
     pub seed: u64,
-    pub engine: String,
+    pub device: String,
     pub ess: Estimate,
     pub log_z: Estimate,
     pub energy_per_site: Estimate,
@@ -131,7 +131,7 @@ impl Card {
         format!(
             "# {name}\n\n```sh\nleaps sample --model {name}\n```\n\n| | |\n|---|---|\n{lines}\nEstimates are those of {} walkers by `events` \
              with {} intervals, seed {}, on {}; errors are standard errors in the last digits. This page is made of `{CARD}` by `leaps models --add`.\n",
-            sampling.walkers, sampling.intervals, sampling.seed, sampling.engine,
+            sampling.walkers, sampling.intervals, sampling.seed, sampling.device,
         )
     }
 }
@@ -183,7 +183,7 @@ mod tests {
                 walkers: 10,
                 intervals: 5,
                 seed: 1,
-                engine: "cpu".to_owned(),
+                device: "cpu".to_owned(),
                 ess: Estimate::new(0.5, f64::INFINITY),
                 log_z: estimate,
                 energy_per_site: estimate,

@@ -19,17 +19,17 @@ pub fn training(metrics: &[Metrics], exact: Option<f64>) -> Vec<Chart> {
         .chunks(every)
         .map(|lines| {
             let mean =
-                lines.iter().map(|line| line.progress.loss).sum::<f64>() / lines.len() as f64;
-            (lines[lines.len() / 2].progress.step as f64, mean, 0.0)
+                lines.iter().map(|line| line.step_metrics.loss).sum::<f64>() / lines.len() as f64;
+            (lines[lines.len() / 2].step_metrics.step as f64, mean, 0.0)
         })
         .collect();
-    let step = |line: &Metrics| line.progress.step as f64;
+    let step = |line: &Metrics| line.step_metrics.step as f64;
     let ess = metrics.iter().filter_map(|line| Some((step(line), line.ess?, 0.0))).collect();
     let log_z: Vec<(f64, f64, f64)> = metrics
         .iter()
         .filter_map(|line| line.log_z.map(|log_z| (step(line), log_z.mean, log_z.error)))
         .collect();
-    let rate = metrics.iter().step_by(every).map(|line| (step(line), line.progress.rate, 0.0));
+    let rate = metrics.iter().step_by(every).map(|line| (step(line), line.step_metrics.rate, 0.0));
     let log_z =
         Chart::new("log Z in training", "gradient step", "log Z").series("", Mark::Dots, log_z);
     let log_z = match exact {

@@ -126,7 +126,7 @@ impl Page<'_> {
             let all = self.source.seconds.unwrap_or(last.seconds);
             let more = if all > last.seconds { ", smaller lattices first" } else { "" };
             let words = format!("gradient steps in {}{more}", span(all));
-            facts.push((last.progress.step.to_string(), words));
+            facts.push((last.step_metrics.step.to_string(), words));
         }
         let fact = |(value, name): &(String, String)| {
             format!("<div class=\"fact\"><b>{value}</b><span class=\"name\">{name}</span></div>\n")
@@ -239,7 +239,7 @@ impl Page<'_> {
             "steps",
             "interrupted",
             "seed",
-            "engine",
+            "device",
         ] {
             if let Some(value) = lookup(results, key) {
                 rows.push(vec![key.to_owned(), plain(value)]);

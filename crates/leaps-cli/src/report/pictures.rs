@@ -7,7 +7,7 @@ use crate::draw::{Ink, Surface, Svg};
 /// Side of a picture on the page.
 const SIDE: f64 = 132.0;
 
-/// The colours of tokens: light and dark for two, a qualitative scale for more.
+/// The colours of values: light and dark for two, a qualitative scale for more.
 const TWO: [u32; 2] = [0xeef2f7, 0x1f4e79];
 const MANY: [u32; 10] = [
     0x1f4e79, 0xe08a3c, 0x5a9e6f, 0xc9524b, 0x8a6db1, 0x8c6d5a, 0xd98fb9, 0x8f8f8f, 0xb8b84a,
@@ -18,40 +18,40 @@ const MANY: [u32; 10] = [
 pub fn pictures(snapshots: &Value) -> String {
     let side = |axis: usize| snapshots["shape"][axis].as_u64().map(|n| n as usize);
     let (Some(rows), Some(columns)) = (side(0), side(1)) else { return String::new() };
-    let tokens = snapshots["states"].as_u64().unwrap_or(2) as usize;
+    let q = snapshots["q"].as_u64().unwrap_or(2) as usize;
     let mut out = String::from("<div class=\"frames\">\n");
     for frame in snapshots["frames"].as_array().into_iter().flatten() {
         let (Some(t), Some(x)) = (frame["t"].as_f64(), frame["x"].as_str()) else { continue };
         if x.len() == rows * columns {
             out += &format!(
                 "<figure>{}<figcaption>t = {t:.2}</figcaption></figure>\n",
-                svg(x, rows, columns, tokens)
+                svg(x, rows, columns, q)
             );
         }
     }
     out + "</div>\n"
 }
 
-/// One picture: a rectangle for every run of equal tokens in a row.
-fn svg(x: &str, rows: usize, columns: usize, tokens: usize) -> String {
-    let colours: &[u32] = if tokens == 2 { &TWO } else { &MANY };
+/// One picture: a rectangle for every run of equal values in a row.
+fn svg(x: &str, rows: usize, columns: usize, q: usize) -> String {
+    let colours: &[u32] = if q == 2 { &TWO } else { &MANY };
     let ink =
-        |token: u8| Ink::solid(colours[usize::from(token.saturating_sub(b'0')) % colours.len()]);
+        |value: u8| Ink::solid(colours[usize::from(value.saturating_sub(b'0')) % colours.len()]);
     let height = SIDE * rows as f64 / columns as f64;
     let attributes = format!(
         " class=\"lattice\" width=\"{SIDE}\" height=\"{height:.0}\" shape-rendering=\"crispEdges\""
     );
     let mut out = Svg::new(columns as f64, rows as f64, "", &attributes);
-    let mut rectangle = |[left, right]: [usize; 2], [top, bottom]: [usize; 2], token: u8| {
+    let mut rectangle = |[left, right]: [usize; 2], [top, bottom]: [usize; 2], value: u8| {
         let [left, right, top, bottom] = [left, right, top, bottom].map(|side| side as f64);
         let corners = [(left, top), (right, top), (right, bottom), (left, bottom)];
-        out.polygon(&corners, ink(token));
+        out.polygon(&corners, ink(value));
     };
     rectangle([0, columns], [0, rows], b'0');
     for (row, line) in x.as_bytes().chunks(columns).enumerate() {
         let mut from = 0;
         while from < line.len() {
-            let run = line[from..].iter().take_while(|token| **token == line[from]).count();
+            let run = line[from..].iter().take_while(|value| **value == line[from]).count();
             if line[from] != b'0' {
                 rectangle([from, from + run], [row, row + 1], line[from]);
             }
@@ -76,11 +76,10 @@ mod tests {
 
     #[test]
     fn what_is_no_picture_is_left_out() {
-        let odd =
-            json!({"shape": [2, 2], "states": 2, "frames": [{"t": 0.0, "x": "01"}, {"t": 1.0}]});
+        let odd = json!({"shape": [2, 2], "q": 2, "frames": [{"t": 0.0, "x": "01"}, {"t": 1.0}]});
         assert_eq!(pictures(&odd).matches("<svg").count(), 0);
         assert_eq!(pictures(&Value::Null), "");
-        let good = json!({"shape": [2, 2], "states": 2, "frames": [{"t": 0.5, "x": "0101"}]});
+        let good = json!({"shape": [2, 2], "q": 2, "frames": [{"t": 0.5, "x": "0101"}]});
         assert!(pictures(&good).contains("t = 0.50"));
     }
 }

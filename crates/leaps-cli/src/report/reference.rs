@@ -1,6 +1,6 @@
 //! What a result is compared with: exact averages and laws where they can be had, else the Markov chains that mix best.
 
-use leaps::device::Watch;
+use leaps::device::Progress;
 use leaps::exact::{self, Exact, enumerate};
 use leaps::mcmc::KernelName;
 use leaps::observe::{ChainSummary, Families, WeightedSamples};
@@ -69,7 +69,7 @@ pub fn reference(
     context: &Context,
 ) -> Result<Reference> {
     let (target, lambda) = (&problem.target, problem.path.ends());
-    let exact = exact::known_at(target, lambda, EFFORT, &context.watch("exact"));
+    let exact = exact::known_at(target, lambda, EFFORT, &context.progress("exact"));
     let (law, note) = if enumerate::states(target).is_some_and(|states| states <= FEW_STATES) {
         let law = all_states(target, lambda)?;
         let note = format!("Broken line: exact: all {} states.", law.weights.len());
@@ -84,7 +84,7 @@ pub fn reference(
 
 fn all_states(target: &Pairwise, lambda: &[f64]) -> Result<Law> {
     let law = enumerate::law(target, lambda)?;
-    let (sites, q) = (target.sites(), target.tokens());
+    let (sites, q) = (target.sites(), target.q());
     let mut states = Vec::with_capacity(law.len() * sites);
     for mut number in 0..law.len() {
         for _ in 0..sites {
@@ -166,12 +166,12 @@ fn run(
     config.chains.chains = CHAINS;
     config.chains.steps = steps;
     config.chains.burn_in = steps / 2;
-    config.chains.every = (steps / KEPT).max(1);
+    config.chains.thin = (steps / KEPT).max(1);
     config.chains.temperatures = TEMPERATURES;
     config.chains.betas.clear();
     let label = if part == 1 { "reference" } else { "pilot" };
-    let watch = context.watch(&format!("{label}, {kernel}"));
-    let found = run_chains(&config, problem, part == 1, &watch)?;
-    watch.check()?;
+    let progress = context.progress(&format!("{label}, {kernel}"));
+    let found = run_chains(&config, problem, part == 1, &progress)?;
+    progress.check()?;
     Ok(found)
 }

@@ -2,11 +2,11 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The processor: how many cores, and of what model.
-pub fn processor() -> String {
+/// The CPU: how many cores, and of what model.
+pub fn cpu_name() -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let s = if cores == 1 { "" } else { "s" };
-    format!("{cores} core{s}, {}", leaps::device::processor())
+    format!("{cores} core{s}, {}", leaps::device::cpu_name())
 }
 
 /// Today, in Greenwich.
@@ -43,6 +43,6 @@ mod tests {
         ] {
             assert_eq!(date(day), text);
         }
-        assert!(processor().contains("core"));
+        assert!(cpu_name().contains("core"));
     }
 }

@@ -64,7 +64,7 @@ pub fn ready(
     if !trained {
         return Ok(None);
     }
-    config.check_memory(&problem, Work::Flow).map_err(|error| layers.explain(error))?;
+    config.check_memory(&problem, Work::RateModel).map_err(|error| layers.explain(error))?;
     let settings = json!({
         "seed": config.seed, "target": target, "path": described(&config.path),
         "network": described(&config.network), "train": described(&config.train),
@@ -91,8 +91,10 @@ pub fn ready(
     let model = Model::load(&directory)?;
     let facts = facts(entry, &model, &config, context, None)?;
     let (metrics, _) = Metrics::read(&directory)?;
-    let validations =
-        metrics.iter().filter_map(|line| Some((line.progress.step as f64, line.ess?))).collect();
+    let validations = metrics
+        .iter()
+        .filter_map(|line| Some((line.step_metrics.step as f64, line.ess?)))
+        .collect();
     Ok(Some(Ready { name: entry.name.clone(), model: directory, facts, validations }))
 }
 
@@ -128,9 +130,9 @@ fn facts(
     let file = model.file();
     let run = file.parent().and_then(Path::parent).and_then(Path::parent);
     let run = run.filter(|_| shipped.is_none());
-    let engine = match shipped {
+    let placement = match shipped {
         Some(_) => None,
-        None => Some(net.computed_on(&context.engine_of(model.family.as_ref())?)),
+        None => Some(net.computed_on(&context.placement_of(model.family.as_ref())?)),
     };
     Ok(json!({
         "name": entry.name,
@@ -142,7 +144,7 @@ fn facts(
         "steps": model.training.steps,
         "batch": model.training.settings["batch"],
         "seconds": run.and_then(training::seconds),
-        "engine": engine,
+        "device": placement,
         "checksum": model.checksum()?,
     }))
 }

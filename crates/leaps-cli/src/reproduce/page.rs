@@ -1,6 +1,7 @@
 //! Write the page of an experiment: figures, table, networks, and how it was made.
 
 use anyhow::Result;
+use leaps::device::Device;
 use serde_json::{Value, json};
 
 use super::figures::paper;
@@ -10,7 +11,6 @@ use super::networks::Ready;
 use super::parts::Part;
 use super::spec::{Experiment, FigureEntry, RunEntry};
 use crate::app::Context;
-use crate::cli::Engine;
 use crate::draw::Chart;
 use crate::output::{Table, fixed, sigmas, with_error};
 use crate::results::{SCHEMA, said};
@@ -42,11 +42,9 @@ impl Page<'_> {
         if self.quick {
             words += " --quick";
         }
-        words += match globals.engine {
-            Engine::Auto => "",
-            Engine::Cpu => " --engine cpu",
-            Engine::Cuda => " --engine cuda",
-        };
+        if globals.device != Device::Auto {
+            words += &format!(" --device {}", globals.device);
+        }
         words
     }
 
@@ -60,15 +58,15 @@ impl Page<'_> {
     }
 
     /// What computed, and what it computed.
-    fn engines(&self) -> Vec<(&str, Vec<&str>)> {
+    fn devices(&self) -> Vec<(&str, Vec<&str>)> {
         let mut all: Vec<(&str, Vec<&str>)> = Vec::new();
         for (run, part) in self.parts() {
-            let engine = part.kept["engine"].as_str().unwrap_or_default();
-            match all.iter_mut().find(|(name, _)| *name == engine) {
+            let placement = part.kept["device"].as_str().unwrap_or_default();
+            match all.iter_mut().find(|(name, _)| *name == placement) {
                 // Several targets have runs of the same name.
                 Some((_, runs)) if runs.contains(&run.name.as_str()) => {}
                 Some((_, runs)) => runs.push(&run.name),
-                None => all.push((engine, vec![&run.name])),
+                None => all.push((placement, vec![&run.name])),
             }
         }
         all
@@ -103,8 +101,8 @@ impl Page<'_> {
             "target": self.target,
             "quick": self.quick,
             "command": self.command(),
-            "processor": machine::processor(),
-            "engines": self.engines().iter().map(|(engine, _)| *engine).collect::<Vec<_>>(),
+            "cpu": machine::cpu_name(),
+            "devices": self.devices().iter().map(|(placement, _)| *placement).collect::<Vec<_>>(),
             "date": machine::today(),
             "training_seconds": training,
             "sampling_seconds": sampling,
@@ -227,7 +225,7 @@ impl Page<'_> {
         }
         out += "\n## How it was made\n\n";
         let [training, sampling] = self.seconds();
-        let engines = self.engines();
+        let devices = self.devices();
         let settings = match self.experiment.shipped {
             true => format!("[`experiments/{name}.toml`](../../experiments/{name}.toml)"),
             false => format!("`{}`", self.experiment.word),
@@ -242,13 +240,13 @@ impl Page<'_> {
                 "leaps {}, {}, {}",
                 env!("CARGO_PKG_VERSION"),
                 machine::today(),
-                machine::processor()
+                machine::cpu_name()
             ),
         ];
-        if engines.iter().any(|(engine, _)| *engine != "the processor") {
+        if devices.iter().any(|(placement, _)| *placement != "the CPU") {
             let words =
-                |(engine, runs): &(&str, Vec<&str>)| format!("{engine}: {}", runs.join("; "));
-            lines.extend(engines.iter().map(words));
+                |(placement, runs): &(&str, Vec<&str>)| format!("{placement}: {}", runs.join("; "));
+            lines.extend(devices.iter().map(words));
         }
         lines.push(format!("training {}, sampling {}", span(training), span(sampling)));
         let png: Vec<String> = self

@@ -31,7 +31,7 @@ pub struct Part {
     /// The value of the key that is varied.
     pub at: Option<f64>,
     pub label: String,
-    /// What is kept on the disk: `settings`, `result`, `histograms`, `engine`; or why there is nothing, `absent`.
+    /// What is kept on the disk: `settings`, `result`, `histograms`, `placement`; or why there is nothing, `absent`.
     pub kept: Value,
 }
 
@@ -113,7 +113,7 @@ fn check_entry(layers: &Layers, number: usize, run: &RunEntry, mut entry: Table)
     if run.sampler == "sample" {
         let config = Config::resolve(&own)?;
         let problem = config.problem(&own)?;
-        config.check_memory(&problem, Work::Flow).map_err(|error| own.explain(error))?;
+        config.check_memory(&problem, Work::RateModel).map_err(|error| own.explain(error))?;
         let stops = config.walkers.stops(&problem.path, problem.beta);
         stops.map_err(|error| own.explain(error))?;
     } else {
@@ -206,8 +206,8 @@ impl Bench<'_> {
         let named = |error| self.experiment.name_run(error, number, &run.name);
         let job = Job::of(&layers, number, entry.clone(), model(), &|_| false).map_err(named)?;
         let explained = |error| named(job.layers.explain(error).into());
-        let engine = job.engine(self.context).map_err(explained)?;
-        let called = job.computed_on(&engine).map_err(explained)?;
+        let placement = job.placement(self.context).map_err(explained)?;
+        let called = job.computed_on(&placement).map_err(explained)?;
         let mut described = json!({
             "version": env!("CARGO_PKG_VERSION"),
             "seed": job.config.seed,
@@ -217,7 +217,7 @@ impl Bench<'_> {
             "run": asked,
             "sampler": run.sampler,
             "network": network.map(|network| &network.facts["checksum"]),
-            "engine": called,
+            "device": called,
             "reference": reference.map(|part| &part["settings"]["run"]),
         });
         // The files of a target may change under their names.
@@ -231,18 +231,18 @@ impl Bench<'_> {
             return Ok(old);
         }
         self.context.say(place);
-        if engine.name() != "cpu" {
-            // Kernels are compiled for a card when they are first used, which is no part of the time of this run.
+        if placement.name() != "cpu" {
+            // Kernels are compiled for a GPU when they are first used, which is no part of the time of this run.
             entry.extend(
                 [("walkers", 256), ("intervals", 4)].map(|(k, n)| (k.to_owned(), n.into())),
             );
             let few = Job::of(&layers, number, entry, model(), &|_| false)?;
-            few.run(false, self.context, &self.context.watch("kernels"))?;
+            few.run(false, self.context, &self.context.progress("kernels"))?;
         }
-        let watch = self.context.watch(label);
+        let progress = self.context.progress(label);
         let laws_wanted = self.experiment.runs.iter().any(|run| run.reference);
-        let done = job.run(laws_wanted || run.keep, self.context, &watch);
-        drop(watch);
+        let done = job.run(laws_wanted || run.keep, self.context, &progress);
+        drop(progress);
         let (outcome, samples) = done.map_err(explained)?;
         for doubt in outcome.doubts() {
             self.context.say(format!("warning: {label}: {doubt}"));
@@ -258,7 +258,7 @@ impl Bench<'_> {
         };
         let times = timings::take(&mut result);
         let mut kept = json!({
-            "name": label, "settings": described, "engine": called, "result": result, "histograms": histograms,
+            "name": label, "settings": described, "device": called, "result": result, "histograms": histograms,
         });
         if run.keep {
             let name = format!("{}-{}.npz", self.experiment.name, slug(label));

@@ -1,17 +1,17 @@
 //! Run independent Markov chains, or ladders of temperatures that exchange states.
 
-use leaps::device::Watch;
+use leaps::device::Progress;
 use leaps::exact;
 use leaps::mcmc::lanes::{Plan, Rule, run_lane_chains};
 use leaps::mcmc::{self, AnyKernel, ChainSettings, KernelName, TemperingSettings, run_tempering};
 use leaps::observe::{ChainRecorder, ChainSummary, Estimate, Recorder};
-use leaps::target::{Model, Target};
+use leaps::target::{Density, Target};
 use leaps::{Error, Result};
 use serde_json::{Map, Value};
 
 use super::Samples;
 use crate::config::{Config, Move, Problem, Work};
-use crate::progress::Progress;
+use crate::progress::TerminalProgress;
 use crate::results::{ChainResult, Discs, TemperingResult, attach_exact};
 
 /// Bytes of kept states beyond which a file of samples is refused.
@@ -49,23 +49,23 @@ pub fn run_chains<'a>(
     config: &Config,
     problem: &'a Problem,
     keep: bool,
-    watch: &Progress,
+    progress: &TerminalProgress,
 ) -> Result<(ChainResult, Samples)> {
     config.walkers.check_no_stops()?;
     let (target, spec) = (&problem.target, &config.chains);
-    let kept = spec.chains.saturating_mul(spec.steps / spec.every).saturating_mul(target.sites());
+    let kept = spec.chains.saturating_mul(spec.steps / spec.thin).saturating_mul(target.sites());
     if keep && kept > MOST_BYTES {
         return Err(Error::invalid(
-            "sample.every",
-            spec.every,
+            "sample.thin",
+            spec.thin,
             "such that the states of a file take at most 4 GiB",
             "measure less often, or take fewer steps",
         ));
     }
     config.check_memory(problem, Work::Chains { keep })?;
-    let start = watch.seconds();
-    let finished = run(config, problem, keep, watch)?;
-    let (seconds, steps) = (watch.seconds() - start, finished.steps as usize);
+    let start = progress.seconds();
+    let finished = run(config, problem, keep, progress)?;
+    let (seconds, steps) = (progress.seconds() - start, finished.steps as usize);
 
     let mut samples = Samples::default();
     let mut take = |chain: Keeper<'a>| {
@@ -89,7 +89,7 @@ pub fn run_chains<'a>(
         .min_by(|a, b| a.effective_samples.total_cmp(&b.effective_samples))
         .unwrap_or(&memory.energy_per_site);
     let ess = slower.effective_samples / summary.states() as f64;
-    let every = spec.every as f64;
+    let every = spec.thin as f64;
     let in_steps = |time: Estimate| Estimate::new(time.mean * every, time.error * every);
     let memories = [
         ("energy_per_site", &memory.energy_per_site),
@@ -111,9 +111,9 @@ pub fn run_chains<'a>(
         chains: spec.chains,
         steps,
         asked: spec.steps,
-        interrupted: steps < spec.steps || watch.stopped(),
+        interrupted: steps < spec.steps || progress.stopped(),
         burn_in: spec.burn_in,
-        every: spec.every,
+        thin: spec.thin,
         ess,
         ess_error: ess * slower.time.error / slower.time.mean,
         r_hat: memory.r_hat(),
@@ -154,14 +154,14 @@ fn run<'a>(
     config: &Config,
     problem: &'a Problem,
     keep: bool,
-    watch: &Progress,
+    progress: &TerminalProgress,
 ) -> Result<Finished<'a>> {
     let (target, lambda, spec) = (&problem.target, problem.path.ends(), &config.chains);
     let settings = ChainSettings {
         chains: spec.chains,
         burn_in: spec.burn_in as u64,
         steps: spec.steps as u64,
-        every: spec.every as u64,
+        every: spec.thin as u64,
         seed: config.seed,
     };
     let make = || Keeper {
@@ -176,21 +176,21 @@ fn run<'a>(
                 ladder: betas.iter().map(|&beta| vec![beta; lambda.len()]).collect(),
                 houdayer: exchange == Move::Houdayer,
             };
-            let local = AnyKernel::new(spec.local, target, lambda)?;
+            let local = AnyKernel::new(spec.tempering_kernel, target, lambda)?;
             let outcomes =
-                run_tempering(target, &local, &tempering, &settings, |_, _| make(), watch)?;
+                run_tempering(target, &local, &tempering, &settings, |_, _| make(), progress)?;
             return Ok(tempered(outcomes, betas));
         }
     };
-    let model = Model::new(target, lambda);
+    let model = Density::new(target, lambda);
     // Tables move 64 chains at once; targets they do not fit are moved one by one.
     let scan = config.kernel.scan.into();
     let plan = rule(kernel).and_then(|rule| Plan::new(target, rule, scan).ok());
     let outcomes = match plan {
-        Some(plan) => run_lane_chains(&model, &plan, &settings, |_| make(), watch)?,
+        Some(plan) => run_lane_chains(&model, &plan, &settings, |_| make(), progress)?,
         None => {
             let kernel = AnyKernel::new(kernel, target, lambda)?;
-            mcmc::run_chains(&model, &kernel, &settings, |_| make(), watch)?
+            mcmc::run_chains(&model, &kernel, &settings, |_| make(), progress)?
         }
     };
     let n = outcomes.len() as f64;

@@ -1,15 +1,15 @@
 //! Carry weighted walkers along the path by the rates of a network.
 
-use leaps::device::Engine;
+use leaps::device::Placement;
 use leaps::run::Model;
-use leaps::sampler::{Stepper, anneal, flow_grid_with_stops, followers};
+use leaps::sampler::{Scheme, anneal, followers, scheme_grid_with_stops};
 use leaps::{Error, Result};
 
 use super::Samples;
 use super::measured::{Journey, measured};
 use super::snapshots::{can_be_drawn, snapshots};
 use crate::config::{Config, Problem};
-use crate::progress::Progress;
+use crate::progress::TerminalProgress;
 use crate::results::WalkerResult;
 
 /// Run the network of `model`, called `name` in the result, and measure the walkers.
@@ -18,8 +18,8 @@ pub fn run_flow(
     problem: &Problem,
     model: &Model,
     name: &str,
-    engine: &Engine,
-    watch: &Progress,
+    placement: &Placement,
+    progress: &TerminalProgress,
 ) -> Result<(WalkerResult, Samples)> {
     let (target, path) = (&problem.target, &problem.path);
     let net = model.net(target).map_err(|error| match error {
@@ -37,34 +37,34 @@ pub fn run_flow(
         other => other,
     })?;
     let told = model.family.map(|ranges| config.target.condition(&ranges)).transpose()?;
-    let flow = model.flow(&net)?.told(&told.unwrap_or_default());
-    let stepper: Stepper = config.flow.scheme.into();
+    let flow = model.flow(&net)?.conditioned_on(&told.unwrap_or_default());
+    let scheme: Scheme = config.flow.scheme.into();
     let (cuts, seed) = (config.flow.cuts(config.walkers.intervals), config.seed);
     let (betas, stops): (Vec<f64>, Vec<f64>) =
         config.walkers.stops(path, problem.beta)?.into_iter().unzip();
-    let (grid, durations) = flow_grid_with_stops(path, stepper, &cuts, &stops)?;
+    let (grid, durations) = scheme_grid_with_stops(path, scheme, &cuts, &stops)?;
     let intervals = durations.iter().filter(|duration| **duration > 0.0).count();
     let sweeps = config.walkers.sweeps.unwrap_or(0) as u64;
     let population = |walkers: usize| {
         let durations = durations.clone();
-        followers(engine, target, path, &flow, stepper, durations, sweeps, walkers, seed)
+        followers(placement, target, path, &flow, scheme, durations, sweeps, walkers, seed)
     };
 
-    let start = watch.seconds();
+    let start = progress.seconds();
     let mut walkers = population(config.walkers.walkers)?;
-    let (resampling, points) = (config.resample.resampling(0.0), config.walkers.points);
-    let ensemble = anneal(target, &mut *walkers, &grid, &resampling, points, seed, watch)?;
-    let seconds = watch.seconds() - start;
+    let (resampling, points) = (config.resample.resampling(0.0), config.walkers.trace_points);
+    let ensemble = anneal(target, &mut *walkers, &grid, &resampling, points, seed, progress)?;
+    let seconds = progress.seconds() - start;
     let snapshots = match can_be_drawn(target) {
-        true => snapshots(target, &grid, &mut *population(1)?, watch)?,
+        true => snapshots(target, &grid, &mut *population(1)?, progress)?,
         false => None,
     };
     let journey = Journey {
         seed,
-        scheme: match stepper {
-            Stepper::Events => "events",
-            Stepper::Euler => "euler",
-            Stepper::Trapezoid => "trapezoid",
+        scheme: match scheme {
+            Scheme::Events => "events",
+            Scheme::Euler => "euler",
+            Scheme::Trapezoid => "trapezoid",
         },
         kernel: if sweeps == 0 { "none" } else { "heat-bath" }.to_owned(),
         model: Some(name.to_owned()),

@@ -9,7 +9,7 @@ mod walkers;
 pub use chains::{rule, run_chains};
 pub use flow::run_flow;
 pub use measured::{bins, energies};
-pub use walkers::{card_has, run_walkers};
+pub use walkers::{gpu_has, run_walkers};
 
 use std::io::Read;
 use std::path::Path;

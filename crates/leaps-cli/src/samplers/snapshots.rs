@@ -1,7 +1,7 @@
 //! Follow one walker and keep what it looks like at a few times.
 
 use leaps::Result;
-use leaps::device::{Part, Watch};
+use leaps::device::{Progress, StopOnly};
 use leaps::sampler::{Grid, Population};
 use leaps::target::{Pairwise, Target};
 
@@ -13,10 +13,10 @@ const TIMES: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 /// Larger lattices make no picture.
 const MOST_SITES: usize = 64 * 64;
 
-/// Whether a target's states can be drawn: on a lattice of two dimensions, with a digit for every token.
+/// Whether a target's states can be drawn: on a lattice of two dimensions, with a digit for every value.
 pub fn can_be_drawn(target: &Pairwise) -> bool {
     let flat = target.lattice().is_some_and(|lattice| lattice.shape().len() == 2);
-    flat && target.sites() <= MOST_SITES && target.tokens() <= 10
+    flat && target.sites() <= MOST_SITES && target.q() <= 10
 }
 
 /// Carry a population of one walker along the grid.
@@ -24,7 +24,7 @@ pub fn snapshots(
     target: &Pairwise,
     grid: &Grid,
     walker: &mut dyn Population,
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<Option<Snapshots>> {
     let Some(lattice) = target.lattice().filter(|_| can_be_drawn(target)) else { return Ok(None) };
     let mut frames = Vec::new();
@@ -36,13 +36,13 @@ pub fn snapshots(
             })
             .unwrap_or(at);
         if k > at {
-            walker.advance(grid, at + 1..k + 1, &mut log_weights, &Part(watch))?;
+            walker.advance(grid, at + 1..k + 1, &mut log_weights, &StopOnly(progress))?;
             at = k;
         }
         let states = walker.states()?;
-        let digit = |&token: &u8| char::from(b'0' + token);
+        let digit = |&value: &u8| char::from(b'0' + value);
         let x = states[..target.sites()].iter().map(digit).collect();
         frames.push(Frame { t: grid.time(k), x });
     }
-    Ok(Some(Snapshots { shape: lattice.shape().to_vec(), states: target.tokens(), frames }))
+    Ok(Some(Snapshots { shape: lattice.shape().to_vec(), q: target.q(), frames }))
 }

@@ -1,6 +1,6 @@
 //! Carry weighted walkers along the path: AIS and SMC.
 
-use leaps::device::Engine;
+use leaps::device::Placement;
 use leaps::sampler::{Amount, Moves, Resampling, Settings, Times, sample_on};
 use leaps::{Error, Result};
 
@@ -8,39 +8,39 @@ use super::Samples;
 use super::measured::{Journey, measured};
 use super::snapshots::{can_be_drawn, snapshots};
 use crate::config::{Config, Move, Problem};
-use crate::progress::Progress;
+use crate::progress::TerminalProgress;
 use crate::results::WalkerResult;
 
 /// Walkers of the pilot run that chooses the times of an adaptive schedule.
 const PILOT_WALKERS: usize = 512;
 
-/// Whether a card can run AIS and SMC as configured.
-pub fn card_has(config: &Config, problem: &Problem) -> Result<()> {
-    settings(config, false)?.moves.check_card(&problem.target)
+/// Whether a GPU can run AIS and SMC as configured.
+pub fn gpu_has(config: &Config, problem: &Problem) -> Result<()> {
+    settings(config, false)?.moves.check_gpu(&problem.target)
 }
 
-/// Run AIS, or SMC if `resample`, on `engine` and measure the walkers.
+/// Run AIS, or SMC if `resample`, on `placement` and measure the walkers.
 pub fn run_walkers(
     config: &Config,
     problem: &Problem,
     resample: bool,
-    engine: &Engine,
-    watch: &Progress,
+    placement: &Placement,
+    progress: &TerminalProgress,
 ) -> Result<(WalkerResult, Samples)> {
     let (target, path) = (&problem.target, &problem.path);
     let (betas, stops): (Vec<f64>, Vec<f64>) =
         config.walkers.stops(path, problem.beta)?.into_iter().unzip();
     let settings = Settings { stops, ..settings(config, resample)? };
-    let start = watch.seconds();
-    let (ensemble, grid) = sample_on(engine, target, path, &settings, watch)?;
-    let seconds = watch.seconds() - start;
+    let start = progress.seconds();
+    let (ensemble, grid) = sample_on(placement, target, path, &settings, progress)?;
+    let seconds = progress.seconds() - start;
 
     let snapshots = match can_be_drawn(target) {
         true => {
-            // It goes the same way on the processor.
-            let cpu = &Engine::Cpu;
+            // It goes the same way on the CPU.
+            let cpu = &Placement::Cpu;
             let mut one = settings.moves.population(cpu, target, path, 1, config.seed)?;
-            snapshots(target, &grid, &mut *one, watch)?
+            snapshots(target, &grid, &mut *one, progress)?
         }
         false => None,
     };
@@ -88,7 +88,7 @@ fn settings(config: &Config, resample: bool) -> Result<Settings> {
             true => config.resample.resampling(0.5),
             false => Resampling::NEVER,
         },
-        points: walkers.points,
+        points: walkers.trace_points,
         stops: Vec::new(),
         seed: config.seed,
     })

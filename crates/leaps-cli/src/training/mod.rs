@@ -1,9 +1,9 @@
 //! Train a network as a configuration says, in a run directory, and sample with it at the end.
 
+mod display;
 mod grow;
 mod limit;
 mod start;
-mod watch;
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use crate::config::{Config, Described, Layers, Problem, ScheduleName, to_toml_fr
 use crate::error::Failure;
 use crate::results::{Origin, Printed, WalkerResult};
 use crate::samplers::{Samples, run_flow};
-use watch::TrainingWatch;
+use display::TrainingWatch;
 
 pub use grow::{begun, seconds, sizes, still_there};
 pub use limit::{deadline, duration};
@@ -47,7 +47,7 @@ impl Training<'_> {
     /// Train until all steps are made, on smaller lattices first where that helps; a stop before that is an error with an exit code of its own.
     pub fn train(&self, context: &Context) -> Result<Outcome> {
         self.check()?;
-        context.engine_of(self.config.ranges().as_ref())?;
+        context.placement_of(self.config.ranges().as_ref())?;
         let Some(start) = self.grown(context)? else {
             return self.train_here(self.start.as_ref(), context);
         };
@@ -99,7 +99,7 @@ impl Training<'_> {
             parametrisation: config.network.parametrisation.into(),
             train: config.train.build().map_err(named)?,
             seed: config.seed,
-            engine: context.engine_of(config.ranges().as_ref())?,
+            placement: context.placement_of(config.ranges().as_ref())?,
             described_target,
             files,
             described_path: described(&config.path),
@@ -112,7 +112,7 @@ impl Training<'_> {
             context.say(format!("one network for {}: {count} targets", ranges.describe()));
         }
         let parameters = net.parameters() + free.parameters();
-        let precision = match net.precision_on(&setup.engine) {
+        let precision = match net.precision_on(&setup.placement) {
             Some(precision) => format!(" in {}", precision.name()),
             None => String::new(),
         };
@@ -133,9 +133,9 @@ impl Training<'_> {
         };
         let exact = exact::known(&problem.target, problem.path.ends());
         let signals = context.catch_stops();
-        let watch = TrainingWatch::new(context, &self.directory, exact.map(|exact| exact.log_z));
-        let outcome = run.run(&watch);
-        drop(watch);
+        let progress = TrainingWatch::new(context, &self.directory, exact.map(|exact| exact.log_z));
+        let outcome = run.run(&progress);
+        drop(progress);
         if matches!(outcome, Err(Error::Interrupted)) {
             let text = |by: &str| {
                 format!(
@@ -171,11 +171,11 @@ impl Training<'_> {
     pub fn sample(&self, context: &Context) -> Result<(WalkerResult, Samples)> {
         let signals = context.catch_stops();
         let model = Model::load(&self.directory)?;
-        let watch = context.watch("sample").until(self.until);
+        let progress = context.progress("sample").until(self.until);
         let name = self.directory.display().to_string();
-        let engine = context.engine_of(model.family.as_ref())?;
-        let done = run_flow(self.config, self.problem, &model, &name, &engine, &watch);
-        drop(watch);
+        let placement = context.placement_of(model.family.as_ref())?;
+        let done = run_flow(self.config, self.problem, &model, &name, &placement, &progress);
+        drop(progress);
         let late = self.until.is_some_and(|until| Instant::now() >= until);
         let text = |by: &str| {
             format!(

@@ -8,7 +8,7 @@ use crate::app::Context;
 use crate::config::{
     KernelSpec, PathSpec, ProblemArgs, UpdateSpec, WalkerSpec, Work, kernels_help,
 };
-use crate::samplers::{card_has, run_walkers};
+use crate::samplers::{gpu_has, run_walkers};
 
 /// Flags of `ais`.
 #[derive(Args, Debug)]
@@ -36,11 +36,11 @@ pub fn run(args: &AisArgs, context: &Context) -> Result<()> {
     layers.flags("sample", &args.walkers, &context.matches)?;
     layers.flags("sample", &args.updates, &context.matches)?;
     let job = prepare(context, layers, &args.destination, Work::Anneal)?;
-    let has = card_has(&job.config, &job.problem);
-    let engine = context.engine_if(has).map_err(|error| job.layers.explain(error))?;
-    let watch = job.watch(context, "ais");
-    let done = run_walkers(&job.config, &job.problem, false, &engine, &watch);
-    drop(watch);
+    let has = gpu_has(&job.config, &job.problem);
+    let placement = context.placement_if(has).map_err(|error| job.layers.explain(error))?;
+    let progress = job.progress(context, "ais");
+    let done = run_walkers(&job.config, &job.problem, false, &placement, &progress);
+    drop(progress);
     let (result, samples) = done.map_err(|error| job.layers.explain(error))?;
     finish(context, job, &result, &samples)
 }

@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 use leaps::Error;
-use leaps::device::Engine;
+use leaps::device::Placement;
 use leaps::observe::Estimate;
 use leaps::target::Target;
 use serde::Serialize;
@@ -29,9 +29,9 @@ use crate::config::{Config, Layers, Problem, Work};
 use crate::error::usage;
 use crate::models::{self, Found};
 use crate::output::{self, Table, sigmas, with_error};
-use crate::progress::Progress;
+use crate::progress::TerminalProgress;
 use crate::results::{ChainResult, Origin, Printed, WalkerResult};
-use crate::samplers::{Samples, card_has, run_chains, run_flow, run_walkers};
+use crate::samplers::{Samples, gpu_has, run_chains, run_flow, run_walkers};
 use crate::tables::{Report, Short};
 
 /// Flags of `compare`.
@@ -103,40 +103,41 @@ impl Job {
         &self,
         keep: bool,
         context: &Context,
-        watch: &Progress,
+        progress: &TerminalProgress,
     ) -> leaps::Result<(Outcome, Samples)> {
         let Job { config, problem, .. } = self;
         let walkers = |(result, samples)| (Outcome::Walkers(Box::new(result)), samples);
-        let engine = self.engine(context)?;
+        let placement = self.placement(context)?;
         match (self.sampler.as_str(), &self.model) {
-            ("mcmc", _) => match run_chains(config, problem, keep, watch)? {
+            ("mcmc", _) => match run_chains(config, problem, keep, progress)? {
                 // What is compared is complete.
                 (result, _) if result.interrupted => Err(Error::Interrupted),
                 (result, samples) => Ok((Outcome::Chains(Box::new(result)), samples)),
             },
             (_, Some(found)) => {
-                run_flow(config, problem, &found.model, &found.name, &engine, watch).map(walkers)
+                run_flow(config, problem, &found.model, &found.name, &placement, progress)
+                    .map(walkers)
             }
             (other, None) => {
-                run_walkers(config, problem, other == "smc", &engine, watch).map(walkers)
+                run_walkers(config, problem, other == "smc", &placement, progress).map(walkers)
             }
         }
     }
 
     /// Where it runs.
-    pub fn engine(&self, context: &Context) -> leaps::Result<Engine> {
+    pub fn placement(&self, context: &Context) -> leaps::Result<Placement> {
         match (self.sampler.as_str(), &self.model) {
-            ("mcmc", _) => Ok(Engine::Cpu),
-            (_, Some(found)) => context.engine_of(found.model.family.as_ref()),
-            (_, None) => context.engine_if(card_has(&self.config, &self.problem)),
+            ("mcmc", _) => Ok(Placement::Cpu),
+            (_, Some(found)) => context.placement_of(found.model.family.as_ref()),
+            (_, None) => context.placement_if(gpu_has(&self.config, &self.problem)),
         }
     }
 
     /// Where it runs, in words, with the precision of its network.
-    pub fn computed_on(&self, engine: &Engine) -> leaps::Result<String> {
+    pub fn computed_on(&self, placement: &Placement) -> leaps::Result<String> {
         match &self.model {
-            Some(found) => Ok(found.model.net(&self.problem.target)?.computed_on(engine)),
-            None => Ok(engine.machine().to_owned()),
+            Some(found) => Ok(found.model.net(&self.problem.target)?.computed_on(placement)),
+            None => Ok(placement.machine().to_owned()),
         }
     }
 }
@@ -172,9 +173,9 @@ pub fn compare(mut layers: Layers, context: &Context) -> Result<(Config, Problem
     let mut samplers = Vec::new();
     for job in &jobs {
         let Job { name, layers, .. } = job;
-        let watch = context.watch(name);
-        let done = job.run(false, context, &watch);
-        drop(watch);
+        let progress = context.progress(name);
+        let done = job.run(false, context, &progress);
+        drop(progress);
         if usual && let Err(error @ Error::NotApplicable { .. }) = &done {
             context.say(format!("{name} is left out: {error}"));
             continue;
@@ -251,7 +252,7 @@ impl Job {
         let problem = config.problem(&own)?;
         let work = match sampler.as_str() {
             "mcmc" => Work::Chains { keep: false },
-            "sample" => Work::Flow,
+            "sample" => Work::RateModel,
             _ => Work::Anneal,
         };
         config.check_memory(&problem, work).map_err(|error| own.explain(error))?;

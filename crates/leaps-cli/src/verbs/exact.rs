@@ -45,11 +45,11 @@ pub fn run(args: &ExactArgs, context: &Context) -> Result<()> {
     let config = Config::resolve(&layers)?;
     let problem = config.problem(&layers)?;
     let (target, lambda) = (&problem.target, problem.path.ends());
-    let watch = context.watch("exact").titled(problem.description.clone());
-    let solved = exact::solve(target, lambda, args.method.map(Method::from), &watch)?;
-    watch.announce();
-    let seconds = watch.seconds();
-    drop(watch);
+    let progress = context.progress("exact").titled(problem.description.clone());
+    let solved = exact::solve(target, lambda, args.method.map(Method::from), &progress)?;
+    progress.announce();
+    let seconds = progress.seconds();
+    drop(progress);
     context.detail(config.formula());
     let origin = Origin::new(context, &config, target.sites());
     let result = result(origin, &solved, &problem, seconds);

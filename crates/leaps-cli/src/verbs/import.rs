@@ -43,7 +43,7 @@ pub fn run(args: &ImportArgs, context: &Context) -> Result<()> {
     });
     if description.interaction == Interaction::Potts {
         described["kind"] = "potts".into();
-        described["states"] = description.tokens.into();
+        described["q"] = description.q.into();
     }
     let name = args.file.file_name().unwrap_or_default().to_string_lossy();
     let source = format!("{name}, a checkpoint of the authors' code");

@@ -40,9 +40,9 @@ pub fn run(args: &McmcArgs, context: &Context) -> Result<()> {
     layers.flags("sample", &args.stops, &context.matches)?;
     let keep = args.destination.out.is_some();
     let job = prepare(context, layers, &args.destination, Work::Chains { keep })?;
-    let watch = job.watch(context, "mcmc");
-    let done = run_chains(&job.config, &job.problem, job.file.is_some(), &watch);
-    drop(watch);
+    let progress = job.progress(context, "mcmc");
+    let done = run_chains(&job.config, &job.problem, job.file.is_some(), &progress);
+    drop(progress);
     let (result, samples) = done.map_err(|error| job.layers.explain(error))?;
     conclude(context, job, &result, &samples)
 }

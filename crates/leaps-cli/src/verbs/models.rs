@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use clap::Args;
-use leaps::device::{Engine, processor};
+use leaps::device::{Placement, cpu_name};
 use leaps::file::{if_any, read_text};
 use leaps::observe::Estimate;
 use leaps::run::{Model, START};
@@ -173,13 +173,13 @@ fn add(args: &ModelsArgs, run: &Path, name: &str, context: &Context) -> Result<(
     let found = Found { model: source.model.averaged(), name: name.to_owned(), directory: None };
     let target = found.description().unwrap_or_default();
 
-    let engine = context.engine_of(found.model.family.as_ref())?;
+    let placement = context.placement_of(found.model.family.as_ref())?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(CORES).build()?;
     context.interrupted(); // signals are caught here, not in a thread of the pool
-    let (few, seconds) = pool.install(|| sample(&found, FEW, &Engine::Cpu, context))?;
-    let large = match (&engine, args.walkers) {
-        (Engine::Cpu, FEW) => few,
-        _ => sample(&found, args.walkers, &engine, context)?.0,
+    let (few, seconds) = pool.install(|| sample(&found, FEW, &Placement::Cpu, context))?;
+    let large = match (&placement, args.walkers) {
+        (Placement::Cpu, FEW) => few,
+        _ => sample(&found, args.walkers, &placement, context)?.0,
     };
 
     let layers = found.layers()?;
@@ -196,9 +196,9 @@ fn add(args: &ModelsArgs, run: &Path, name: &str, context: &Context) -> Result<(
             walkers: large.walkers,
             intervals: large.intervals,
             seed: large.seed,
-            engine: match &engine {
-                Engine::Cpu => processor(),
-                #[allow(unreachable_patterns)] // builds without cards have one engine
+            device: match &placement {
+                Placement::Cpu => cpu_name(),
+                #[allow(unreachable_patterns)] // builds without cards have one placement
                 card => net.computed_on(card),
             },
             ess: Estimate::new(large.ess, large.ess_error),
@@ -208,7 +208,7 @@ fn add(args: &ModelsArgs, run: &Path, name: &str, context: &Context) -> Result<(
         speed: SpeedCard {
             walkers: FEW,
             threads: CORES,
-            machine: processor(),
+            machine: cpu_name(),
             seconds: hundredths(seconds),
         },
     };
@@ -281,21 +281,21 @@ fn file_name(path: &str) -> String {
     Path::new(path).file_name().map_or(path.to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
-/// The machine in words: the card, or threads of the processor.
+/// The machine in words: the card, or threads of the CPU.
 fn machine(meta: &Value) -> Option<String> {
-    let engine = meta["engine"].as_str()?;
-    if engine != Engine::Cpu.machine() {
-        return Some(engine.to_owned());
+    let placement = meta["device"].as_str()?;
+    if placement != Placement::Cpu.machine() {
+        return Some(placement.to_owned());
     }
     let machine = &meta["machine"];
-    Some(format!("{} threads of {}", machine["threads"], machine["processor"].as_str()?))
+    Some(format!("{} threads of {}", machine["threads"], machine["cpu"].as_str()?))
 }
 
 /// Sample as `leaps sample --model NAME --walkers N` does, and take the time.
 fn sample(
     found: &Found,
     walkers: usize,
-    engine: &Engine,
+    placement: &Placement,
     context: &Context,
 ) -> Result<(WalkerResult, f64)> {
     let start = Instant::now();
@@ -304,10 +304,10 @@ fn sample(
     layers.seed(context.globals.seed, &context.matches)?;
     let config = Config::resolve(&layers)?;
     let problem = config.problem(&layers)?;
-    let watch =
-        context.watch("sample").titled(format!("{}, {walkers} walkers", problem.description));
-    let done = run_flow(&config, &problem, &found.model, &found.name, engine, &watch);
-    drop(watch);
+    let progress =
+        context.progress("sample").titled(format!("{}, {walkers} walkers", problem.description));
+    let done = run_flow(&config, &problem, &found.model, &found.name, placement, &progress);
+    drop(progress);
     let (result, _) = done.map_err(|error| layers.explain(error))?;
     Ok((result, start.elapsed().as_secs_f64()))
 }

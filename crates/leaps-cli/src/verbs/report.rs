@@ -58,10 +58,10 @@ fn sampled(found: &Found, context: &Context) -> Result<Source> {
     layers.seed(context.globals.seed, &context.matches)?;
     let config = Config::resolve(&layers)?;
     let problem = config.problem(&layers)?;
-    let engine = context.engine_of(found.model.family.as_ref())?;
-    let watch = context.watch("sample").titled(problem.description.clone());
-    let done = run_flow(&config, &problem, &found.model, &found.name, &engine, &watch);
-    drop(watch);
+    let placement = context.placement_of(found.model.family.as_ref())?;
+    let progress = context.progress("sample").titled(problem.description.clone());
+    let done = run_flow(&config, &problem, &found.model, &found.name, &placement, &progress);
+    drop(progress);
     let (result, _) = done.map_err(|error| layers.explain(error))?;
     let origin = Origin::new(context, &config, problem.target.sites());
     let results = serde_json::to_value(Printed { origin, result: &result })?;

@@ -70,11 +70,12 @@ pub fn run(args: &SampleArgs, context: &Context) -> Result<()> {
     layers.flags("sample", &args.flow, &context.matches)?;
     layers.flags("sample", &args.walkers, &context.matches)?;
     layers.flags("sample", &args.resample, &context.matches)?;
-    let job = prepare(context, layers, &args.destination, Work::Flow)?;
-    let engine = context.engine_of(found.model.family.as_ref())?;
-    let watch = job.watch(context, "sample");
-    let done = run_flow(&job.config, &job.problem, &found.model, &found.name, &engine, &watch);
-    drop(watch);
+    let job = prepare(context, layers, &args.destination, Work::RateModel)?;
+    let placement = context.placement_of(found.model.family.as_ref())?;
+    let progress = job.progress(context, "sample");
+    let done =
+        run_flow(&job.config, &job.problem, &found.model, &found.name, &placement, &progress);
+    drop(progress);
     let (result, samples) = done.map_err(|error| job.layers.explain(error))?;
     if found.model.target != job.config.target.described()?.target
         && let Some(own) = found.description()

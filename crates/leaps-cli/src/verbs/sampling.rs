@@ -13,7 +13,7 @@ use crate::app::Context;
 use crate::config::{Config, Layers, Problem, Work, number};
 use crate::error::{Failure, usage};
 use crate::output;
-use crate::progress::Progress;
+use crate::progress::TerminalProgress;
 use crate::results::{Origin, Printed};
 use crate::samplers::{self, Samples};
 use crate::tables::Report;
@@ -65,10 +65,10 @@ fn stop_if_interrupted(context: &Context) -> Result<()> {
 }
 
 impl Job {
-    /// A watch of the job's work.
-    pub fn watch(&self, context: &Context, label: &str) -> Progress {
+    /// The progress of the job's work.
+    pub fn progress(&self, context: &Context, label: &str) -> TerminalProgress {
         let title = format!("{}, seed {}", self.problem.description, self.config.seed);
-        context.watch(label).titled(title)
+        context.progress(label).titled(title)
     }
 }
 

@@ -8,7 +8,7 @@ use crate::app::Context;
 use crate::config::{
     KernelSpec, PathSpec, ProblemArgs, ResampleSpec, UpdateSpec, WalkerSpec, Work, kernels_help,
 };
-use crate::samplers::{card_has, run_walkers};
+use crate::samplers::{gpu_has, run_walkers};
 
 /// Flags of `smc`.
 #[derive(Args, Debug)]
@@ -39,11 +39,11 @@ pub fn run(args: &SmcArgs, context: &Context) -> Result<()> {
     layers.flags("sample", &args.updates, &context.matches)?;
     layers.flags("sample", &args.resample, &context.matches)?;
     let job = prepare(context, layers, &args.destination, Work::Anneal)?;
-    let has = card_has(&job.config, &job.problem);
-    let engine = context.engine_if(has).map_err(|error| job.layers.explain(error))?;
-    let watch = job.watch(context, "smc");
-    let done = run_walkers(&job.config, &job.problem, true, &engine, &watch);
-    drop(watch);
+    let has = gpu_has(&job.config, &job.problem);
+    let placement = context.placement_if(has).map_err(|error| job.layers.explain(error))?;
+    let progress = job.progress(context, "smc");
+    let done = run_walkers(&job.config, &job.problem, true, &placement, &progress);
+    drop(progress);
     let (result, samples) = done.map_err(|error| job.layers.explain(error))?;
     finish(context, job, &result, &samples)
 }

@@ -142,12 +142,12 @@ fn status(run: &Path, context: &Context) -> Result<Status> {
         context.say(format!("warning: {error}"));
     }
     let steps = events.iter().rev().find_map(|event| event["steps"].as_u64()).unwrap_or(0);
-    let step = metrics.last().map_or(0, |last| last.progress.step).max(made(&events));
+    let step = metrics.last().map_or(0, |last| last.step_metrics.step).max(made(&events));
     let recent = &metrics[metrics.len().saturating_sub(RECENT)..];
-    let loss: f64 = recent.iter().map(|line| line.progress.loss).sum();
+    let loss: f64 = recent.iter().map(|line| line.step_metrics.loss).sum();
     let rate = match (recent.first(), recent.last()) {
         (Some(first), Some(last)) if last.seconds > first.seconds => {
-            let made = last.progress.step.saturating_sub(first.progress.step);
+            let made = last.step_metrics.step.saturating_sub(first.step_metrics.step);
             Some(made as f64 / (last.seconds - first.seconds))
         }
         _ => None,

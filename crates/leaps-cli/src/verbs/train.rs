@@ -73,7 +73,7 @@ pub fn run(args: &TrainArgs, context: &Context) -> Result<()> {
     let start = Start::prepare(&mut layers, (!args.run.fresh).then_some(&directory))?;
     let config = Config::resolve(&layers)?;
     let problem = config.problem(&layers)?;
-    config.check_memory(&problem, Work::Flow).map_err(|error| layers.explain(error))?;
+    config.check_memory(&problem, Work::RateModel).map_err(|error| layers.explain(error))?;
     let claimed = args.run.fresh;
     if claimed {
         directory = training::fresh(&directory)?;

@@ -5,7 +5,7 @@
 
 /// Instructions that a computation may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
+pub enum SimdLevel {
     /// Whatever the build targets.
     Portable,
     /// NEON, which every 64-bit ARM has.
@@ -16,30 +16,31 @@ pub enum Level {
     Avx512,
 }
 
-impl Level {
+impl SimdLevel {
     /// Narrowest first.
-    const ALL: [Level; 4] = [Level::Portable, Level::Neon, Level::Avx2, Level::Avx512];
+    const ALL: [SimdLevel; 4] =
+        [SimdLevel::Portable, SimdLevel::Neon, SimdLevel::Avx2, SimdLevel::Avx512];
 
-    /// The widest level of this processor.
-    pub fn detect() -> Level {
-        Level::ALL.into_iter().rfind(|level| level.runs()).unwrap_or(Level::Portable)
+    /// The widest level of this CPU.
+    pub fn detect() -> SimdLevel {
+        SimdLevel::ALL.into_iter().rfind(|level| level.runs()).unwrap_or(SimdLevel::Portable)
     }
 
-    /// Every level this processor can run, narrowest first.
-    pub fn available() -> Vec<Level> {
-        Level::ALL.into_iter().filter(|level| level.runs()).collect()
+    /// Every level this CPU can run, narrowest first.
+    pub fn available() -> Vec<SimdLevel> {
+        SimdLevel::ALL.into_iter().filter(|level| level.runs()).collect()
     }
 
-    /// Whether this build knows the level and this processor has its instructions.
+    /// Whether this build knows the level and this CPU has its instructions.
     fn runs(self) -> bool {
         match self {
-            Level::Portable => true,
+            SimdLevel::Portable => true,
             #[cfg(target_arch = "aarch64")]
-            Level::Neon => std::arch::is_aarch64_feature_detected!("neon"),
+            SimdLevel::Neon => std::arch::is_aarch64_feature_detected!("neon"),
             #[cfg(target_arch = "x86_64")]
-            Level::Avx2 => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma"),
+            SimdLevel::Avx2 => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma"),
             #[cfg(target_arch = "x86_64")]
-            Level::Avx512 => {
+            SimdLevel::Avx512 => {
                 is_x86_feature_detected!("avx512f")
                     && is_x86_feature_detected!("avx512bw")
                     && is_x86_feature_detected!("avx512vl")
@@ -87,13 +88,13 @@ macro_rules! dispatch {
             unsafe { $body::<$crate::device::level::Neon>($($arg),*) }
         }
         match $level {
-            // SAFETY: a level beyond Portable comes from `Level::detect` on this processor.
+            // SAFETY: a level beyond Portable comes from `SimdLevel::detect` on this CPU.
             #[cfg(target_arch = "x86_64")]
-            $crate::device::Level::Avx512 => unsafe { avx512($($arg),*) },
+            $crate::device::SimdLevel::Avx512 => unsafe { avx512($($arg),*) },
             #[cfg(target_arch = "x86_64")]
-            $crate::device::Level::Avx2 => unsafe { avx2($($arg),*) },
+            $crate::device::SimdLevel::Avx2 => unsafe { avx2($($arg),*) },
             #[cfg(target_arch = "aarch64")]
-            $crate::device::Level::Neon => unsafe { neon($($arg),*) },
+            $crate::device::SimdLevel::Neon => unsafe { neon($($arg),*) },
             // SAFETY: plain code runs everywhere.
             _ => unsafe { $body::<$crate::device::level::Portable>($($arg),*) },
         }

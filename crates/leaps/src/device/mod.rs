@@ -1,25 +1,25 @@
-//! What the engines share: random numbers, threads, SIMD lanes.
+//! What the devices share: random numbers, threads, SIMD lanes.
 
+mod cpu_name;
 #[cfg(feature = "cuda")]
 pub(crate) mod cuda;
-mod engine;
 pub(crate) mod lanes;
 pub(crate) mod level;
 mod memory;
 mod philox;
+mod placement;
 mod precision;
-mod processor;
+mod progress;
 pub(crate) mod random;
 pub(crate) mod vector;
-mod watch;
 
+pub use cpu_name::cpu_name;
 #[cfg(feature = "cuda")]
-pub use cuda::Card;
-pub use engine::Engine;
-pub use level::Level;
+pub use cuda::Gpu;
+pub use level::SimdLevel;
 pub use memory::{Bytes, free_memory};
 pub use philox::{Key, philox4x32};
+pub use placement::{Device, Placement};
 pub use precision::Precision;
-pub use processor::processor;
+pub use progress::{NoProgress, Progress, StopOnly};
 pub use random::{Draw, Purpose, Stream, threshold};
-pub use watch::{Part, Unwatched, Watch};

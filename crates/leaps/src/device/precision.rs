@@ -1,12 +1,12 @@
-//! Say how exactly networks are computed on a card.
+//! Say how exactly networks are computed on a GPU.
 
-/// How exactly networks are computed on a card.
+/// How exactly networks are computed on a GPU.
 ///
-/// Whatever it is, a network's outputs at a site do not depend on the token there, and out and back rates come from the
+/// Whatever it is, a network's outputs at a site do not depend on the value there, and out and back rates come from the
 /// same outputs: sampling stays exact. A lower precision costs a little of the quality of the rates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Precision {
-    /// 24 bits: agrees with the processor to about 1e-6.
+    /// 24 bits: agrees with the CPU to about 1e-6.
     Float32,
     /// Products of numbers with 11 bits, added up in float32.
     Tf32,

@@ -71,7 +71,7 @@ pub struct Stream {
 }
 
 /// Most words drawn ahead. The first block of a stream is drawn alone, since many steps need no
-/// more; then four at a time, which the processor can work on side by side.
+/// more; then four at a time, which the CPU can work on side by side.
 const AHEAD: usize = 16;
 
 /// Largest step that an address can hold.
@@ -97,7 +97,7 @@ impl Stream {
         Stream { key: key(seed), counter, words: [0; AHEAD], used: 0, drawn: 0 }
     }
 
-    /// Go to block `number` of the stream: its four words come next. Choices that many processors make side by side
+    /// Go to block `number` of the stream: its four words come next. Choices that many CPUs make side by side
     /// draw from blocks of their own.
     #[inline]
     pub fn go_to(&mut self, number: u32) {

@@ -135,10 +135,10 @@ impl Shift {
 
 /// What the next site adds to the energy.
 pub(super) struct Site<'a> {
-    /// Field energies, per token.
+    /// Field energies, per value.
     pub local: &'a [Shift],
     /// Bonds to sites that stay: the period `q^(k-1)` of the digit of site `n - k` in the index of the
-    /// configurations of all sites that stay, and the energy of equal tokens.
+    /// configurations of all sites that stay, and the energy of equal values.
     pub near: &'a [(usize, Shift)],
     /// The bond to the oldest site, which leaves.
     pub oldest: Shift,
@@ -192,19 +192,19 @@ fn step_part<D: Domain, const Q: usize>(
         .collect();
     for (offset, row) in new.chunks_exact_mut(q).enumerate() {
         let rest = first + offset;
-        for (token, out) in row.iter_mut().enumerate() {
+        for (value, out) in row.iter_mut().enumerate() {
             let sum = if site.full {
                 let mut sum = Entry::nothing::<D>();
                 for oldest in 0..q {
                     let past = old[oldest * stride + rest];
-                    let past = if oldest == token { past.shift::<D>(&site.oldest) } else { past };
+                    let past = if oldest == value { past.shift::<D>(&site.oldest) } else { past };
                     sum = if oldest == 0 { past } else { sum.mix::<D>(past) };
                 }
                 sum
             } else {
                 old[rest]
             };
-            *out = sum.shift::<D>(&site.local[token]);
+            *out = sum.shift::<D>(&site.local[value]);
         }
         for ((period, shift), (digit, left)) in site.near.iter().zip(&mut digits) {
             row[*digit] = row[*digit].shift::<D>(shift);

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::sums::Sums;
 use super::walk::{Follow, Gray, Plain, Tally};
 use super::{Exact, Method, check_weights};
-use crate::device::Watch;
+use crate::device::Progress;
 use crate::observe::Order;
 use crate::target::{Target, potential, show_state};
 use crate::{Error, Result};
@@ -22,7 +22,7 @@ pub const MAX_TABLE: u64 = 1 << 20;
 /// Chunks of the walk, whatever the number of threads.
 const CHUNKS: u64 = 256;
 
-/// States between two evaluations of the energy from scratch, and between two looks at the watch.
+/// States between two evaluations of the energy from scratch, and between two looks at the progress.
 const BLOCK: u64 = 4096;
 
 /// Exact averages from a sum over all states, under $e^{-U}/Z$ with $U = \sum_k \lambda_k E_k$.
@@ -45,7 +45,7 @@ pub struct Moments {
 /// Number of states `q^d`, if it fits 64 bits.
 pub fn states(target: &dyn Target) -> Option<u64> {
     let sites = u32::try_from(target.sites()).ok()?;
-    (target.tokens() as u64).checked_pow(sites)
+    (target.q() as u64).checked_pow(sites)
 }
 
 /// Sum over all states.
@@ -55,19 +55,19 @@ pub fn states(target: &dyn Target) -> Option<u64> {
 /// # Errors
 /// [`Error::NotApplicable`] with more than $2^{25}$ states, [`Error::NonFinite`] if a potential is NaN or
 /// `-inf` or every state is forbidden, [`Error::Invalid`] for wrong weights, [`Error::Interrupted`]
-/// through `watch`.
-pub fn moments(target: &dyn Target, lambda: &[f64], watch: &dyn Watch) -> Result<Moments> {
+/// through `progress`.
+pub fn moments(target: &dyn Target, lambda: &[f64], progress: &dyn Progress) -> Result<Moments> {
     check_weights(target, lambda)?;
     let states = few_states(target, MAX_STATES)?;
-    watch.total(states);
+    progress.total(states);
     let size = states.div_ceil(CHUNKS).max(BLOCK);
     let chunks: Vec<Result<Sums>> = (0..states.div_ceil(size))
         .into_par_iter()
         .map(|chunk| {
             let range = chunk * size..states.min((chunk + 1) * size);
             match target.pairwise() {
-                Some(model) => sum_chunk(&model, target, lambda, range, watch),
-                None => sum_chunk(&Plain(target), target, lambda, range, watch),
+                Some(model) => sum_chunk(&model, target, lambda, range, progress),
+                None => sum_chunk(&Plain(target), target, lambda, range, progress),
             }
         })
         .collect();
@@ -93,8 +93,8 @@ pub fn moments(target: &dyn Target, lambda: &[f64], watch: &dyn Watch) -> Result
 ///
 /// # Errors
 /// As [`moments`].
-pub fn solve(target: &dyn Target, lambda: &[f64], watch: &dyn Watch) -> Result<Exact> {
-    let moments = moments(target, lambda, watch)?;
+pub fn solve(target: &dyn Target, lambda: &[f64], progress: &dyn Progress) -> Result<Exact> {
+    let moments = moments(target, lambda, progress)?;
     Ok(Exact {
         method: Method::Enumeration,
         log_z: moments.log_z,
@@ -104,7 +104,7 @@ pub fn solve(target: &dyn Target, lambda: &[f64], watch: &dyn Watch) -> Result<E
     })
 }
 
-/// The probability of every state, for at most $2^{20}$ of them; the state with tokens `x` is entry
+/// The probability of every state, for at most $2^{20}$ of them; the state with values `x` is entry
 /// $\sum_i x_i q^i$, so that site 0 is the fastest digit.
 ///
 /// # Errors
@@ -124,7 +124,7 @@ pub fn solve(target: &dyn Target, lambda: &[f64], watch: &dyn Watch) -> Result<E
 pub fn law(target: &dyn Target, lambda: &[f64]) -> Result<Vec<f64>> {
     check_weights(target, lambda)?;
     let states = few_states(target, MAX_TABLE)? as usize;
-    let (sites, q) = (target.sites(), target.tokens());
+    let (sites, q) = (target.sites(), target.q());
     let mut table = vec![0.0; states];
     let checked: Vec<Result<()>> = table
         .par_chunks_mut(BLOCK as usize)
@@ -133,8 +133,8 @@ pub fn law(target: &dyn Target, lambda: &[f64]) -> Result<Vec<f64>> {
             let mut x = vec![0; sites];
             for (offset, entry) in part.iter_mut().enumerate() {
                 let mut rest = chunk * BLOCK as usize + offset;
-                for token in &mut x {
-                    *token = (rest % q) as u8;
+                for site_value in &mut x {
+                    *site_value = (rest % q) as u8;
                     rest /= q;
                 }
                 *entry = allowed(potential(target, lambda, &x), &x)?;
@@ -159,7 +159,7 @@ pub fn law(target: &dyn Target, lambda: &[f64]) -> Result<Vec<f64>> {
 /// The number of states if it is at most `limit`.
 fn few_states(target: &dyn Target, limit: u64) -> Result<u64> {
     states(target).filter(|&states| states <= limit).ok_or_else(|| {
-        let (sites, q) = (target.sites(), target.tokens());
+        let (sites, q) = (target.sites(), target.q());
         let bits = sites as f64 * (q as f64).log2();
         Error::not_applicable(
             "enumeration",
@@ -174,15 +174,15 @@ fn sum_chunk(
     target: &dyn Target,
     lambda: &[f64],
     range: std::ops::Range<u64>,
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<Sums> {
-    let mut walk = Gray::at(range.start, target.sites(), target.tokens());
-    let mut tally = Tally::new(walk.state(), target.tokens());
+    let mut walk = Gray::at(range.start, target.sites(), target.q());
+    let mut tally = Tally::new(walk.state(), target.q());
     let mut energies = vec![0.0; lambda.len()];
     let mut sums = Sums::new(lambda.len());
     let mut next = range.start;
     while next < range.end {
-        watch.check()?;
+        progress.check()?;
         let block = BLOCK.min(range.end - next);
         energy.fresh(walk.state(), &mut energies);
         for _ in 0..block {
@@ -201,7 +201,7 @@ fn sum_chunk(
             }
         }
         next += block;
-        watch.advance(block);
+        progress.advance(block);
     }
     Ok(sums)
 }

@@ -18,7 +18,7 @@ mod sums;
 pub mod transfer;
 mod walk;
 
-use crate::device::{Unwatched, Watch};
+use crate::device::{NoProgress, Progress};
 use crate::observe::Order;
 use crate::target::Target;
 use crate::{Error, Result, finite};
@@ -104,17 +104,17 @@ impl Exact {
 /// # Errors
 /// [`Error::NotApplicable`] with the reason, or with one for each method; [`Error::Invalid`] if `lambda`
 /// is not one finite number per term; [`Error::NonFinite`] for energies that are not numbers;
-/// [`Error::Interrupted`] through `watch`.
+/// [`Error::Interrupted`] through `progress`.
 ///
 /// # Example
 /// ```
-/// use leaps::device::Unwatched;
+/// use leaps::device::NoProgress;
 /// use leaps::exact::{self, Method};
 /// use leaps::target::{Boundary, Lattice, Pairwise};
 ///
 /// let torus = Lattice::new(&[32, 32], Boundary::Periodic)?;
 /// let ising = Pairwise::ising(torus, 1.0, 0.0)?;
-/// let exact = exact::solve(&ising, &[0.4407], None, &Unwatched)?;
+/// let exact = exact::solve(&ising, &[0.4407], None, &NoProgress)?;
 /// assert_eq!(exact.method, Method::Kaufman);
 /// assert!((exact.log_z - 952.6674684005).abs() < 1e-9);
 /// # Ok::<(), leaps::Error>(())
@@ -123,17 +123,17 @@ pub fn solve(
     target: &dyn Target,
     lambda: &[f64],
     method: Option<Method>,
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<Exact> {
     match method {
-        Some(Method::Enumeration) => enumerate::solve(target, lambda, watch),
-        Some(Method::TransferMatrix) => transfer::solve(target, lambda, watch),
+        Some(Method::Enumeration) => enumerate::solve(target, lambda, progress),
+        Some(Method::TransferMatrix) => transfer::solve(target, lambda, progress),
         Some(Method::Kaufman) => kaufman::solve(target, lambda),
         None => {
             let few = enumerate::states(target).is_some_and(|states| states <= FEW_STATES);
-            let enumeration = || enumerate::solve(target, lambda, watch);
+            let enumeration = || enumerate::solve(target, lambda, progress);
             let formula = || kaufman::solve(target, lambda);
-            let transfer = || transfer::solve(target, lambda, watch);
+            let transfer = || transfer::solve(target, lambda, progress);
             if few { enumeration() } else { first_of(&[&formula, &enumeration, &transfer]) }
         }
     }
@@ -159,7 +159,7 @@ pub fn known(target: &dyn Target, lambda: &[f64]) -> Option<Exact> {
 
 /// The same where so many answers are wanted that they must be cheaper: all of them take some seconds at most.
 pub fn known_among(target: &dyn Target, lambda: &[f64], answers: usize) -> Option<Exact> {
-    known_at(target, lambda, (10.0 / answers.max(1) as f64).min(1.0), &Unwatched)
+    known_at(target, lambda, (10.0 / answers.max(1) as f64).min(1.0), &NoProgress)
 }
 
 /// The same with limits that are `effort` times those of [`known`]: 1 is well under a second, 20 some seconds.
@@ -167,14 +167,14 @@ pub fn known_at(
     target: &dyn Target,
     lambda: &[f64],
     effort: f64,
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Option<Exact> {
     let limit = match target.pairwise() {
         Some(_) => FEW_STATES,
         None => FEW_STATES_OF_ANY_ENERGY,
     };
     if enumerate::states(target).is_some_and(|states| states as f64 <= effort * limit as f64) {
-        return enumerate::solve(target, lambda, watch).ok();
+        return enumerate::solve(target, lambda, progress).ok();
     }
     if let Ok(exact) = kaufman::solve(target, lambda) {
         return Some(exact);
@@ -183,7 +183,7 @@ pub fn known_at(
         return None;
     }
     let work = transfer::estimate(target).ok()?.work;
-    (work <= effort * LITTLE_WORK).then(|| transfer::solve(target, lambda, watch).ok()).flatten()
+    (work <= effort * LITTLE_WORK).then(|| transfer::solve(target, lambda, progress).ok()).flatten()
 }
 
 /// Refuse weights that are not one finite number per energy term.

@@ -5,28 +5,28 @@ use crate::target::{Boundary, Pairwise, Target};
 /// An order of the sites for the transfer matrix, and what it costs.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Plan {
-    /// Sites whose tokens are fixed, all configurations in turn: they cut a ring open.
+    /// Sites whose values are fixed, all configurations in turn: they cut a ring open.
     pub fixed: Vec<usize>,
     /// The other sites, in order.
     pub order: Vec<usize>,
     /// The longest bond in this order, at least 1.
     pub width: usize,
-    /// Whether the tokens are equivalent, so that the first fixed site may stay at token 0.
+    /// Whether the values are equivalent, so that the first fixed site may stay at value 0.
     pub symmetric: bool,
-    /// Number of tokens.
-    pub tokens: usize,
+    /// Number of values.
+    pub q: usize,
 }
 
 impl Plan {
     /// The cheapest of a few orders: along each axis of a lattice, cut open or not, else as numbered.
     /// `None` if every one of them has more than $2^{60}$ configurations across.
     pub fn new(model: &Pairwise) -> Option<Plan> {
-        let (sites, tokens) = (model.sites(), model.tokens());
+        let (sites, q) = (model.sites(), model.q());
         let mut plans = Vec::new();
         if let Some(lattice) = model.lattice() {
             for (axis, &length) in lattice.shape().iter().enumerate() {
                 let section = sites / length;
-                if section as f64 * (tokens as f64).log2() > 60.0 {
+                if section as f64 * (q as f64).log2() > 60.0 {
                     continue;
                 }
                 let mut order: Vec<usize> = (0..sites).collect();
@@ -67,24 +67,24 @@ impl Plan {
             order: order[cut..].to_vec(),
             width,
             symmetric: cut > 0 && model.energy_terms().iter().all(|term| uniform(&term.fields)),
-            tokens: model.tokens(),
+            q: model.q(),
         };
-        (width as f64 * (plan.tokens as f64).log2() <= 60.0).then_some(plan)
+        (width as f64 * (plan.q as f64).log2() <= 60.0).then_some(plan)
     }
 
     /// Number of configurations of the fixed sites that must be summed over.
     pub fn conditions(&self) -> f64 {
-        (self.tokens as f64).powf((self.fixed.len() - usize::from(self.symmetric)) as f64)
+        (self.q as f64).powf((self.fixed.len() - usize::from(self.symmetric)) as f64)
     }
 
     /// Configurations of the band.
     pub fn states(&self) -> f64 {
-        (self.tokens as f64).powf(self.width as f64)
+        (self.q as f64).powf(self.width as f64)
     }
 
-    /// Elementary operations: terms of sums over one token.
+    /// Elementary operations: terms of sums over one value.
     pub fn work(&self) -> f64 {
-        self.conditions() * self.order.len() as f64 * self.states() * self.tokens as f64
+        self.conditions() * self.order.len() as f64 * self.states() * self.q as f64
     }
 }
 

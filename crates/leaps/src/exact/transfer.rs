@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use super::band::{Domain, Entry, Linear, Log, Shift, Site, step};
 use super::plan::Plan;
 use super::{Exact, Method, check_weights};
-use crate::device::Watch;
+use crate::device::Progress;
 use crate::target::{Pairwise, Target};
 use crate::{Error, Result};
 
@@ -49,8 +49,8 @@ pub fn estimate(target: &dyn Target) -> Result<Estimate> {
 /// # Errors
 /// [`Error::NotApplicable`] naming the estimated cost if it is more than 2e11 operations or 4 GiB, or if the
 /// target is not pairwise; [`Error::Invalid`] for wrong weights, [`Error::NonFinite`] if energies
-/// overflow, [`Error::Interrupted`] through `watch`.
-pub fn solve(target: &dyn Target, lambda: &[f64], watch: &dyn Watch) -> Result<Exact> {
+/// overflow, [`Error::Interrupted`] through `progress`.
+pub fn solve(target: &dyn Target, lambda: &[f64], progress: &dyn Progress) -> Result<Exact> {
     check_weights(target, lambda)?;
     let (model, plan) = plan(target)?;
     let cost = cost(&plan);
@@ -62,14 +62,14 @@ pub fn solve(target: &dyn Target, lambda: &[f64], watch: &dyn Watch) -> Result<E
     }
     let couplings = model.total_couplings(lambda);
     let sum = if crossing(model, &plan, &couplings) < LINEAR_RANGE {
-        Strip::<Linear>::new(model, &plan, lambda, &couplings).sum(cost.bytes, watch)?
+        Strip::<Linear>::new(model, &plan, lambda, &couplings).sum(cost.bytes, progress)?
     } else {
-        Strip::<Log>::new(model, &plan, lambda, &couplings).sum(cost.bytes, watch)?
+        Strip::<Log>::new(model, &plan, lambda, &couplings).sum(cost.bytes, progress)?
     };
     let terms = model.energy_terms();
     let potential: f64 =
         terms.iter().zip(lambda).map(|(term, weight)| weight * term.constant).sum();
-    let symmetry = if plan.symmetric { (plan.tokens as f64).ln() } else { 0.0 };
+    let symmetry = if plan.symmetric { (plan.q as f64).ln() } else { 0.0 };
     let exact = Exact {
         method: Method::TransferMatrix,
         log_z: sum.weight + symmetry - potential,
@@ -129,7 +129,7 @@ fn crossing(model: &Pairwise, plan: &Plan, couplings: &[f64]) -> f64 {
         .fold(0.0, f64::max)
 }
 
-/// An energy of equal tokens: `(partner, u, h)`.
+/// An energy of equal values: `(partner, u, h)`.
 type Bond = (usize, f64, f64);
 
 /// A strip ready to be summed over.
@@ -188,7 +188,7 @@ impl<'a, D: Domain> Strip<'a, D> {
                 } else if i - end == plan.width {
                     strip.oldest[i - cut] = Shift::new::<D>(u, h);
                 } else {
-                    let period = plan.tokens.pow((i - end - 1) as u32);
+                    let period = plan.q.pow((i - end - 1) as u32);
                     strip.near[i - cut].push((period, Shift::new::<D>(u, h)));
                 }
             }
@@ -197,15 +197,15 @@ impl<'a, D: Domain> Strip<'a, D> {
     }
 
     /// Sum over everything; the weight of the result is a logarithm.
-    fn sum(&self, bytes: f64, watch: &dyn Watch) -> Result<Entry> {
+    fn sum(&self, bytes: f64, progress: &dyn Progress) -> Result<Entry> {
         let conditions = self.plan.conditions() as u64;
-        watch.total(conditions.saturating_mul(self.plan.order.len() as u64));
+        progress.total(conditions.saturating_mul(self.plan.order.len() as u64));
         let groups = conditions.min(GROUPS);
         let group = |group: u64| -> Result<Entry> {
             let mut bands = [Vec::new(), Vec::new()];
             let mut total = Entry::nothing::<Log>();
             for code in group * conditions / groups..(group + 1) * conditions / groups {
-                total = total.mix::<Log>(self.sum_given(code, &mut bands, watch)?);
+                total = total.mix::<Log>(self.sum_given(code, &mut bands, progress)?);
             }
             Ok(total)
         };
@@ -223,25 +223,25 @@ impl<'a, D: Domain> Strip<'a, D> {
         &self,
         code: u64,
         bands: &mut [Vec<Entry>; 2],
-        watch: &dyn Watch,
+        progress: &dyn Progress,
     ) -> Result<Entry> {
-        let (plan, q) = (self.plan, self.plan.tokens);
+        let (plan, q) = (self.plan, self.plan.q);
         let mut rest = if plan.symmetric { code * q as u64 } else { code };
-        let mut tokens = Vec::with_capacity(plan.fixed.len());
+        let mut values = Vec::with_capacity(plan.fixed.len());
         // The energy of the fixed sites, with every logarithm of a scale taken out of the weights.
         let (mut u, mut h, mut log_scale) = (0.0, 0.0, 0.0);
         for (i, &site) in plan.fixed.iter().enumerate() {
-            let token = (rest % q as u64) as usize;
+            let site_value = (rest % q as u64) as usize;
             rest /= q as u64;
-            u += self.fields_u[site * q + token];
-            h += self.fields_h[site * q + token];
+            u += self.fields_u[site * q + site_value];
+            h += self.fields_h[site * q + site_value];
             for &(end, bond_u, bond_h) in &self.inside[i] {
-                if tokens[end] == token {
+                if values[end] == site_value {
                     u += bond_u;
                     h += bond_h;
                 }
             }
-            tokens.push(token);
+            values.push(site_value);
         }
         let [old, new] = bands;
         old.clear();
@@ -249,16 +249,16 @@ impl<'a, D: Domain> Strip<'a, D> {
         let mut local = vec![Shift::new::<D>(0.0, 0.0); q];
         let mut top = 0.0;
         for (i, &site) in plan.order.iter().enumerate() {
-            watch.check()?;
-            for (token, shift) in local.iter_mut().enumerate() {
+            progress.check()?;
+            for (site_value, shift) in local.iter_mut().enumerate() {
                 (shift.u, shift.h) =
-                    (self.fields_u[site * q + token], self.fields_h[site * q + token]);
+                    (self.fields_u[site * q + site_value], self.fields_h[site * q + site_value]);
             }
             for &(end, bond_u, bond_h) in &self.to_fixed[i] {
-                local[tokens[end]].u += bond_u;
-                local[tokens[end]].h += bond_h;
+                local[values[end]].u += bond_u;
+                local[values[end]].h += bond_h;
             }
-            // Weights relative to the likeliest token, and to the largest weight before.
+            // Weights relative to the likeliest value, and to the largest weight before.
             let lowest = local.iter().map(|shift| shift.u).fold(f64::INFINITY, f64::min);
             log_scale += top - lowest;
             for shift in &mut local {
@@ -270,7 +270,7 @@ impl<'a, D: Domain> Strip<'a, D> {
             let site = Site { local: &local, near: &self.near[i], oldest: self.oldest[i], full };
             top = D::to_log(step::<D>(q, old, new, &site));
             std::mem::swap(old, new);
-            watch.advance(1);
+            progress.advance(1);
         }
         let sum = old.iter().skip(1).fold(old[0], |sum, &entry| sum.mix::<D>(entry));
         Ok(Entry {

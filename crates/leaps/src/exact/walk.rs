@@ -3,7 +3,7 @@
 use crate::observe::Order;
 use crate::target::{Pairwise, Target};
 
-/// The reflected Gray code in base `q`: each step moves one site by one token.
+/// The reflected Gray code in base `q`: each step moves one site by one value.
 ///
 /// State number `N` has base-`q` digits $a_i$; site `i` holds $a_i$ if $\lfloor N/q^{i+1}\rfloor$ is even
 /// and $q - 1 - a_i$ if it is odd, so that each site sweeps up and down in turn.
@@ -22,8 +22,8 @@ pub(super) struct Step {
 
 impl Gray {
     /// Start at state number `index`.
-    pub fn at(index: u64, sites: usize, tokens: usize) -> Self {
-        let q = tokens as u64;
+    pub fn at(index: u64, sites: usize, q: usize) -> Self {
+        let q = q as u64;
         let mut rest = index;
         let (mut x, mut up) = (Vec::with_capacity(sites), Vec::with_capacity(sites));
         for _ in 0..sites {
@@ -43,17 +43,17 @@ impl Gray {
     /// Move to the next state; `None` after the last.
     #[inline]
     pub fn step(&mut self) -> Option<Step> {
-        for (site, (token, up)) in self.x.iter_mut().zip(&mut self.up).enumerate() {
-            let old = *token;
+        for (site, (value, up)) in self.x.iter_mut().zip(&mut self.up).enumerate() {
+            let old = *value;
             if *up && old < self.last {
-                *token += 1;
+                *value += 1;
             } else if !*up && old > 0 {
-                *token -= 1;
+                *value -= 1;
             } else {
                 *up = !*up;
                 continue;
             }
-            return Some(Step { site, old, new: *token });
+            return Some(Step { site, old, new: *value });
         }
         None
     }
@@ -62,22 +62,22 @@ impl Gray {
 /// The order parameter of a walk, kept up to date in constant time.
 pub(super) struct Tally {
     counts: Vec<usize>,
-    /// How many tokens have a given count.
+    /// How many values have a given count.
     having: Vec<usize>,
     largest: usize,
     squares: usize,
-    /// Two tokens: the order parameter for each number of sites in token 1.
+    /// Two values: the order parameter for each number of sites in value 1.
     pairs: Vec<Order>,
-    /// More tokens: `m` for each largest count, `m^2` for each sum of squared counts.
+    /// More values: `m` for each largest count, `m^2` for each sum of squared counts.
     by_largest: Vec<f64>,
     by_squares: Vec<f64>,
 }
 
 impl Tally {
-    pub fn new(x: &[u8], tokens: usize) -> Self {
-        let (sites, n, q) = (x.len(), x.len() as f64, tokens as f64);
+    pub fn new(x: &[u8], q: usize) -> Self {
+        let (sites, n) = (x.len(), x.len() as f64);
         let mut tally = Tally {
-            counts: vec![0; tokens],
+            counts: vec![0; q],
             having: vec![0; sites + 1],
             largest: 0,
             squares: 0,
@@ -85,15 +85,16 @@ impl Tally {
             by_largest: Vec::new(),
             by_squares: Vec::new(),
         };
-        if tokens == 2 {
+        if q == 2 {
             tally.pairs = (0..=sites).map(|up| Order::of_counts(&[sites - up, up])).collect();
         } else {
+            let q = q as f64;
             let m = |fraction: f64| (q * fraction - 1.0) / (q - 1.0);
             tally.by_largest = (0..=sites).map(|c| m(c as f64 / n)).collect();
             tally.by_squares = (0..=sites * sites).map(|c| m(c as f64 / (n * n))).collect();
         }
-        for &token in x {
-            tally.counts[token as usize] += 1;
+        for &value in x {
+            tally.counts[value as usize] += 1;
         }
         for &count in &tally.counts {
             tally.having[count] += 1;
@@ -167,15 +168,15 @@ impl Follow for &Pairwise {
         let &Step { site, old, new } = step;
         for (term, energy) in self.energy_terms().iter().zip(energies) {
             if !term.fields.is_empty() {
-                let fields = &term.fields[site * self.tokens()..][..self.tokens()];
+                let fields = &term.fields[site * self.q()..][..self.q()];
                 *energy += fields[new as usize] - fields[old as usize];
             }
             if !term.couplings.is_empty() {
                 let mut change = 0.0;
                 let bonds = &term.couplings[self.directed(site)];
                 for (&end, coupling) in self.neighbours(site).iter().zip(bonds) {
-                    let token = x[end as usize];
-                    change += coupling * (f64::from(token == old) - f64::from(token == new));
+                    let value = x[end as usize];
+                    change += coupling * (f64::from(value == old) - f64::from(value == new));
                 }
                 *energy += change;
             }
@@ -189,15 +190,15 @@ mod tests {
 
     #[test]
     fn every_state_comes_once_and_neighbours_differ_in_one_site() {
-        for (sites, tokens) in [(1, 2), (7, 2), (5, 3), (4, 4), (3, 5)] {
-            let states = (tokens as u64).pow(sites as u32);
+        for (sites, q) in [(1, 2), (7, 2), (5, 3), (4, 4), (3, 5)] {
+            let states = (q as u64).pow(sites as u32);
             let mut seen = std::collections::BTreeSet::new();
-            let mut walk = Gray::at(0, sites, tokens);
-            let mut tally = Tally::new(walk.state(), tokens);
+            let mut walk = Gray::at(0, sites, q);
+            let mut tally = Tally::new(walk.state(), q);
             for index in 0..states {
                 assert!(seen.insert(walk.state().to_vec()));
-                assert_eq!(walk.state(), Gray::at(index, sites, tokens).state());
-                let (kept, fresh) = (tally.order(), Order::of(walk.state(), tokens));
+                assert_eq!(walk.state(), Gray::at(index, sites, q).state());
+                let (kept, fresh) = (tally.order(), Order::of(walk.state(), q));
                 for (a, b) in [(kept.m, fresh.m), (kept.fourth, fresh.fourth)] {
                     assert!((a - b).abs() < 1e-14, "{:?}", walk.state());
                 }

@@ -96,7 +96,7 @@ impl KernelName {
 
     /// Bytes of one copy of the kernel for a target, about. Every walker and every chain at work has one.
     pub fn bytes(self, target: &dyn Target) -> usize {
-        let (sites, numbers) = (target.sites(), 8 * target.sites() * target.tokens());
+        let (sites, numbers) = (target.sites(), 8 * target.sites() * target.q());
         let bonds: usize =
             target.pairwise().map_or(0, |p| (0..sites).map(|site| p.neighbours(site).len()).sum());
         let neighbours = numbers + sites;
@@ -148,7 +148,7 @@ macro_rules! any_kernel {
         }
 
         impl Kernel for AnyKernel {
-            fn step<D: Draw>(&mut self, model: &Model<'_>, x: &mut [u8], draw: &mut D) -> Info {
+            fn step<D: Draw>(&mut self, model: &Density<'_>, x: &mut [u8], draw: &mut D) -> Info {
                 match self { $(AnyKernel::$name(kernel) => kernel.step(model, x, draw),)* }
             }
 
@@ -156,8 +156,8 @@ macro_rules! any_kernel {
                 match self { $(AnyKernel::$name(kernel) => kernel.adapt(info),)* }
             }
 
-            fn energy_calls(&self, tokens: usize) -> f64 {
-                match self { $(AnyKernel::$name(kernel) => kernel.energy_calls(tokens),)* }
+            fn energy_calls(&self, q: usize) -> f64 {
+                match self { $(AnyKernel::$name(kernel) => kernel.energy_calls(q),)* }
             }
 
             fn reversible(&self) -> bool {

@@ -7,7 +7,7 @@
 use super::moves::{check_target, pick_energy};
 use super::{Info, Kernel};
 use crate::device::Draw;
-use crate::target::{Model, Target};
+use crate::target::{Density, Target};
 use crate::{Error, Result};
 
 /// Most configurations a block may have.
@@ -26,7 +26,7 @@ impl BlockGibbs {
     pub fn new(target: &dyn Target, block: usize) -> Result<Self> {
         check_target(target)?;
         let block = block.min(target.sites());
-        let configurations = target.tokens().checked_pow(block as u32);
+        let configurations = target.q().checked_pow(block as u32);
         match configurations {
             Some(n) if block >= 1 && n <= MAX_CONFIGURATIONS => {
                 Ok(BlockGibbs { block, start: 0, energies: vec![0.0; n] })
@@ -42,18 +42,25 @@ impl BlockGibbs {
 }
 
 /// Write the energies of all configurations of the sites `start..start + block` (round the end), the
-/// first site's token being the highest digit.
-fn fill(model: &Model<'_>, x: &mut [u8], start: usize, block: usize, energy: f64, out: &mut [f64]) {
+/// first site's value being the highest digit.
+fn fill(
+    model: &Density<'_>,
+    x: &mut [u8],
+    start: usize,
+    block: usize,
+    energy: f64,
+    out: &mut [f64],
+) {
     let site = start % x.len();
     let old = x[site];
-    let below = out.len() / model.tokens();
-    for (token, out) in out.chunks_exact_mut(below).enumerate() {
-        let token = token as u8;
-        let change = if token == old { 0.0 } else { model.change(x, site, token) };
+    let below = out.len() / model.q();
+    for (value, out) in out.chunks_exact_mut(below).enumerate() {
+        let value = value as u8;
+        let change = if value == old { 0.0 } else { model.change(x, site, value) };
         if block == 1 {
             out[0] = energy + change;
         } else {
-            x[site] = token;
+            x[site] = value;
             fill(model, x, start + 1, block - 1, energy + change, out);
             x[site] = old;
         }
@@ -61,23 +68,23 @@ fn fill(model: &Model<'_>, x: &mut [u8], start: usize, block: usize, energy: f64
 }
 
 impl Kernel for BlockGibbs {
-    fn step<D: Draw>(&mut self, model: &Model<'_>, x: &mut [u8], draw: &mut D) -> Info {
-        let (start, tokens) = (self.start, model.tokens());
+    fn step<D: Draw>(&mut self, model: &Density<'_>, x: &mut [u8], draw: &mut D) -> Info {
+        let (start, q) = (self.start, model.q());
         self.start = (start + self.block) % x.len();
         fill(model, x, start, self.block, 0.0, &mut self.energies);
         let mut code = pick_energy(&mut self.energies, draw);
         let mut changed = 0;
         for k in (0..self.block).rev() {
             let site = (start + k) % x.len();
-            let token = (code % tokens) as u8;
-            code /= tokens;
-            changed += usize::from(x[site] != token);
-            x[site] = token;
+            let value = (code % q) as u8;
+            code /= q;
+            changed += usize::from(x[site] != value);
+            x[site] = value;
         }
         Info { acceptance: 1.0, changed }
     }
 
-    fn energy_calls(&self, tokens: usize) -> f64 {
-        (tokens as f64).powi(self.block as i32)
+    fn energy_calls(&self, q: usize) -> f64 {
+        (q as f64).powi(self.block as i32)
     }
 }

@@ -1,22 +1,22 @@
 //! Prepare a pairwise model's bonds for cluster moves.
 //!
-//! With the total coupling $A = \sum_k \lambda_k A^k$, a bond is *satisfied* if its ends are equal ($A > 0$) or, for two tokens,
+//! With the total coupling $A = \sum_k \lambda_k A^k$, a bond is *satisfied* if its ends are equal ($A > 0$) or, for two values,
 //! if they differ ($A < 0$). Up to a constant the weight of a bond is
 //! $e^{-|A|} + (1 - e^{-|A|})\,[\text{satisfied}]$: a satisfied bond is *active* with probability $p = 1 - e^{-|A|}$
 //! (Fortuin and Kasteleyn), and given the active bonds the remaining ones carry no energy. For two
-//! tokens flipping a whole cluster keeps every bond inside it as it was, so that any sign is allowed. For more tokens
-//! and $A < 0$ "different" does not tie two tokens together, and there are no clusters.
+//! values flipping a whole cluster keeps every bond inside it as it was, so that any sign is allowed. For more values
+//! and $A < 0$ "different" does not tie two values together, and there are no clusters.
 
 use std::sync::Arc;
 
 use crate::device::threshold;
-use crate::target::{Model, Pairwise, Target};
+use crate::target::{Density, Pairwise, Target};
 use crate::{Error, Result};
 
 /// Bonds, activation thresholds and fields at the weights last seen. Chains at one temperature share them.
 #[derive(Clone, Debug)]
 pub(super) struct Bonds {
-    pub tokens: usize,
+    pub q: usize,
     /// Directed bonds of site `i` are `starts[i]..starts[i + 1]`.
     pub starts: Vec<u32>,
     pub ends: Vec<u32>,
@@ -28,9 +28,9 @@ pub(super) struct Bonds {
     pub opposed: Vec<bool>,
     /// Whether any bond is.
     pub any_opposed: bool,
-    /// Total field energies `[site * tokens + token]`.
+    /// Total field energies `[site * q + value]`.
     pub fields: Vec<f64>,
-    /// Whether any field tells two tokens of a site apart.
+    /// Whether any field tells two values of a site apart.
     pub any_field: bool,
     couplings: Vec<f64>,
     lambda: Vec<f64>,
@@ -55,7 +55,7 @@ impl Bonds {
                 "see the target's terms",
             ));
         }
-        let (sites, tokens) = (target.sites(), target.tokens());
+        let (sites, q) = (target.sites(), target.q());
         let mut starts = vec![0u32];
         let mut ends = Vec::new();
         for site in 0..sites {
@@ -64,14 +64,14 @@ impl Bonds {
         }
         let directed = ends.len();
         let mut bonds = Bonds {
-            tokens,
+            q,
             starts,
             ends,
             thresholds: vec![0; directed],
             uniform: None,
             opposed: vec![false; directed],
             any_opposed: false,
-            fields: vec![0.0; sites * tokens],
+            fields: vec![0.0; sites * q],
             any_field: false,
             couplings: vec![0.0; directed],
             lambda: lambda.to_vec(),
@@ -81,7 +81,7 @@ impl Bonds {
         if !bonds.apply() {
             return Err(Error::not_applicable(
                 method,
-                "couplings that favour different tokens have clusters for two tokens only; \
+                "couplings that favour different q have clusters for two q only; \
                  use heat-bath or tempering",
             ));
         }
@@ -91,7 +91,7 @@ impl Bonds {
     /// Follow the model to its weights. Returns whether clusters exist there; where they do not, a
     /// kernel must leave the state alone, which is invariant too.
     #[inline]
-    pub fn update(self: &mut Arc<Self>, model: &Model<'_>) -> bool {
+    pub fn update(self: &mut Arc<Self>, model: &Density<'_>) -> bool {
         if !self.known || self.lambda != model.lambda {
             let Some(pairwise) = model.target.pairwise() else { return false };
             let own = Arc::make_mut(self);
@@ -102,7 +102,7 @@ impl Bonds {
     }
 
     fn apply(&self) -> bool {
-        self.tokens == 2 || !self.any_opposed
+        self.q == 2 || !self.any_opposed
     }
 
     fn evaluate(&mut self, pairwise: &Pairwise) {
@@ -124,7 +124,7 @@ impl Bonds {
         let first = self.thresholds.first().copied();
         self.uniform = first.filter(|&first| self.thresholds.iter().all(|&t| t == first));
         self.any_field =
-            self.fields.chunks_exact(self.tokens).any(|row| row[1..] != row[..row.len() - 1]);
+            self.fields.chunks_exact(self.q).any(|row| row[1..] != row[..row.len() - 1]);
         self.known = true;
     }
 }

@@ -9,9 +9,9 @@ use rayon::prelude::*;
 
 use super::rounds::in_rounds;
 use super::{Kernel, Tempering};
-use crate::device::{Purpose, Stream, Watch};
+use crate::device::{Progress, Purpose, Stream};
 use crate::observe::Recorder;
-use crate::target::{Model, Target, initial_state, show_state};
+use crate::target::{Density, Target, initial_state, show_state};
 use crate::{Error, Result};
 
 /// How long to run how many chains.
@@ -60,7 +60,7 @@ impl ChainSettings {
 pub struct ChainOutcome<R> {
     /// Its recorder, having seen every kept state.
     pub recorder: R,
-    /// Steps after burn-in, the same for all chains: fewer than asked for if the watch stopped them.
+    /// Steps after burn-in, the same for all chains: fewer than asked for if `progress` stopped them.
     pub steps: u64,
     /// Mean acceptance probability after burn-in.
     pub acceptance: f64,
@@ -70,7 +70,7 @@ pub struct ChainOutcome<R> {
     pub last: Vec<u8>,
 }
 
-/// Site updates between two looks at the watch and at the potential.
+/// Site updates between two looks at the progress and at the potential.
 const GLANCE: u64 = 1 << 18;
 
 pub(super) fn glance(sites: usize) -> u64 {
@@ -79,7 +79,7 @@ pub(super) fn glance(sites: usize) -> u64 {
 
 /// Stop a chain whose potential or acceptance is no number.
 pub(super) fn check_finite(
-    model: &Model<'_>,
+    model: &Density<'_>,
     x: &[u8],
     acceptance: f64,
     (seed, walker, step): (u64, usize, u64),
@@ -106,19 +106,19 @@ struct Chain<K, R> {
 
 /// Run `settings.chains` copies of `kernel` on `model`, each with its own recorder `make(chain)`.
 ///
-/// Outcomes are in the order of the chains, and the same for any number of threads. The watch is told
+/// Outcomes are in the order of the chains, and the same for any number of threads. `progress` is told
 /// the total of `chains * (burn_in + steps)` and every advance. If it stops the chains once every one has a kept state, the outcomes
 /// are those of [fewer steps](ChainOutcome::steps); before that, the error is [`Error::Interrupted`].
 pub fn run_chains<K: Kernel + Sync, R: Recorder>(
-    model: &Model<'_>,
+    model: &Density<'_>,
     kernel: &K,
     settings: &ChainSettings,
     make: impl Fn(usize) -> R + Sync,
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<Vec<ChainOutcome<R>>> {
     settings.check()?;
     let total = settings.burn_in + settings.steps;
-    watch.total(total.saturating_mul(settings.chains as u64));
+    progress.total(total.saturating_mul(settings.chains as u64));
     let begin = |number: usize| {
         let x = initial_state(model.target, settings.seed, number as u32);
         check_finite(model, &x, 0.0, (settings.seed, number, 0))?;
@@ -127,7 +127,7 @@ pub fn run_chains<K: Kernel + Sync, R: Recorder>(
     let mut chains: Vec<Chain<K, R>> =
         (0..settings.chains).into_par_iter().map(begin).collect::<Result<_>>()?;
     let stride = glance(model.target.sites());
-    let steps = in_rounds(settings, &mut chains, watch, |chain, round| {
+    let steps = in_rounds(settings, &mut chains, progress, |chain, round| {
         let Chain { number, kernel, recorder, x, acceptance } = chain;
         for step in round {
             let mut stream = Stream::new(settings.seed, Purpose::Move, *number as u32, step);
@@ -144,7 +144,7 @@ pub fn run_chains<K: Kernel + Sync, R: Recorder>(
             let last = step + 1 == total;
             if (step + 1).is_multiple_of(stride) || last || !info.acceptance.is_finite() {
                 check_finite(model, x, info.acceptance, (settings.seed, *number, step))?;
-                watch.advance(if last { step % stride + 1 } else { stride });
+                progress.advance(if last { step % stride + 1 } else { stride });
             }
         }
         Ok(())
@@ -152,7 +152,7 @@ pub fn run_chains<K: Kernel + Sync, R: Recorder>(
     let outcome = |chain: Chain<K, R>| ChainOutcome {
         steps,
         acceptance: chain.acceptance / steps.max(1) as f64,
-        energy_calls: chain.kernel.energy_calls(model.tokens()) * steps as f64,
+        energy_calls: chain.kernel.energy_calls(model.q()) * steps as f64,
         recorder: chain.recorder,
         last: chain.x,
     };
@@ -173,7 +173,7 @@ pub struct TemperingSettings {
 pub struct TemperingOutcome<R> {
     /// One recorder for each copy of the ladder, having seen the kept states of its last rung.
     pub recorders: Vec<R>,
-    /// Steps after burn-in, the same for all ladders: fewer than asked for if the watch stopped them.
+    /// Steps after burn-in, the same for all ladders: fewer than asked for if `progress` stopped them.
     pub steps: u64,
     /// Mean acceptance probability of the kernel on each rung after burn-in.
     pub acceptance: Vec<f64>,
@@ -190,14 +190,14 @@ pub struct TemperingOutcome<R> {
 /// Run `settings.chains` independent tempering ladders of `kernel`; recorders are `make(ladder, copy)`.
 ///
 /// State `w` of ladder `c` moves by the streams of walker `c * states + w`, exchanges by those of ladder
-/// `c`. Outcomes are the same for any number of threads, and of fewer steps if the watch stops them, as for [`run_chains`].
+/// `c`. Outcomes are the same for any number of threads, and of fewer steps if `progress` stops them, as for [`run_chains`].
 pub fn run_tempering<K: Kernel + Sync, R: Recorder>(
     target: &dyn Target,
     kernel: &K,
     tempering: &TemperingSettings,
     settings: &ChainSettings,
     make: impl Fn(usize, usize) -> R + Sync,
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<Vec<TemperingOutcome<R>>> {
     settings.check()?;
     let fresh = Tempering::new(target, tempering.ladder.clone(), kernel, tempering.houdayer)?;
@@ -210,7 +210,7 @@ pub fn run_tempering<K: Kernel + Sync, R: Recorder>(
             "use fewer chains or rungs",
         ));
     }
-    watch.total(total.saturating_mul(settings.chains as u64));
+    progress.total(total.saturating_mul(settings.chains as u64));
     let coldest = &tempering.ladder[rungs - 1];
     let walker = |ladder: usize, state: usize| (ladder * states + state) as u32;
     let begin = |number: usize| Ladder {
@@ -226,7 +226,7 @@ pub fn run_tempering<K: Kernel + Sync, R: Recorder>(
     let stride = glance(target.sites() * states);
     // Short sweeps are not worth a thread each.
     let together = (4096 / target.sites()).max(1);
-    let steps = in_rounds(settings, &mut ladders, watch, |ladder, round| {
+    let steps = in_rounds(settings, &mut ladders, progress, |ladder, round| {
         let Ladder { number, tempering, recorders, x, acceptance } = ladder;
         for step in round {
             if step == settings.burn_in {
@@ -239,7 +239,7 @@ pub fn run_tempering<K: Kernel + Sync, R: Recorder>(
                 .enumerate()
                 .with_min_len(together)
                 .for_each(|(state, ((x, kernel), acceptance))| {
-                    let model = Model::new(target, &lambdas[state % rungs]);
+                    let model = Density::new(target, &lambdas[state % rungs]);
                     let walker = walker(*number, state);
                     let mut stream = Stream::new(settings.seed, Purpose::Move, walker, step);
                     let info = kernel.step(&model, x, &mut stream);
@@ -262,11 +262,11 @@ pub fn run_tempering<K: Kernel + Sync, R: Recorder>(
             }
             let last = step + 1 == total;
             if (step + 1).is_multiple_of(stride) || last {
-                let model = Model::new(target, coldest);
+                let model = Density::new(target, coldest);
                 for (x, acceptance) in x.iter().zip(&*acceptance) {
                     check_finite(&model, x, *acceptance, (settings.seed, *number, step))?;
                 }
-                watch.advance(if last { step % stride + 1 } else { stride });
+                progress.advance(if last { step % stride + 1 } else { stride });
             }
         }
         Ok(())
@@ -282,7 +282,7 @@ pub fn run_tempering<K: Kernel + Sync, R: Recorder>(
             .collect(),
         swap_rates: ladder.tempering.swap_rates(),
         round_trips: ladder.tempering.round_trips(),
-        energy_calls: ladder.tempering.energy_calls(target.tokens()) * steps as f64,
+        energy_calls: ladder.tempering.energy_calls(target.q()) * steps as f64,
         recorders: ladder.recorders,
         last: ladder.x,
     };
@@ -305,7 +305,7 @@ mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
 
     use super::*;
-    use crate::device::{Draw, Unwatched};
+    use crate::device::{Draw, NoProgress};
     use crate::mcmc::Info;
     use crate::target::{Boundary, Lattice, Pairwise};
 
@@ -318,7 +318,7 @@ mod tests {
     }
 
     impl Kernel for Pupil {
-        fn step<D: Draw>(&mut self, _: &Model<'_>, _: &mut [u8], _: &mut D) -> Info {
+        fn step<D: Draw>(&mut self, _: &Density<'_>, _: &mut [u8], _: &mut D) -> Info {
             self.steps += 1;
             Info::default()
         }
@@ -347,11 +347,11 @@ mod tests {
         for (burn_in, lessons) in [(0, 0), (1, 1), (10, 5), (11, 6)] {
             let settings = ChainSettings { chains: 1, burn_in, steps: 9, every: 1, seed: 1 };
             let alone = Pupil::default();
-            let model = Model::new(&target, &lambda);
-            run_chains(&model, &alone, &settings, |_| Nobody, &Unwatched).unwrap();
+            let model = Density::new(&target, &lambda);
+            run_chains(&model, &alone, &settings, |_| Nobody, &NoProgress).unwrap();
             let ladder = TemperingSettings { ladder: vec![lambda.to_vec()], houdayer: false };
             let in_ladder = Pupil::default();
-            run_tempering(&target, &in_ladder, &ladder, &settings, |_, _| Nobody, &Unwatched)
+            run_tempering(&target, &in_ladder, &ladder, &settings, |_, _| Nobody, &NoProgress)
                 .unwrap();
             for pupil in [alone, in_ladder] {
                 assert_eq!(pupil.lessons.load(Ordering::Relaxed), lessons, "{burn_in}");

@@ -1,10 +1,10 @@
 //! Let every site follow its own jump process for a time step: discrete Langevin Monte Carlo.
 //!
 //! Sun, Dai, Dai, Zhou, Schuurmans, *Discrete Langevin samplers via Wasserstein gradient flow*, AISTATS 2023, with
-//! DISCS' "interpolate" solver. Site $i$ leaves for token $s$ at the locally balanced rate $g = \sqrt r$, the other
+//! DISCS' "interpolate" solver. Site $i$ leaves for value $s$ at the locally balanced rate $g = \sqrt r$, the other
 //! sites held still; its conditional law is $\nu_s = r_s / \sum_{s'} r_{s'}$. After a time $\tau$ it is at $s \ne x_i$ with
 //! $$q_i(s | x) = \nu_s \bigl(1 - e^{-\tau g_s / \nu_s}\bigr)$$
-//! and else where it was: the exact solution for two tokens, interpolating for more between $\tau g_s$ at short times
+//! and else where it was: the exact solution for two values, interpolating for more between $\tau g_s$ at short times
 //! and the conditional law at long ones. All sites move together, and a Metropolis-Hastings step with both
 //! proposal probabilities makes it reversible. Burn-in moves $\log\tau$ towards the acceptance 0.574.
 
@@ -14,7 +14,7 @@ use super::moves::check_target;
 use super::{Info, Kernel};
 use crate::Result;
 use crate::device::Draw;
-use crate::target::{Model, Target};
+use crate::target::{Density, Target};
 
 /// Jump processes of all sites for a time step, accepted together. See the formula above.
 #[derive(Clone, Debug)]
@@ -38,15 +38,15 @@ impl DiscreteLangevin {
     }
 }
 
-/// Write the probabilities of every token at a site with these changes, `old` in place.
+/// Write the probabilities of every value at a site with these changes, `old` in place.
 fn probabilities(log_tau: f64, changes: &[f64], old: u8, out: &mut [f64]) {
     let lowest = changes.iter().copied().fold(0.0, f64::min);
     let sum: f64 = changes.iter().map(|&change| (lowest - change).exp()).sum();
     let log_sum = sum.ln() - lowest;
     let mut leaving = 0.0;
-    for (token, (p, &change)) in out.iter_mut().zip(changes).enumerate() {
+    for (site_value, (p, &change)) in out.iter_mut().zip(changes).enumerate() {
         *p = 0.0;
-        if token != old as usize {
+        if site_value != old as usize {
             let log_nu = -change - log_sum;
             // g / nu = sqrt(r) / nu; an overflow means that the site has relaxed.
             let passed = (log_tau - 0.5 * change - log_nu).exp();
@@ -58,7 +58,7 @@ fn probabilities(log_tau: f64, changes: &[f64], old: u8, out: &mut [f64]) {
 }
 
 impl Kernel for DiscreteLangevin {
-    fn step<D: Draw>(&mut self, model: &Model<'_>, x: &mut [u8], draw: &mut D) -> Info {
+    fn step<D: Draw>(&mut self, model: &Density<'_>, x: &mut [u8], draw: &mut D) -> Info {
         let log_tau = self.tau.value().ln();
         self.product
             .step(model, x, draw, |changes, old, out| probabilities(log_tau, changes, old, out))
@@ -69,7 +69,7 @@ impl Kernel for DiscreteLangevin {
     }
 
     /// Two values and two gradients, as DISCS counts.
-    fn energy_calls(&self, _tokens: usize) -> f64 {
+    fn energy_calls(&self, _values: usize) -> f64 {
         4.0
     }
 }

@@ -1,4 +1,4 @@
-//! Propose new tokens at all sites at once: the discrete Metropolis-adjusted Langevin algorithm.
+//! Propose new values at all sites at once: the discrete Metropolis-adjusted Langevin algorithm.
 //!
 //! Zhang, Liu, Liu, *A Langevin-like sampler for discrete distributions*, ICML 2022. Site by site, independently,
 //! $$q_i(s | x) \propto \exp\bigl(-\tfrac12 \Delta U_i(s) - \tfrac{1}{2\alpha} [s \ne x_i]\bigr),$$
@@ -12,7 +12,7 @@ use super::moves::{accept, check_target, distance, move_to};
 use super::neighbours::Neighbours;
 use super::{Info, Kernel};
 use crate::device::Draw;
-use crate::target::{Model, Target};
+use crate::target::{Density, Target};
 use crate::{Error, Result};
 
 /// Bounds on the step sizes of this kernel and the next.
@@ -20,7 +20,7 @@ pub(super) const BOUNDS: (f64, f64) = (1e-9, 1e9);
 
 /// A step size for which about three sites of a flat target change in a step.
 pub(super) fn first_step(target: &dyn Target) -> f64 {
-    (3.0 / (target.sites() * (target.tokens() - 1)) as f64).clamp(BOUNDS.0, 0.5)
+    (3.0 / (target.sites() * (target.q() - 1)) as f64).clamp(BOUNDS.0, 0.5)
 }
 
 /// Independent informed proposals at all sites, accepted together. See the formula above.
@@ -53,12 +53,12 @@ impl DiscreteMala {
     }
 }
 
-/// Write the probabilities of every token at a site with these changes, `old` in place.
+/// Write the probabilities of every value at a site with these changes, `old` in place.
 fn probabilities(tau: f64, changes: &[f64], old: u8, out: &mut [f64]) {
     let lowest = changes.iter().copied().fold(0.0, f64::min);
     let mut sum = 0.0;
-    for (token, (p, &change)) in out.iter_mut().zip(changes).enumerate() {
-        let factor = if token == old as usize { 1.0 } else { tau };
+    for (site_value, (p, &change)) in out.iter_mut().zip(changes).enumerate() {
+        let factor = if site_value == old as usize { 1.0 } else { tau };
         *p = factor * (0.5 * (lowest - change)).exp();
         sum += *p;
     }
@@ -68,7 +68,7 @@ fn probabilities(tau: f64, changes: &[f64], old: u8, out: &mut [f64]) {
 }
 
 impl Kernel for DiscreteMala {
-    fn step<D: Draw>(&mut self, model: &Model<'_>, x: &mut [u8], draw: &mut D) -> Info {
+    fn step<D: Draw>(&mut self, model: &Density<'_>, x: &mut [u8], draw: &mut D) -> Info {
         let tau = self.tau.value();
         self.product.step(model, x, draw, |changes, old, out| probabilities(tau, changes, old, out))
     }
@@ -78,7 +78,7 @@ impl Kernel for DiscreteMala {
     }
 
     /// Two values and two gradients, as DISCS counts.
-    fn energy_calls(&self, _tokens: usize) -> f64 {
+    fn energy_calls(&self, _values: usize) -> f64 {
         4.0
     }
 }
@@ -98,16 +98,16 @@ impl Product {
         Product {
             here: Neighbours::new(target),
             there: Neighbours::new(target),
-            row: vec![0.0; target.tokens()],
+            row: vec![0.0; target.q()],
             old: vec![0; target.sites()],
             proposal: vec![0; target.sites()],
         }
     }
 
-    /// One step with the per-site law that `law(changes, token in place, probabilities)` writes.
+    /// One step with the per-site law that `law(changes, site_value in place, probabilities)` writes.
     pub fn step<D: Draw>(
         &mut self,
-        model: &Model<'_>,
+        model: &Density<'_>,
         x: &mut [u8],
         draw: &mut D,
         law: impl Fn(&[f64], u8, &mut [f64]),
@@ -117,12 +117,12 @@ impl Product {
         let mut log_ratio = 0.0;
         for site in 0..x.len() {
             law(self.here.at(site), x[site], &mut self.row);
-            let token = match self.row[..] {
+            let site_value = match self.row[..] {
                 [_, up] => u8::from(draw.chance(up)),
                 _ => draw.pick(&self.row) as u8,
             };
-            log_ratio -= self.row[token as usize].ln();
-            self.proposal[site] = token;
+            log_ratio -= self.row[site_value as usize].ln();
+            self.proposal[site] = site_value;
         }
         if self.proposal == x {
             return Info { acceptance: 1.0, changed: 0 };

@@ -7,12 +7,12 @@ use super::moves::{check_target, pick_energy};
 use super::{Info, Kernel};
 use crate::Result;
 use crate::device::{Draw, threshold};
-use crate::target::{Model, Target};
+use crate::target::{Density, Target};
 
-/// A draw of the token at `site` given all other sites; `energies` is scratch for one number a token.
+/// A draw of the value at `site` given all other sites; `energies` is scratch for one number a value.
 #[inline]
 pub(super) fn conditional<D: Draw>(
-    model: &Model<'_>,
+    model: &Density<'_>,
     x: &mut [u8],
     site: usize,
     energies: &mut [f64],
@@ -24,9 +24,9 @@ pub(super) fn conditional<D: Draw>(
         let flips = draw.chance_bits(threshold(1.0 / (1.0 + change.exp())));
         return if flips { 1 - old } else { old };
     }
-    for (token, energy) in energies.iter_mut().enumerate() {
-        let token = token as u8;
-        *energy = if token == old { 0.0 } else { model.change(x, site, token) };
+    for (value, energy) in energies.iter_mut().enumerate() {
+        let value = value as u8;
+        *energy = if value == old { 0.0 } else { model.change(x, site, value) };
     }
     pick_energy(energies, draw) as u8
 }
@@ -42,21 +42,21 @@ impl Gibbs {
     /// The kernel for a target, starting at site 0.
     pub fn new(target: &dyn Target) -> Result<Self> {
         check_target(target)?;
-        Ok(Gibbs { site: 0, energies: vec![0.0; target.tokens()] })
+        Ok(Gibbs { site: 0, energies: vec![0.0; target.q()] })
     }
 }
 
 impl Kernel for Gibbs {
-    fn step<D: Draw>(&mut self, model: &Model<'_>, x: &mut [u8], draw: &mut D) -> Info {
+    fn step<D: Draw>(&mut self, model: &Density<'_>, x: &mut [u8], draw: &mut D) -> Info {
         let site = self.site;
         self.site = (site + 1) % x.len();
-        let token = conditional(model, x, site, &mut self.energies, draw);
-        let changed = usize::from(x[site] != token);
-        x[site] = token;
+        let value = conditional(model, x, site, &mut self.energies, draw);
+        let changed = usize::from(x[site] != value);
+        x[site] = value;
         Info { acceptance: 1.0, changed }
     }
 
-    fn energy_calls(&self, tokens: usize) -> f64 {
-        tokens as f64
+    fn energy_calls(&self, q: usize) -> f64 {
+        q as f64
     }
 }

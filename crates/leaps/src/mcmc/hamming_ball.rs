@@ -6,10 +6,10 @@
 //! conditional draws of the joint law $\rho(x)\,[u \in B(x)]/|B|$, so that the step is invariant and reversible.
 //! DISCS: blocks of 10 sites in turn, radius 1.
 
-use super::moves::{check_target, other_token, pick_energy};
+use super::moves::{check_target, other_value, pick_energy};
 use super::{Info, Kernel};
 use crate::device::Draw;
-use crate::target::{Model, Target};
+use crate::target::{Density, Target};
 use crate::{Error, Result};
 
 /// Most states a ball may have.
@@ -37,7 +37,7 @@ impl HammingBall {
         let mut shells = vec![1.0];
         for k in 1..=radius.min(block) {
             let last = shells[k - 1];
-            let choices = ((block + 1 - k) * (target.tokens() - 1)) as f64;
+            let choices = ((block + 1 - k) * (target.q() - 1)) as f64;
             shells.push(last * choices / k as f64);
         }
         let ball: f64 = shells.iter().sum();
@@ -63,7 +63,7 @@ impl HammingBall {
 
 /// List the energies of the ball round `x`, changing `sites` from the first on, depth first.
 fn list(
-    model: &Model<'_>,
+    model: &Density<'_>,
     x: &mut [u8],
     sites: &[usize],
     radius: usize,
@@ -76,9 +76,9 @@ fn list(
     }
     for (k, &site) in sites.iter().enumerate() {
         let old = x[site];
-        for token in (0..model.tokens() as u8).filter(|&token| token != old) {
-            let change = model.change(x, site, token);
-            x[site] = token;
+        for value in (0..model.q() as u8).filter(|&value| value != old) {
+            let change = model.change(x, site, value);
+            x[site] = value;
             list(model, x, &sites[k + 1..], radius - 1, energy + change, out);
             x[site] = old;
         }
@@ -86,7 +86,7 @@ fn list(
 }
 
 /// Turn `x` into member number `left` of the order of [`list`]; false if the ball ends before.
-fn select(x: &mut [u8], tokens: usize, sites: &[usize], radius: usize, left: &mut usize) -> bool {
+fn select(x: &mut [u8], q: usize, sites: &[usize], radius: usize, left: &mut usize) -> bool {
     if *left == 0 {
         return true;
     }
@@ -96,9 +96,9 @@ fn select(x: &mut [u8], tokens: usize, sites: &[usize], radius: usize, left: &mu
     }
     for (k, &site) in sites.iter().enumerate() {
         let old = x[site];
-        for token in (0..tokens as u8).filter(|&token| token != old) {
-            x[site] = token;
-            if select(x, tokens, &sites[k + 1..], radius - 1, left) {
+        for value in (0..q as u8).filter(|&value| value != old) {
+            x[site] = value;
+            if select(x, q, &sites[k + 1..], radius - 1, left) {
                 return true;
             }
         }
@@ -108,31 +108,31 @@ fn select(x: &mut [u8], tokens: usize, sites: &[usize], radius: usize, left: &mu
 }
 
 impl Kernel for HammingBall {
-    fn step<D: Draw>(&mut self, model: &Model<'_>, x: &mut [u8], draw: &mut D) -> Info {
-        let (block, tokens) = (self.sites.len(), model.tokens());
+    fn step<D: Draw>(&mut self, model: &Density<'_>, x: &mut [u8], draw: &mut D) -> Info {
+        let (block, q) = (self.sites.len(), model.q());
         for k in 0..block {
             let site = (self.start + k) % x.len();
             (self.sites[k], self.old[k]) = (site, x[site]);
         }
         self.start = (self.start + block) % x.len();
-        // u: a distance by the size of its shell, that many different sites, other tokens there.
+        // u: a distance by the size of its shell, that many different sites, other values there.
         let distance = draw.pick(&self.shells);
         for k in 0..distance {
             let other = k + draw.below(block - k);
             self.chosen.swap(k, other);
             let site = self.sites[self.chosen[k]];
-            x[site] = other_token(x[site], tokens, draw);
+            x[site] = other_value(x[site], q, draw);
         }
         self.energies.clear();
         list(model, x, &self.sites, self.radius, 0.0, &mut self.energies);
         let mut member = pick_energy(&mut self.energies, draw);
-        select(x, tokens, &self.sites, self.radius, &mut member);
+        select(x, q, &self.sites, self.radius, &mut member);
         let changed = self.sites.iter().zip(&self.old).filter(|&(&i, &old)| x[i] != old).count();
         Info { acceptance: 1.0, changed }
     }
 
     /// `n (q - 1) + 1` for blocks of `n` sites, as DISCS counts radius 1; in general the size of the ball.
-    fn energy_calls(&self, _tokens: usize) -> f64 {
+    fn energy_calls(&self, _values: usize) -> f64 {
         self.shells.iter().sum()
     }
 }

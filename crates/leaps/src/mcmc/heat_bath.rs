@@ -8,7 +8,7 @@ use super::moves::check_target;
 use super::{Info, Kernel};
 use crate::Result;
 use crate::device::Draw;
-use crate::target::{Model, Target};
+use crate::target::{Density, Target};
 
 /// Heat-bath sweeps. See the formula above.
 #[derive(Clone, Debug)]
@@ -21,24 +21,24 @@ impl HeatBath {
     /// The kernel for a target.
     pub fn new(target: &dyn Target) -> Result<Self> {
         check_target(target)?;
-        Ok(HeatBath { sites: target.sites(), energies: vec![0.0; target.tokens()] })
+        Ok(HeatBath { sites: target.sites(), energies: vec![0.0; target.q()] })
     }
 }
 
 impl Kernel for HeatBath {
-    fn step<D: Draw>(&mut self, model: &Model<'_>, x: &mut [u8], draw: &mut D) -> Info {
+    fn step<D: Draw>(&mut self, model: &Density<'_>, x: &mut [u8], draw: &mut D) -> Info {
         let mut changed = 0;
         for site in 0..x.len() {
-            let token = conditional(model, x, site, &mut self.energies, draw);
-            changed += usize::from(x[site] != token);
-            x[site] = token;
+            let value = conditional(model, x, site, &mut self.energies, draw);
+            changed += usize::from(x[site] != value);
+            x[site] = value;
         }
         Info { acceptance: 1.0, changed }
     }
 
-    /// One per token and site.
-    fn energy_calls(&self, tokens: usize) -> f64 {
-        (self.sites * tokens) as f64
+    /// One per value and site.
+    fn energy_calls(&self, q: usize) -> f64 {
+        (self.sites * q) as f64
     }
 
     fn reversible(&self) -> bool {

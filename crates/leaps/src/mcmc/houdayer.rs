@@ -2,9 +2,9 @@
 //!
 //! Houdayer, *A cluster Monte Carlo algorithm for 2-dimensional spin glasses*, EPJ B 22, 479 (2001); Zhu, Ochoa,
 //! Katzgraber, PRL 115, 077201 (2015). Choose a site at which the two states differ, and the whole set of
-//! differing sites connected to it by bonds; exchange the two states' tokens there. Outside the set's
+//! differing sites connected to it by bonds; exchange the two states' values there. Outside the set's
 //! boundary the states agree, so a boundary bond only changes hands, and so do fields: $E(x) + E(y)$ of every
-//! term is conserved exactly, for any couplings, fields and number of tokens. The differing sites stay the same,
+//! term is conserved exactly, for any couplings, fields and number of values. The differing sites stay the same,
 //! hence the way back has the same probability: the move is reversible for $\rho(x)\rho(y)$. It changes neither
 //! energy, and is used between ordinary sweeps; it moves much where the differing sites do not percolate.
 

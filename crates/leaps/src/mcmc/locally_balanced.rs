@@ -11,7 +11,7 @@ use super::neighbours::{Balance, Neighbours};
 use super::{Info, Kernel};
 use crate::Result;
 use crate::device::Draw;
-use crate::target::{Model, Target};
+use crate::target::{Density, Target};
 
 /// One informed flip with any balancing function. See the formula above.
 #[derive(Clone, Debug)]
@@ -31,11 +31,11 @@ struct Side {
 
 impl Side {
     fn new(target: &dyn Target) -> Self {
-        let weights = vec![0.0; target.sites() * target.tokens()];
+        let weights = vec![0.0; target.sites() * target.q()];
         Side { neighbours: Neighbours::new(target), weights, log_sum: 0.0 }
     }
 
-    fn update(&mut self, model: &Model<'_>, x: &mut [u8], balance: Balance) {
+    fn update(&mut self, model: &Density<'_>, x: &mut [u8], balance: Balance) {
         if self.neighbours.update(model, x) {
             self.log_sum = self.neighbours.weigh(balance, &mut self.weights);
         }
@@ -51,11 +51,11 @@ impl LocallyBalanced {
 }
 
 impl Kernel for LocallyBalanced {
-    fn step<D: Draw>(&mut self, model: &Model<'_>, x: &mut [u8], draw: &mut D) -> Info {
+    fn step<D: Draw>(&mut self, model: &Density<'_>, x: &mut [u8], draw: &mut D) -> Info {
         self.here.update(model, x, self.balance);
         let choice = draw.pick(&self.here.weights);
-        let (site, token) = (choice / model.tokens(), (choice % model.tokens()) as u8);
-        let old = std::mem::replace(&mut x[site], token);
+        let (site, value) = (choice / model.q(), (choice % model.q()) as u8);
+        let old = std::mem::replace(&mut x[site], value);
         self.there.update(model, x, self.balance);
         let (accepted, acceptance) = accept(self.here.log_sum - self.there.log_sum, draw);
         if accepted {
@@ -67,7 +67,7 @@ impl Kernel for LocallyBalanced {
     }
 
     /// Two values and two gradients, as DISCS counts.
-    fn energy_calls(&self, _tokens: usize) -> f64 {
+    fn energy_calls(&self, _values: usize) -> f64 {
         4.0
     }
 }
@@ -84,11 +84,11 @@ impl GibbsWithGradients {
 }
 
 impl Kernel for GibbsWithGradients {
-    fn step<D: Draw>(&mut self, model: &Model<'_>, x: &mut [u8], draw: &mut D) -> Info {
+    fn step<D: Draw>(&mut self, model: &Density<'_>, x: &mut [u8], draw: &mut D) -> Info {
         self.0.step(model, x, draw)
     }
 
-    fn energy_calls(&self, tokens: usize) -> f64 {
-        self.0.energy_calls(tokens)
+    fn energy_calls(&self, q: usize) -> f64 {
+        self.0.energy_calls(q)
     }
 }

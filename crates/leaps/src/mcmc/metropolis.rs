@@ -1,18 +1,18 @@
 //! Sweep over the sites with Metropolis proposals.
 //!
-//! Site by site in fixed order, propose one of the other tokens, each with probability $1/(q-1)$, and
+//! Site by site in fixed order, propose one of the other values, each with probability $1/(q-1)$, and
 //! accept with probability $\min(1, e^{-\Delta U})$. Each site's move satisfies detailed balance, so the
 //! sweep leaves $\rho$ invariant; being in fixed order it is not reversible itself.
 
-use super::moves::{accept, check_target, other_token};
+use super::moves::{accept, check_target, other_value};
 use super::{Info, Kernel};
 use crate::Result;
 use crate::device::Draw;
-use crate::target::{Model, Target};
+use crate::target::{Density, Target};
 
 /// Metropolis sweeps. See the formula above.
 ///
-/// At infinite temperature two tokens make every proposal an accepted flip: the sweep is then
+/// At infinite temperature two values make every proposal an accepted flip: the sweep is then
 /// periodic, and [`HeatBath`](super::HeatBath) is the better choice.
 #[derive(Clone, Debug)]
 pub struct Metropolis {
@@ -28,15 +28,15 @@ impl Metropolis {
 }
 
 impl Kernel for Metropolis {
-    fn step<D: Draw>(&mut self, model: &Model<'_>, x: &mut [u8], draw: &mut D) -> Info {
-        let tokens = model.tokens();
+    fn step<D: Draw>(&mut self, model: &Density<'_>, x: &mut [u8], draw: &mut D) -> Info {
+        let q = model.q();
         let mut info = Info::default();
         for site in 0..x.len() {
-            let token = other_token(x[site], tokens, draw);
-            let (accepted, probability) = accept(-model.change(x, site, token), draw);
+            let value = other_value(x[site], q, draw);
+            let (accepted, probability) = accept(-model.change(x, site, value), draw);
             info.acceptance += probability;
             if accepted {
-                x[site] = token;
+                x[site] = value;
                 info.changed += 1;
             }
         }
@@ -45,7 +45,7 @@ impl Kernel for Metropolis {
     }
 
     /// One per proposal: the energy of the state in place is known.
-    fn energy_calls(&self, _tokens: usize) -> f64 {
+    fn energy_calls(&self, _values: usize) -> f64 {
         self.sites as f64
     }
 

@@ -68,7 +68,7 @@ pub use wolff::Wolff;
 pub mod lanes;
 
 use crate::device::Draw;
-use crate::target::Model;
+use crate::target::Density;
 
 /// What a step did. Reported, never fed back except to [`Kernel::adapt`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -76,14 +76,14 @@ pub struct Info {
     /// Probability with which the proposal was accepted (1 where nothing can be rejected), averaged
     /// over the proposals of the step.
     pub acceptance: f64,
-    /// Number of sites whose token changed.
+    /// Number of sites whose value changed.
     pub changed: usize,
 }
 
 /// A Markov kernel that leaves `rho(x) ~ exp(-U(x))` invariant.
 pub trait Kernel: Clone + Send {
     /// Make one step from `x`.
-    fn step<D: Draw>(&mut self, model: &Model<'_>, x: &mut [u8], draw: &mut D) -> Info;
+    fn step<D: Draw>(&mut self, model: &Density<'_>, x: &mut [u8], draw: &mut D) -> Info;
 
     /// Learn from a step during burn-in; kernels without step sizes ignore it. Never called after the first half of
     /// burn-in, since adapting for ever would break invariance.
@@ -91,8 +91,8 @@ pub trait Kernel: Clone + Send {
         let _ = info;
     }
 
-    /// Energy evaluations charged for a step with `tokens` tokens, counted as the DISCS benchmark does.
-    fn energy_calls(&self, tokens: usize) -> f64;
+    /// Energy evaluations charged for a step with `q` values, counted as the DISCS benchmark does.
+    fn energy_calls(&self, q: usize) -> f64;
 
     /// Whether one step, from wherever the kernel stands, satisfies detailed balance:
     /// `rho(x) P(x, y) = rho(y) P(y, x)`. Sweeps in a fixed order only leave `rho` invariant.

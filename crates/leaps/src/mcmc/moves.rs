@@ -1,17 +1,17 @@
 //! Share the small moves that kernels are made of.
 
 use crate::device::{Draw, threshold};
-use crate::target::{Model, Target};
+use crate::target::{Density, Target};
 use crate::{Error, Result};
 
-/// A uniform choice among the tokens other than `old`; two tokens need no draw.
+/// A uniform choice among the values other than `old`; two values need no draw.
 #[inline]
-pub(super) fn other_token<D: Draw>(old: u8, tokens: usize, draw: &mut D) -> u8 {
-    if tokens == 2 {
+pub(super) fn other_value<D: Draw>(old: u8, q: usize, draw: &mut D) -> u8 {
+    if q == 2 {
         return 1 - old;
     }
-    let token = draw.below(tokens - 1) as u8;
-    token + u8::from(token >= old)
+    let value = draw.below(q - 1) as u8;
+    value + u8::from(value >= old)
 }
 
 /// Accept with probability `min(1, exp(log_ratio))`; also returns that probability. What is not a
@@ -27,7 +27,7 @@ pub(super) fn accept<D: Draw>(log_ratio: f64, draw: &mut D) -> (bool, f64) {
 
 /// Turn `x` into `y` and return `U(y) - U(x)`: by single changes where those are cheap, else by two
 /// energies.
-pub(super) fn move_to(model: &Model<'_>, x: &mut [u8], y: &[u8]) -> f64 {
+pub(super) fn move_to(model: &Density<'_>, x: &mut [u8], y: &[u8]) -> f64 {
     if model.target.pairwise().is_none() {
         let before = model.potential(x);
         x.copy_from_slice(y);
@@ -67,13 +67,8 @@ pub(super) fn check_target(target: &dyn Target) -> Result<()> {
             "give the target sites",
         ));
     }
-    if !(2..=255).contains(&target.tokens()) {
-        return Err(Error::invalid(
-            "states",
-            target.tokens(),
-            "from 2 to 255",
-            "a site needs a choice",
-        ));
+    if !(2..=255).contains(&target.q()) {
+        return Err(Error::invalid("states", target.q(), "from 2 to 255", "a site needs a choice"));
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 //! A balancing function has $g(r) = r\,g(1/r)$ with $r = \rho(y)/\rho(x)$. Weights are handled as logarithms, since
 //! $r$ overflows for strong couplings.
 
-use crate::target::Model;
+use crate::target::Density;
 
 /// A balancing function `g(r) = r g(1/r)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -36,7 +36,7 @@ impl Balance {
 /// rejected step, or an accepted one whose target was evaluated, they are known already.
 #[derive(Clone, Debug)]
 pub(super) struct Neighbours {
-    tokens: usize,
+    q: usize,
     changes: Vec<f64>,
     state: Vec<u8>,
     lambda: Vec<f64>,
@@ -46,10 +46,10 @@ pub(super) struct Neighbours {
 impl Neighbours {
     /// Room for a target's neighbours.
     pub fn new(target: &dyn crate::target::Target) -> Self {
-        let (sites, tokens) = (target.sites(), target.tokens());
+        let (sites, q) = (target.sites(), target.q());
         Neighbours {
-            tokens,
-            changes: vec![0.0; sites * tokens],
+            q,
+            changes: vec![0.0; sites * q],
             state: vec![0; sites],
             lambda: vec![0.0; target.terms()],
             known: false,
@@ -57,7 +57,7 @@ impl Neighbours {
     }
 
     /// Evaluate the neighbours of `x`, unless they are known. Returns whether there was work to do.
-    pub fn update(&mut self, model: &Model<'_>, x: &mut [u8]) -> bool {
+    pub fn update(&mut self, model: &Density<'_>, x: &mut [u8]) -> bool {
         if self.known && self.state == x && self.lambda == model.lambda {
             return false;
         }
@@ -68,20 +68,20 @@ impl Neighbours {
         true
     }
 
-    /// Changes at `site`, one for each token.
+    /// Changes at `site`, one for each value.
     #[inline]
     pub fn at(&self, site: usize) -> &[f64] {
-        &self.changes[site * self.tokens..][..self.tokens]
+        &self.changes[site * self.q..][..self.q]
     }
 
-    /// Write `weights[site * tokens + token] = g / max g`, 0 at the tokens in place, and return the
+    /// Write `weights[site * q + value] = g / max g`, 0 at the values in place, and return the
     /// logarithm of their sum including the maximum, `log sum g`.
     pub fn weigh(&self, balance: Balance, weights: &mut [f64]) -> f64 {
         let mut highest = f64::NEG_INFINITY;
         for (weight, &change) in weights.iter_mut().zip(&self.changes) {
             *weight = balance.log(change);
         }
-        for (row, &old) in weights.chunks_exact_mut(self.tokens).zip(&self.state) {
+        for (row, &old) in weights.chunks_exact_mut(self.q).zip(&self.state) {
             row[old as usize] = f64::NEG_INFINITY;
             highest = row.iter().copied().fold(highest, f64::max);
         }

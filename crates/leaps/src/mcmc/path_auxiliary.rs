@@ -2,7 +2,7 @@
 //!
 //! Sun, Dai, Xia, Ramamurthy, *Path auxiliary proposal for MCMC in discrete space*, ICLR 2022, the fast version:
 //! all weights $g = \sqrt{r}$ are those of the **start** state. Draw a length $L$, then $L$ different sites with
-//! new tokens, each step in proportion to the weights of the sites not yet visited:
+//! new values, each step in proportion to the weights of the sites not yet visited:
 //! $$q(\text{path} | x) = \prod_{k=1}^{L} \frac{g_x(i_k, s_k)}{\sum_{i \ne i_1 .. i_{k-1}} \sum_s g_x(i, s)}.$$
 //! The way back from the end $y$ visits $i_L, \dots, i_1$ with the weights of $y$. Accepting with probability
 //! $\min(1, \rho(y)\,q(\text{back}|y) / \rho(x)\,q(\text{path}|x))$ balances every path against its reversal, so the step is
@@ -16,7 +16,7 @@ use super::random_walk::round_randomly;
 use super::{Info, Kernel};
 use crate::Result;
 use crate::device::Draw;
-use crate::target::{Model, Target};
+use crate::target::{Density, Target};
 
 /// Paths of informed flips. See the formula above.
 #[derive(Clone, Debug)]
@@ -36,7 +36,7 @@ impl PathAuxiliary {
     /// Paths of mean length `radius`, from 1 to all sites; 2 is usual before burn-in.
     pub fn new(target: &dyn Target, radius: f64) -> Result<Self> {
         check_target(target)?;
-        let (sites, tokens) = (target.sites(), target.tokens());
+        let (sites, q) = (target.sites(), target.q());
         Ok(PathAuxiliary {
             // Beyond half of the sites acceptance may rise again: without a field, flipping all
             // spins costs nothing and moves nowhere.
@@ -44,7 +44,7 @@ impl PathAuxiliary {
                 .learn_below(sites as f64 / 2.0),
             here: Neighbours::new(target),
             there: Neighbours::new(target),
-            weights: vec![0.0; sites * tokens],
+            weights: vec![0.0; sites * q],
             sites: vec![0.0; sites],
             visited: Vec::with_capacity(sites),
             old: vec![0; sites],
@@ -57,21 +57,21 @@ impl PathAuxiliary {
         self.radius.value()
     }
 
-    fn sum_by_site(&mut self, tokens: usize) {
-        for (sum, row) in self.sites.iter_mut().zip(self.weights.chunks_exact(tokens)) {
+    fn sum_by_site(&mut self, q: usize) {
+        for (sum, row) in self.sites.iter_mut().zip(self.weights.chunks_exact(q)) {
             *sum = row.iter().sum();
         }
     }
 }
 
 impl Kernel for PathAuxiliary {
-    fn step<D: Draw>(&mut self, model: &Model<'_>, x: &mut [u8], draw: &mut D) -> Info {
-        let tokens = model.tokens();
+    fn step<D: Draw>(&mut self, model: &Density<'_>, x: &mut [u8], draw: &mut D) -> Info {
+        let q = model.q();
         let spread = round_randomly(self.radius.value(), draw).max(1);
         let length = (1 + draw.below(2 * spread - 1)).min(x.len());
         self.here.update(model, x);
         self.here.weigh(Balance::Sqrt, &mut self.weights);
-        self.sum_by_site(tokens);
+        self.sum_by_site(q);
         self.old.copy_from_slice(x);
         self.proposal.copy_from_slice(x);
         self.visited.clear();
@@ -83,21 +83,21 @@ impl Kernel for PathAuxiliary {
                 return Info::default();
             }
             let site = draw.pick(&self.sites);
-            let row = &self.weights[site * tokens..][..tokens];
-            let token = if tokens == 2 { 1 - x[site] } else { draw.pick(row) as u8 };
-            log_ratio -= (row[token as usize] / total).ln();
-            self.proposal[site] = token;
+            let row = &self.weights[site * q..][..q];
+            let site_value = if q == 2 { 1 - x[site] } else { draw.pick(row) as u8 };
+            log_ratio -= (row[site_value as usize] / total).ln();
+            self.proposal[site] = site_value;
             self.visited.push(site);
             self.sites[site] = 0.0;
         }
         log_ratio -= move_to(model, x, &self.proposal);
         self.there.update(model, x);
         self.there.weigh(Balance::Sqrt, &mut self.weights);
-        self.sum_by_site(tokens);
+        self.sum_by_site(q);
         for k in (0..length).rev() {
             let site = self.visited[k];
             let total: f64 = self.sites.iter().sum();
-            log_ratio += (self.weights[site * tokens + self.old[site] as usize] / total).ln();
+            log_ratio += (self.weights[site * q + self.old[site] as usize] / total).ln();
             self.sites[site] = 0.0;
         }
         let (accepted, acceptance) = accept(log_ratio, draw);
@@ -114,7 +114,7 @@ impl Kernel for PathAuxiliary {
     }
 
     /// Two values and two gradients, as DISCS counts.
-    fn energy_calls(&self, _tokens: usize) -> f64 {
+    fn energy_calls(&self, _values: usize) -> f64 {
         4.0
     }
 }

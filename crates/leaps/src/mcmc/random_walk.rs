@@ -1,16 +1,16 @@
 //! Flip a few random sites blindly.
 //!
-//! Choose $n$ different sites uniformly and another token uniformly at each; the proposal is symmetric, so it
+//! Choose $n$ different sites uniformly and another value uniformly at each; the proposal is symmetric, so it
 //! is accepted with probability $\min(1, e^{-\Delta U})$. With a real radius $R \ge 1$, $n$ is $\lfloor R \rfloor$ or one
 //! more, so that its mean is $R$: the choice does not look at the state, hence the step is reversible.
 //! Burn-in moves $R$ towards the acceptance 0.237.
 
 use super::adapt::StepSize;
-use super::moves::{accept, check_target, move_to, other_token};
+use super::moves::{accept, check_target, move_to, other_value};
 use super::{Info, Kernel};
 use crate::Result;
 use crate::device::Draw;
-use crate::target::{Model, Target};
+use crate::target::{Density, Target};
 
 /// Draw an integer of mean `real`: one of its two neighbours.
 pub(super) fn round_randomly<D: Draw>(real: f64, draw: &mut D) -> usize {
@@ -54,7 +54,7 @@ impl RandomWalk {
 }
 
 impl Kernel for RandomWalk {
-    fn step<D: Draw>(&mut self, model: &Model<'_>, x: &mut [u8], draw: &mut D) -> Info {
+    fn step<D: Draw>(&mut self, model: &Density<'_>, x: &mut [u8], draw: &mut D) -> Info {
         let sites = x.len();
         let flips = round_randomly(self.radius.value(), draw).clamp(1, sites);
         self.old.copy_from_slice(x);
@@ -63,7 +63,7 @@ impl Kernel for RandomWalk {
             let other = k + draw.below(sites - k);
             self.order.swap(k, other);
             let site = self.order[k] as usize;
-            self.proposal[site] = other_token(x[site], model.tokens(), draw);
+            self.proposal[site] = other_value(x[site], model.q(), draw);
         }
         let change = move_to(model, x, &self.proposal);
         let (accepted, acceptance) = accept(-change, draw);
@@ -77,7 +77,7 @@ impl Kernel for RandomWalk {
         self.radius.learn(info.acceptance);
     }
 
-    fn energy_calls(&self, _tokens: usize) -> f64 {
+    fn energy_calls(&self, _values: usize) -> f64 {
         2.0
     }
 }
@@ -108,7 +108,7 @@ mod tests {
         let lattice = Lattice::new(&[4, 4], Boundary::Periodic).unwrap();
         let target = Pairwise::ising(lattice, 1.0, 0.2).unwrap();
         let lambda = [0.3, 0.3];
-        let model = Model::new(&target, &lambda);
+        let model = Density::new(&target, &lambda);
         let large = |chain: &u32| {
             let mut kernel = RandomWalk::new(&target, 1.0).unwrap();
             let mut x = initial_state(&target, 1, *chain);

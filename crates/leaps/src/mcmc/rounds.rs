@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::ChainSettings;
 use crate::Result;
-use crate::device::Watch;
+use crate::device::Progress;
 
 /// A round should take about this long: short enough to stop soon, long enough for threads that are done early not to wait.
 const ROUND: Duration = Duration::from_millis(500);
@@ -15,26 +15,26 @@ const ROUND: Duration = Duration::from_millis(500);
 /// Carry all chains through `settings`; `advance` takes one through a range of steps. Returns how many steps after burn-in
 /// every chain has made.
 ///
-/// These are fewer than asked for if the watch stopped the chains when each of them had a state to keep: then what they have is what
+/// These are fewer than asked for if `progress` stopped the chains when each of them had a state to keep: then what they have is what
 /// shorter chains would have.
 ///
 /// # Errors
-/// [`Error::Interrupted`](crate::Error::Interrupted) if the watch stopped the chains before that.
+/// [`Error::Interrupted`](crate::Error::Interrupted) if `progress` stopped the chains before that.
 pub(super) fn in_rounds<C: Send>(
     settings: &ChainSettings,
     chains: &mut [C],
-    watch: &dyn Watch,
+    progress: &dyn Progress,
     advance: impl Fn(&mut C, Range<u64>) -> Result<()> + Sync,
 ) -> Result<u64> {
     let total = settings.burn_in + settings.steps;
     let measured = settings.burn_in + settings.every;
     let (mut done, mut length) = (0, 1);
-    while done < total && !(done >= measured && watch.stopped()) {
+    while done < total && !(done >= measured && progress.stopped()) {
         let round = done..total.min(done + length);
         let start = Instant::now();
         chains.par_iter_mut().try_for_each(|chain| {
             if done < measured {
-                watch.check()?;
+                progress.check()?;
             }
             advance(chain, round.clone())
         })?;

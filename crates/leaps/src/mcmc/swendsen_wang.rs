@@ -2,8 +2,8 @@
 //!
 //! Swendsen and Wang, *Nonuniversal critical dynamics in Monte Carlo simulations*, PRL 58, 86 (1987). Every satisfied
 //! bond becomes active with probability $1 - e^{-|A|}$; active bonds tie sites to clusters. Given the active
-//! bonds the only energy left is that of the fields, so that each cluster $C$ takes token $s$ with
-//! probability in proportion to $\exp(-\sum_{i \in C} f_i(s))$ (two tokens: stays or flips as a whole, with
+//! bonds the only energy left is that of the fields, so that each cluster $C$ takes value $s$ with
+//! probability in proportion to $\exp(-\sum_{i \in C} f_i(s))$ (two values: stays or flips as a whole, with
 //! $\exp(-\sum_{i \in C} f_i(x_i))$ against the flipped one). Both halves are conditional draws of one joint law
 //! (Edwards and Sokal 1988), so that the step is invariant and reversible, with fields exact and no ghost spin.
 
@@ -13,7 +13,7 @@ use super::bonds::Bonds;
 use super::{Info, Kernel};
 use crate::Result;
 use crate::device::Draw;
-use crate::target::{Model, Target};
+use crate::target::{Density, Target};
 
 /// Moves of all clusters. See the definition above.
 #[derive(Clone, Debug)]
@@ -26,14 +26,14 @@ pub struct SwendsenWang {
     active: Vec<u32>,
     /// A forest: the parent of a site is never a later site; roots are their own parents.
     parents: Vec<u32>,
-    /// New token of a cluster (two tokens: 1 if it flips), at its root.
+    /// New value of a cluster (two values: 1 if it flips), at its root.
     choices: Vec<u8>,
     /// Field energies of a cluster for every choice, at its root.
     energies: Vec<f64>,
 }
 
 impl SwendsenWang {
-    /// The kernel for a pairwise target at weights `lambda`: couplings of any sign for two tokens,
+    /// The kernel for a pairwise target at weights `lambda`: couplings of any sign for two values,
     /// none below 0 for more.
     pub fn new(target: &dyn Target, lambda: &[f64]) -> Result<Self> {
         let bonds = Bonds::new("swendsen-wang", target, lambda)?;
@@ -51,7 +51,7 @@ impl SwendsenWang {
             active: vec![0; pairs.len() + 1],
             parents: vec![0; sites],
             choices: vec![0; sites],
-            energies: vec![0.0; sites * bonds.tokens],
+            energies: vec![0.0; sites * bonds.q],
             bonds,
             pairs: pairs.into(),
             places: places.into(),
@@ -111,7 +111,7 @@ fn root(parents: &mut [u32], mut site: u32) -> u32 {
 }
 
 impl Kernel for SwendsenWang {
-    fn step<D: Draw>(&mut self, model: &Model<'_>, x: &mut [u8], draw: &mut D) -> Info {
+    fn step<D: Draw>(&mut self, model: &Density<'_>, x: &mut [u8], draw: &mut D) -> Info {
         if !self.bonds.update(model) {
             return Info::default();
         }
@@ -128,15 +128,14 @@ impl Kernel for SwendsenWang {
             ),
         };
         self.join(count);
-        let tokens = self.bonds.tokens;
+        let q = self.bonds.q;
         if self.bonds.any_field {
             self.energies.fill(0.0);
             for site in 0..x.len() {
                 let root = self.parents[site] as usize;
-                for choice in 0..tokens {
-                    let token = if tokens == 2 { choice ^ x[site] as usize } else { choice };
-                    self.energies[root * tokens + choice] +=
-                        self.bonds.fields[site * tokens + token];
+                for choice in 0..q {
+                    let value = if q == 2 { choice ^ x[site] as usize } else { choice };
+                    self.energies[root * q + choice] += self.bonds.fields[site * q + value];
                 }
             }
         }
@@ -145,24 +144,24 @@ impl Kernel for SwendsenWang {
             let root = self.parents[site] as usize;
             if root == site {
                 self.choices[site] = if self.bonds.any_field {
-                    let energies = &mut self.energies[site * tokens..][..tokens];
+                    let energies = &mut self.energies[site * q..][..q];
                     super::moves::pick_energy(energies, draw) as u8
-                } else if tokens == 2 {
+                } else if q == 2 {
                     u8::from(draw.chance_bits(1 << 63))
                 } else {
-                    draw.below(tokens) as u8
+                    draw.below(q) as u8
                 };
             }
             let choice = self.choices[root];
-            let token = if tokens == 2 { x[site] ^ choice } else { choice };
-            changed += usize::from(token != x[site]);
-            x[site] = token;
+            let value = if q == 2 { x[site] ^ choice } else { choice };
+            changed += usize::from(value != x[site]);
+            x[site] = value;
         }
         Info { acceptance: 1.0, changed }
     }
 
     /// None is needed; one is charged, so that ratios exist.
-    fn energy_calls(&self, _tokens: usize) -> f64 {
+    fn energy_calls(&self, _values: usize) -> f64 {
         1.0
     }
 }

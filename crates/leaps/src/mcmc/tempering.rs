@@ -9,7 +9,7 @@
 
 use super::{Houdayer, Info, Kernel};
 use crate::device::Draw;
-use crate::target::{Model, Target};
+use crate::target::{Density, Target};
 use crate::{Error, Result};
 
 /// Parallel tempering with kernel `K` on every rung. States are numbered `copy * rungs + rung`.
@@ -133,7 +133,7 @@ impl<K: Kernel> Tempering<K> {
         draw: &mut D,
     ) -> Info {
         let lambda = &self.ladder[state % self.ladder.len()];
-        self.kernels[state].step(&Model::new(target, lambda), x, draw)
+        self.kernels[state].step(&Density::new(target, lambda), x, draw)
     }
 
     /// Houdayer moves between the copies at every rung, if there are any.
@@ -198,7 +198,7 @@ impl<K: Kernel> Tempering<K> {
     }
 
     /// Energy evaluations charged for a step: those of the kernels, and one per state for the exchange.
-    pub fn energy_calls(&self, tokens: usize) -> f64 {
-        self.kernels.iter().map(|kernel| kernel.energy_calls(tokens) + 1.0).sum()
+    pub fn energy_calls(&self, q: usize) -> f64 {
+        self.kernels.iter().map(|kernel| kernel.energy_calls(q) + 1.0).sum()
     }
 }

@@ -2,23 +2,23 @@
 //!
 //! Wolff, *Collective Monte Carlo updating for spin systems*, PRL 62, 361 (1989). From a uniformly chosen seed, every
 //! satisfied bond between a site of the cluster and one outside is tried once and followed with probability
-//! $1 - e^{-|A|}$. The cluster then takes a new token (two tokens: the other one at each site). Forwards and
+//! $1 - e^{-|A|}$. The cluster then takes a new value (two values: the other one at each site). Forwards and
 //! backwards the inner bonds have the same probabilities, and the satisfied bonds on the boundary were
 //! all refused, with probability $e^{-\sum|A|}$: their ratio cancels the change of the bond energy, so the move is
 //! reversible with nothing to reject.
 //!
-//! Fields. Two tokens: a site in the token that its field favours is tied to a fixed ghost spin with
-//! probability $1 - e^{-|f(0) - f(1)|}$; a cluster that reaches the ghost stays. More tokens: the
+//! Fields. Two values: a site in the value that its field favours is tied to a fixed ghost spin with
+//! probability $1 - e^{-|f(0) - f(1)|}$; a cluster that reaches the ghost stays. More values: the
 //! finished cluster is accepted with probability $\min(1, e^{-\Delta F})$, $F$ the field energy.
 
 use std::sync::Arc;
 
 use super::bonds::Bonds;
-use super::moves::{accept, other_token};
+use super::moves::{accept, other_value};
 use super::{Info, Kernel};
 use crate::Result;
 use crate::device::{Draw, threshold};
-use crate::target::{Model, Target};
+use crate::target::{Density, Target};
 
 /// Single-cluster moves. See the definition above.
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ pub struct Wolff {
 }
 
 impl Wolff {
-    /// The kernel for a pairwise target at weights `lambda`: couplings of any sign for two tokens,
+    /// The kernel for a pairwise target at weights `lambda`: couplings of any sign for two values,
     /// none below 0 for more.
     pub fn new(target: &dyn Target, lambda: &[f64]) -> Result<Self> {
         let bonds = Bonds::new("wolff", target, lambda)?;
@@ -40,7 +40,7 @@ impl Wolff {
         Ok(Wolff { bonds, members: vec![0; sites + 1], marks: vec![0; sites], epoch: 0 })
     }
 
-    /// Grow a cluster of sites in token `old` and give them `new` as they join, so that a site in
+    /// Grow a cluster of sites in value `old` and give them `new` as they join, so that a site in
     /// `old` is always outside. Returns the size, or `Err(size)` if the ghost was reached.
     #[inline(always)]
     fn grow_equal<D: Draw>(
@@ -64,11 +64,11 @@ impl Wolff {
             }
             let range = bonds.starts[site] as usize..bonds.starts[site + 1] as usize;
             for (k, &end) in range.clone().zip(&bonds.ends[range]) {
-                let token = &mut x[end as usize];
-                if *token == old {
+                let value = &mut x[end as usize];
+                if *value == old {
                     // Whether the bond is active is a coin's toss: no branch on it.
                     let joins = draw.chance_bits(bits(bonds, k));
-                    *token = if joins { new } else { old };
+                    *value = if joins { new } else { old };
                     members[tail] = end;
                     tail += usize::from(joins);
                 }
@@ -77,7 +77,7 @@ impl Wolff {
         Ok(tail)
     }
 
-    /// The same for two tokens and bonds of both signs, marking members and leaving `x` as it is.
+    /// The same for two values and bonds of both signs, marking members and leaving `x` as it is.
     fn grow_signed<D: Draw>(
         &mut self,
         x: &[u8],
@@ -97,13 +97,13 @@ impl Wolff {
         while head < tail {
             let site = self.members[head] as usize;
             head += 1;
-            let token = x[site];
-            if ghost && tied(bonds, site, token, draw) {
+            let value = x[site];
+            if ghost && tied(bonds, site, value, draw) {
                 return Err(tail);
             }
             for k in bonds.starts[site] as usize..bonds.starts[site + 1] as usize {
                 let end = bonds.ends[k] as usize;
-                let satisfied = (x[end] == token) != bonds.opposed[k];
+                let satisfied = (x[end] == value) != bonds.opposed[k];
                 if satisfied
                     && self.marks[end] != self.epoch
                     && draw.chance_bits(bonds.thresholds[k])
@@ -118,23 +118,23 @@ impl Wolff {
     }
 }
 
-/// Whether a site in `token` (of two) ties its cluster to the ghost.
+/// Whether a site in `value` (of two) ties its cluster to the ghost.
 #[inline]
-fn tied<D: Draw>(bonds: &Bonds, site: usize, token: u8, draw: &mut D) -> bool {
+fn tied<D: Draw>(bonds: &Bonds, site: usize, value: u8, draw: &mut D) -> bool {
     let loss =
-        bonds.fields[2 * site + 1 - token as usize] - bonds.fields[2 * site + token as usize];
+        bonds.fields[2 * site + 1 - value as usize] - bonds.fields[2 * site + value as usize];
     loss > 0.0 && draw.chance_bits(threshold(-(-loss).exp_m1()))
 }
 
 impl Kernel for Wolff {
-    fn step<D: Draw>(&mut self, model: &Model<'_>, x: &mut [u8], draw: &mut D) -> Info {
+    fn step<D: Draw>(&mut self, model: &Density<'_>, x: &mut [u8], draw: &mut D) -> Info {
         if !self.bonds.update(model) {
             return Info::default();
         }
         let seed = draw.below(x.len());
-        let tokens = self.bonds.tokens;
+        let q = self.bonds.q;
         let (old, field) = (x[seed], self.bonds.any_field);
-        let ghost = field && tokens == 2;
+        let ghost = field && q == 2;
         if self.bonds.any_opposed {
             return match self.grow_signed(x, seed, ghost, draw) {
                 Ok(size) => {
@@ -146,17 +146,17 @@ impl Kernel for Wolff {
                 Err(_) => Info::default(),
             };
         }
-        let new = other_token(old, tokens, draw);
+        let new = other_value(old, q, draw);
         let grown = match self.bonds.uniform {
             Some(bits) => self.grow_equal(x, seed, new, ghost, |_, _| bits, draw),
             None => self.grow_equal(x, seed, new, ghost, |bonds, k| bonds.thresholds[k], draw),
         };
         let (size, accepted, acceptance) = match grown {
-            Ok(size) if field && tokens > 2 => {
+            Ok(size) if field && q > 2 => {
                 let fields = &self.bonds.fields;
                 let mut change = 0.0;
                 for &site in &self.members[..size] {
-                    let row = &fields[site as usize * tokens..][..tokens];
+                    let row = &fields[site as usize * q..][..q];
                     change += row[new as usize] - row[old as usize];
                 }
                 let (accepted, acceptance) = accept(-change, draw);
@@ -174,7 +174,7 @@ impl Kernel for Wolff {
     }
 
     /// None is needed; one is charged, so that ratios exist.
-    fn energy_calls(&self, _tokens: usize) -> f64 {
+    fn energy_calls(&self, _values: usize) -> f64 {
         1.0
     }
 }

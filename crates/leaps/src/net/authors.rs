@@ -218,8 +218,8 @@ fn single_precision_agrees_with_the_authors_network() {
     for start in (0..t.len()).step_by(WIDTH) {
         for lane in 0..WIDTH {
             let k = start + lane;
-            let tokens: Vec<u8> = x[k * 225..][..225].iter().map(|&x| u8::from(x > 0.0)).collect();
-            worker.set(lane, &tokens, t[k]);
+            let values: Vec<u8> = x[k * 225..][..225].iter().map(|&x| u8::from(x > 0.0)).collect();
+            worker.set(lane, &values, t[k]);
             for site in 0..225 {
                 worker.d_out[site].0[lane] = d_out[k * 225 + site] as f32;
             }

@@ -69,7 +69,7 @@ impl TimeEmbedding {
     }
 
     /// The same as a function of so many more numbers.
-    pub(crate) const fn told(self, conditions: usize) -> Self {
+    pub(crate) const fn conditioned_on(self, conditions: usize) -> Self {
         TimeEmbedding { features: features_with(conditions), ..self }
     }
 

@@ -55,8 +55,8 @@ impl Head {
     }
 
     /// The same, told so many numbers beside the time.
-    pub(crate) fn told(mut self, conditions: usize) -> Self {
-        self.time = self.time.told(conditions);
+    pub(crate) fn conditioned_on(mut self, conditions: usize) -> Self {
+        self.time = self.time.conditioned_on(conditions);
         self
     }
 

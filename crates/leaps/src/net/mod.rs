@@ -1,9 +1,9 @@
-//! Locally equivariant networks: for every site and token a flux `J_t(s, i | x)` with
+//! Locally equivariant networks: for every site and value a flux `J_t(s, i | x)` with
 //! `J_t(s, i | x) = -J_t(x_i, i | x[i <- s])`.
 //!
-//! Every network here is *hollow*: its outputs `o_s(i)` at site `i` do not depend on the token `x_i`. Then
+//! Every network here is *hollow*: its outputs `o_s(i)` at site `i` do not depend on the value `x_i`. Then
 //! `J_t(s, i | x) = o_s(i) - o_{x_i}(i)` is locally equivariant, exactly, whatever the rounding. For two
-//! tokens a site has one output and `J` is spin times output.
+//! values a site has one output and `J` is spin times output.
 //!
 //! A network is a folder with its specification, its parameters and its forward pass beside a
 //! hand-derived backward pass, written once for 16 configurations in SIMD lanes.
@@ -11,11 +11,11 @@
 #[cfg(test)]
 mod authors;
 #[cfg(feature = "cuda")]
-pub(crate) mod card;
+pub(crate) mod cuda;
 #[cfg(feature = "cuda")]
-mod card_net;
+mod cuda_net;
 #[cfg(all(test, feature = "cuda"))]
-mod card_tests;
+mod cuda_tests;
 mod dense;
 mod features;
 mod free_energy;
@@ -35,7 +35,7 @@ mod product;
 mod testing;
 
 #[cfg(feature = "cuda")]
-pub use card_net::CardNet;
+pub use cuda_net::CudaNet;
 pub use free_energy::{FreeEnergy, FreeEnergySpec};
 pub use graph::HollowGraphSpec;
 pub use hollow::HollowSpec;

@@ -1,6 +1,6 @@
-//! Build a network for a target, check it, and evaluate it on the processor at hand.
+//! Build a network for a target, check it, and evaluate it on the CPU at hand.
 
-mod engine;
+mod placement;
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ use super::mlp::{Mlp, MlpSpec};
 use super::network::{Group, Network};
 use crate::device::level::dispatch;
 use crate::device::vector::{Array, Floats, WIDTH, cast, cast_mut};
-use crate::device::{Bytes, Draw, Level, Purpose, Stream, free_memory};
+use crate::device::{Bytes, Draw, Purpose, SimdLevel, Stream, free_memory};
 use crate::target::Target;
 use crate::{Error, Result};
 
@@ -61,7 +61,7 @@ macro_rules! networks {
             fn infer_scratch(&self) -> usize {
                 match self { $(AnyNetwork::$name(n) => n.infer_scratch(),)* }
             }
-            fn forward(&self, level: Level, packed: &[f32], worker: &mut Worker) {
+            fn forward(&self, level: SimdLevel, packed: &[f32], worker: &mut Worker) {
                 match self {
                     $(AnyNetwork::$name(network) => {
                         #[inline(always)]
@@ -80,7 +80,7 @@ macro_rules! networks {
                     })*
                 }
             }
-            fn backward(&self, level: Level, packed: &[f32], worker: &mut Worker, grad: &mut [f32]) {
+            fn backward(&self, level: SimdLevel, packed: &[f32], worker: &mut Worker, grad: &mut [f32]) {
                 match self {
                     $(AnyNetwork::$name(network) => {
                         #[inline(always)]
@@ -127,17 +127,17 @@ pub struct Net {
     spec: NetSpec,
     network: AnyNetwork,
     sites: usize,
-    tokens: usize,
-    /// Numbers it is told beside the time.
+    q: usize,
+    /// WeightBuffer it is told beside the time.
     conditions: usize,
-    level: Level,
+    level: SimdLevel,
 }
 
 /// Space for 16 configurations on their way through a network.
 #[derive(Clone, Debug)]
 pub struct Worker {
     inputs: usize,
-    tokens: usize,
+    q: usize,
     x: Vec<Array<f32>>,
     t: Array<f32>,
     features: Vec<Array<f32>>,
@@ -154,8 +154,8 @@ impl Worker {
     /// Put a state and a time into a lane.
     pub fn set(&mut self, lane: usize, x: &[u8], t: f64) {
         self.set_time(lane, t);
-        for (site, &token) in x.iter().enumerate() {
-            self.set_token(lane, site, token);
+        for (site, &site_value) in x.iter().enumerate() {
+            self.set_value(lane, site, site_value);
         }
     }
 
@@ -176,14 +176,14 @@ impl Worker {
         }
     }
 
-    /// Change one token of a lane.
-    pub fn set_token(&mut self, lane: usize, site: usize, token: u8) {
+    /// Change one value of a lane.
+    pub fn set_value(&mut self, lane: usize, site: usize, site_value: u8) {
         if self.inputs == 1 {
-            self.x[site].0[lane] = if token == 1 { 1.0 } else { -1.0 };
+            self.x[site].0[lane] = if site_value == 1 { 1.0 } else { -1.0 };
         } else {
-            for c in 0..self.tokens {
-                self.x[site * self.tokens + c].0[lane] =
-                    if c == token as usize { 1.0 } else { 0.0 };
+            for c in 0..self.q {
+                self.x[site * self.q + c].0[lane] =
+                    if c == site_value as usize { 1.0 } else { 0.0 };
             }
         }
     }
@@ -202,21 +202,21 @@ impl Worker {
 impl Net {
     /// The network `spec` for `target`, checked for local equivariance.
     pub fn new(spec: &NetSpec, target: &dyn Target) -> Result<Self> {
-        Self::told(spec, target, 0)
+        Self::conditioned_on(spec, target, 0)
     }
 
     /// The network `spec` for a [family](crate::train::Family) of targets: it is told `conditions` numbers about the one at hand, beside the time.
-    pub fn told(spec: &NetSpec, target: &dyn Target, conditions: usize) -> Result<Self> {
-        let (sites, tokens) = (target.sites(), target.tokens());
+    pub fn conditioned_on(spec: &NetSpec, target: &dyn Target, conditions: usize) -> Result<Self> {
+        let (sites, q) = (target.sites(), target.q());
         spec.check_sizes()?;
         spec.check_weights(sites)?;
-        let (inputs, outputs) = (Self::channels(tokens), Self::channels(tokens));
+        let (inputs, outputs) = (Self::channels(q), Self::channels(q));
         let network = match spec {
             NetSpec::Mlp(spec) => {
                 if spec.hidden == 0 {
                     return Err(Error::invalid("network.hidden", 0, "at least 1", "16 is usual"));
                 }
-                AnyNetwork::Mlp(Mlp::new(spec, sites, inputs, outputs).told(conditions))
+                AnyNetwork::Mlp(Mlp::new(spec, sites, inputs, outputs).conditioned_on(conditions))
             }
             NetSpec::Lea(spec) => {
                 let sizes =
@@ -231,7 +231,7 @@ impl Net {
                         "it looks at other sites, and there is none; use network.kind = mlp",
                     ));
                 }
-                AnyNetwork::Lea(Lea::new(spec, sites, inputs, outputs).told(conditions))
+                AnyNetwork::Lea(Lea::new(spec, sites, inputs, outputs).conditioned_on(conditions))
             }
             NetSpec::Lec(_) if conditions > 0 => {
                 return Err(Error::not_applicable(
@@ -248,11 +248,11 @@ impl Net {
                     )
                 })?;
                 let hollow = Hollow::new(spec, lattice, inputs, outputs)?;
-                AnyNetwork::Hollow(hollow.told(conditions))
+                AnyNetwork::Hollow(hollow.conditioned_on(conditions))
             }
             NetSpec::HollowGraph(spec) => {
                 let graph = HollowGraph::new(spec, target, inputs, outputs)?;
-                AnyNetwork::HollowGraph(graph.told(conditions))
+                AnyNetwork::HollowGraph(graph.conditioned_on(conditions))
             }
         };
         let spec = match (spec, &network) {
@@ -260,15 +260,15 @@ impl Net {
             (NetSpec::Hollow(_), AnyNetwork::Hollow(hollow)) => NetSpec::Hollow(hollow.spec()),
             _ => spec.clone(),
         };
-        let net = Net { spec, network, sites, tokens, conditions, level: Level::detect() };
+        let net = Net { spec, network, sites, q, conditions, level: SimdLevel::detect() };
         net.check_memory()?;
         net.check(&checked_sites(target))?;
         Ok(net)
     }
 
-    /// One channel for two tokens, else one per token.
-    fn channels(tokens: usize) -> usize {
-        if tokens == 2 { 1 } else { tokens }
+    /// One channel for two values, else one per value.
+    fn channels(q: usize) -> usize {
+        if q == 2 { 1 } else { q }
     }
 
     /// What the network was built from.
@@ -276,15 +276,15 @@ impl Net {
         &self.spec
     }
 
-    /// Numbers that the network is told about its target beside the time; 0 unless it is one for a family of targets.
+    /// WeightBuffer that the network is told about its target beside the time; 0 unless it is one for a family of targets.
     pub fn conditions(&self) -> usize {
         self.conditions
     }
 
-    /// Outputs per site: 1 for two tokens (`J` is spin times output), else one per token
+    /// Outputs per site: 1 for two values (`J` is spin times output), else one per value
     /// (`J(s) = o_s - o_{x_i}`).
     pub fn outputs(&self) -> usize {
-        Self::channels(self.tokens)
+        Self::channels(self.q)
     }
 
     /// The parameters by name.
@@ -330,11 +330,11 @@ impl Net {
     }
 
     fn space(&self, keeps: bool) -> Worker {
-        let inputs = Self::channels(self.tokens);
+        let inputs = Self::channels(self.q);
         let zeros = |n: usize| vec![Array([0.0; WIDTH]); n];
         Worker {
             inputs,
-            tokens: self.tokens,
+            q: self.q,
             x: zeros(self.sites * inputs),
             t: Array([0.0; WIDTH]),
             features: zeros(features_with(self.conditions)),
@@ -351,7 +351,7 @@ impl Net {
 
     /// Bytes of a [`worker`](Self::worker).
     pub fn workspace(&self) -> usize {
-        let sites = self.sites * (Self::channels(self.tokens) + 2 * self.outputs());
+        let sites = self.sites * (Self::channels(self.q) + 2 * self.outputs());
         (sites + 1 + features_with(self.conditions) + self.network.scratch())
             * size_of::<Array<f32>>()
     }
@@ -379,7 +379,7 @@ impl Net {
 
     /// The same network, computed with the instructions of `level`.
     #[cfg(test)]
-    pub(crate) fn at_level(mut self, level: Level) -> Self {
+    pub(crate) fn at_level(mut self, level: SimdLevel) -> Self {
         self.level = level;
         self
     }
@@ -398,12 +398,12 @@ impl Net {
         ))
     }
 
-    /// Refuse a network whose outputs at one of `sites` depend on the token there.
+    /// Refuse a network whose outputs at one of `sites` depend on the value there.
     fn check(&self, sites: &[usize]) -> Result<()> {
         let mut stream = Stream::new(0, Purpose::Parameters, u32::MAX, 0);
         let packed: Vec<f32> = (0..self.packed()).map(|_| 0.3 * stream.normal() as f32).collect();
         let mut worker = self.forward_worker();
-        let state: Vec<u8> = (0..self.sites).map(|_| stream.below(self.tokens) as u8).collect();
+        let state: Vec<u8> = (0..self.sites).map(|_| stream.below(self.q) as u8).collect();
         for lane in 0..WIDTH {
             worker.set(lane, &state, 0.4);
         }
@@ -412,7 +412,7 @@ impl Net {
         // Every lane changes another site.
         for sites in sites.chunks(WIDTH) {
             for (lane, &site) in sites.iter().enumerate() {
-                worker.set_token(lane, site, (state[site] + 1) % self.tokens as u8);
+                worker.set_value(lane, site, (state[site] + 1) % self.q as u8);
             }
             self.forward(&packed, &mut worker);
             for (lane, &site) in sites.iter().enumerate() {
@@ -423,12 +423,12 @@ impl Net {
                         return Err(Error::not_applicable(
                             "this network",
                             format!(
-                                "its output at site {site} depends on the token there ({a} and {b})"
+                                "its output at site {site} depends on the value there ({a} and {b})"
                             ),
                         ));
                     }
                 }
-                worker.set_token(lane, site, state[site]);
+                worker.set_value(lane, site, state[site]);
             }
         }
         Ok(())
@@ -476,15 +476,15 @@ mod tests {
     fn messages_that_return_on_a_graph_are_caught() {
         let bonds: Vec<(u32, u32, f64)> =
             (0..9).flat_map(|i| [(i, (i + 1) % 9, 1.0), (i, (i + 3) % 9, -1.0)]).collect();
-        for tokens in [2, 3] {
-            let interaction = if tokens == 2 { Interaction::Ising } else { Interaction::Potts };
-            let target = Pairwise::from_edges(interaction, 9, tokens, &bonds).unwrap();
+        for q in [2, 3] {
+            let interaction = if q == 2 { Interaction::Ising } else { Interaction::Potts };
+            let target = Pairwise::from_edges(interaction, 9, q, &bonds).unwrap();
             let spec = NetSpec::HollowGraph(HollowGraphSpec::default());
             let mut net = Net::new(&spec, &target).unwrap();
             let AnyNetwork::HollowGraph(network) = &mut net.network else { unreachable!() };
             network.let_a_message_return();
             let error = net.check(&checked_sites(&target)).unwrap_err().to_string();
-            assert!(error.contains("depends on the token there"), "{error}");
+            assert!(error.contains("depends on the value there"), "{error}");
         }
     }
 
@@ -527,7 +527,7 @@ mod tests {
                     worker.set_slope(lane, index, stream.normal() as f32);
                 }
             }
-            let mut run = |level: Level| {
+            let mut run = |level: SimdLevel| {
                 net.level = level;
                 let mut grad = vec![0.0; packed.len()];
                 net.forward(&packed, &mut worker);
@@ -539,8 +539,8 @@ mod tests {
                 let worst = a.iter().zip(b).fold(0.0f32, |m, (a, b)| m.max((a - b).abs()));
                 worst < 2e-5 * largest
             };
-            let plain = run(Level::Portable);
-            for level in Level::available() {
+            let plain = run(SimdLevel::Portable);
+            for level in SimdLevel::available() {
                 let got = run(level);
                 assert!(close(&plain.0, &got.0), "{spec:?} {level:?}: outputs");
                 assert!(close(&plain.1, &got.1), "{spec:?} {level:?}: gradients");

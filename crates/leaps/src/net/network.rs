@@ -5,8 +5,8 @@ use crate::device::vector::{Real, Vector};
 
 /// Sixteen configurations and their times.
 pub(crate) struct Group<'a, V> {
-    /// The configurations: `[site * inputs + c]`. Two tokens: one input, the spin -1 or +1. More: one input
-    /// per token, 1 for the token in place and 0 for the others.
+    /// The configurations: `[site * inputs + c]`. Two values: one input, the spin -1 or +1. More: one input
+    /// per value, 1 for the value in place and 0 for the others.
     pub(crate) x: &'a [V],
     /// The times.
     pub(crate) t: V,
@@ -14,7 +14,7 @@ pub(crate) struct Group<'a, V> {
     pub(crate) features: &'a [V],
 }
 
-/// A hollow network: outputs at a site do not depend on the token there.
+/// A hollow network: outputs at a site do not depend on the value there.
 ///
 /// Parameters are a flat slice in the order of [`tensors`](Network::tensors). A network may keep them in
 /// another order for speed ([`pack`](Network::pack)); the passes see packed parameters only.

@@ -1,4 +1,4 @@
-// Numbers in another order: the top bit of an entry turns the sign, all bits are a zero.
+// WeightBuffer in another order: the top bit of an entry turns the sign, all bits are a zero.
 __device__ __forceinline__ float picked(const float* from, u32 entry) {
     if (entry == NONE) return 0.0f;
     float value = from[entry & 0x7fffffffu];

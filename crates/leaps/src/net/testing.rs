@@ -8,14 +8,14 @@ use crate::device::{Draw, Purpose, Stream};
 
 type D = Array<f64>;
 
-/// Random tokens of 16 configurations, `[site * 16 + lane]`.
-fn random_tokens(sites: usize, tokens: usize, stream: &mut Stream) -> Vec<usize> {
-    (0..sites * WIDTH).map(|_| stream.below(tokens)).collect()
+/// Random values of 16 configurations, `[site * 16 + lane]`.
+fn random_values(sites: usize, values: usize, stream: &mut Stream) -> Vec<usize> {
+    (0..sites * WIDTH).map(|_| stream.below(values)).collect()
 }
 
-fn encode(tokens: &[usize], inputs: usize) -> Vec<D> {
+fn encode(values: &[usize], inputs: usize) -> Vec<D> {
     let mut x = Vec::new();
-    for lanes in tokens.chunks_exact(WIDTH) {
+    for lanes in values.chunks_exact(WIDTH) {
         for c in 0..inputs {
             x.push(Array(std::array::from_fn(|l| {
                 if inputs == 1 { 2.0 * lanes[l] as f64 - 1.0 } else { f64::from(lanes[l] == c) }
@@ -31,7 +31,7 @@ pub(crate) struct Bench<'a, N> {
     inputs: usize,
     outputs: usize,
     sites: usize,
-    tokens: Vec<usize>,
+    values: Vec<usize>,
     t: D,
     features: Vec<D>,
 }
@@ -44,11 +44,11 @@ impl<'a, N: Network> Bench<'a, N> {
         outputs: usize,
         seed: u64,
     ) -> Self {
-        Self::told(network, sites, inputs, outputs, 0, seed)
+        Self::conditioned_on(network, sites, inputs, outputs, 0, seed)
     }
 
     /// The same for a network that is told so many numbers beside the time.
-    pub(crate) fn told(
+    pub(crate) fn conditioned_on(
         network: &'a N,
         sites: usize,
         inputs: usize,
@@ -57,7 +57,7 @@ impl<'a, N: Network> Bench<'a, N> {
         seed: u64,
     ) -> Self {
         let mut stream = Stream::new(seed, Purpose::Statistic, 0, 0);
-        let tokens = random_tokens(sites, inputs.max(2), &mut stream);
+        let values = random_values(sites, inputs.max(2), &mut stream);
         let t: [f64; WIDTH] = std::array::from_fn(|_| stream.uniform());
         let mut rows = vec![Array([0.0; WIDTH]); features_with(conditions)];
         for (lane, &t) in t.iter().enumerate() {
@@ -67,7 +67,7 @@ impl<'a, N: Network> Bench<'a, N> {
                 row.0[lane] = feature;
             }
         }
-        Bench { network, inputs, outputs, sites, tokens, t: Array(t), features: rows }
+        Bench { network, inputs, outputs, sites, values, t: Array(t), features: rows }
     }
 
     /// Random parameters, none of them zero, so that no part of a network is asleep.
@@ -84,10 +84,10 @@ impl<'a, N: Network> Bench<'a, N> {
         out
     }
 
-    fn run(&self, parameters: &[f64], tokens: &[usize], scratch: &mut [D]) -> Vec<D> {
+    fn run(&self, parameters: &[f64], values: &[usize], scratch: &mut [D]) -> Vec<D> {
         let mut packed = vec![0.0; self.network.packed()];
         self.network.pack(parameters, &mut packed);
-        let x = encode(tokens, self.inputs);
+        let x = encode(values, self.inputs);
         let group = Group { x: &x, t: self.t, features: &self.features };
         let mut out = vec![Array([f64::NAN; WIDTH]); self.sites * self.outputs];
         unsafe { self.network.forward(&packed, &group, scratch, &mut out) };
@@ -101,14 +101,14 @@ impl<'a, N: Network> Bench<'a, N> {
 
     /// The outputs of the random configurations.
     pub(crate) fn outputs(&self, parameters: &[f64]) -> Vec<D> {
-        self.run(parameters, &self.tokens, &mut self.scratch())
+        self.run(parameters, &self.values, &mut self.scratch())
     }
 
     /// The outputs of passes that keep nothing.
     fn inferred(&self, parameters: &[f64]) -> Vec<D> {
         let mut packed = vec![0.0; self.network.packed()];
         self.network.pack(parameters, &mut packed);
-        let x = encode(&self.tokens, self.inputs);
+        let x = encode(&self.values, self.inputs);
         let group = Group { x: &x, t: self.t, features: &self.features };
         let mut out = vec![Array([f64::NAN; WIDTH]); self.sites * self.outputs];
         let mut scratch = vec![Array([f64::NAN; WIDTH]); self.network.infer_scratch()];
@@ -116,14 +116,14 @@ impl<'a, N: Network> Bench<'a, N> {
         out
     }
 
-    /// The first site whose outputs change, by a single bit, with its own token.
+    /// The first site whose outputs change, by a single bit, with its own value.
     pub(crate) fn first_leak(&self, parameters: &[f64]) -> Option<usize> {
-        let tokens = self.inputs.max(2);
+        let values = self.inputs.max(2);
         let before = self.outputs(parameters);
         (0..self.sites).find(|&site| {
-            let mut moved = self.tokens.clone();
-            for token in &mut moved[site * WIDTH..(site + 1) * WIDTH] {
-                *token = (*token + 1) % tokens;
+            let mut moved = self.values.clone();
+            for site_value in &mut moved[site * WIDTH..(site + 1) * WIDTH] {
+                *site_value = (*site_value + 1) % values;
             }
             let after = self.run(parameters, &moved, &mut self.scratch());
             let range = site * self.outputs..(site + 1) * self.outputs;
@@ -143,10 +143,10 @@ impl<'a, N: Network> Bench<'a, N> {
             out.iter().zip(&d_out).flat_map(|(o, d)| o.0.iter().zip(d.0)).map(|(o, d)| o * d).sum()
         };
         let mut scratch = self.scratch();
-        self.run(parameters, &self.tokens, &mut scratch);
+        self.run(parameters, &self.values, &mut scratch);
         let mut packed = vec![0.0; self.network.packed()];
         self.network.pack(parameters, &mut packed);
-        let x = encode(&self.tokens, self.inputs);
+        let x = encode(&self.values, self.inputs);
         let group = Group { x: &x, t: self.t, features: &self.features };
         let mut g = vec![0.0; self.network.packed()];
         unsafe { self.network.backward(&packed, &group, &mut scratch, &d_out, &mut g) };
@@ -182,11 +182,11 @@ impl<'a, N: Network> Bench<'a, N> {
 
 /// All checks of a network.
 pub(crate) fn check_network(network: &impl Network, sites: usize, inputs: usize, outputs: usize) {
-    check_told(network, sites, inputs, outputs, 0);
+    check_conditioned(network, sites, inputs, outputs, 0);
 }
 
 /// All checks of a network that is told so many numbers beside the time.
-pub(crate) fn check_told(
+pub(crate) fn check_conditioned(
     network: &impl Network,
     sites: usize,
     inputs: usize,
@@ -194,10 +194,10 @@ pub(crate) fn check_told(
     conditions: usize,
 ) {
     for seed in 0..2 {
-        let bench = Bench::told(network, sites, inputs, outputs, conditions, seed);
+        let bench = Bench::conditioned_on(network, sites, inputs, outputs, conditions, seed);
         let parameters = bench.parameters(seed);
         assert_eq!(parameters.len(), total(&network.tensors()));
-        assert_eq!(bench.first_leak(&parameters), None, "outputs depend on the site's own token");
+        assert_eq!(bench.first_leak(&parameters), None, "outputs depend on the site's own value");
         let same = |(a, b): (&D, &D)| a.0.map(f64::to_bits) == b.0.map(f64::to_bits);
         let (kept, lean) = (bench.outputs(&parameters), bench.inferred(&parameters));
         assert!(kept.iter().zip(&lean).all(same), "a pass that keeps nothing differs");

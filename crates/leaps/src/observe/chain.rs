@@ -34,7 +34,7 @@ impl<'a> ChainRecorder<'a> {
     pub fn new(target: &'a dyn Target, lambda: &[f64], seed: u64) -> Self {
         let measure = Measure::new(target, lambda);
         let mut stream = Stream::new(seed, Purpose::Statistic, 0, 0);
-        let reference = (0..target.sites()).map(|_| stream.below(target.tokens()) as u8).collect();
+        let reference = (0..target.sites()).map(|_| stream.below(target.q()) as u8).collect();
         let width = measure.layout().width();
         ChainRecorder {
             measure,

@@ -16,9 +16,9 @@ const FAR: usize = 64;
 /// | [`ENERGY`](Self::ENERGY), [`ENERGY_SQUARED`](Self::ENERGY_SQUARED) | $H = \sum_k E_k$ and $H^2$ |
 /// | [`POTENTIAL`](Self::POTENTIAL), [`POTENTIAL_SQUARED`](Self::POTENTIAL_SQUARED) | $U = \sum_k \lambda_k E_k$ and $U^2$ |
 /// | [`M`](Self::M), [`ABS_M`](Self::ABS_M), [`M_SQUARED`](Self::M_SQUARED), [`M_FOURTH`](Self::M_FOURTH) | [`Order`] |
-/// | [`correlation(r)`](Self::correlation) | $G(r) = \frac{q \langle [x_i = x_{i+r}] \rangle - 1}{q - 1}$, averaged over sites and axes (two tokens: $\langle s_i s_{i+r} \rangle$) |
-/// | [`structure(a)`](Self::structure) | $S(k_a) = \frac{q}{(q-1)N} \sum_s \lvert\sum_i [x_i = s]\, e^{2\pi i\, c_a(i)/L_a}\rvert^2$, the smallest momentum along axis $a$ (two tokens: $\lvert\sum_i s_i e^{ikx}\rvert^2/N$) |
-/// | [`mode(s)`](Self::mode) | 1 if token $s$ is on more sites than any other, shared evenly by tokens that tie |
+/// | [`correlation(r)`](Self::correlation) | $G(r) = \frac{q \langle [x_i = x_{i+r}] \rangle - 1}{q - 1}$, averaged over sites and axes (two values: $\langle s_i s_{i+r} \rangle$) |
+/// | [`structure(a)`](Self::structure) | $S(k_a) = \frac{q}{(q-1)N} \sum_s \lvert\sum_i [x_i = s]\, e^{2\pi i\, c_a(i)/L_a}\rvert^2$, the smallest momentum along axis $a$ (two values: $\lvert\sum_i s_i e^{ikx}\rvert^2/N$) |
+/// | [`mode(s)`](Self::mode) | 1 if value $s$ is on more sites than any other, shared evenly by values that tie |
 ///
 /// At momentum 0 the structure factor is $N m^2$. Correlations need a lattice: distances go to half the
 /// shortest side (periodic) or to one less than it (free), and stop at 64 on lattices of more than
@@ -33,20 +33,20 @@ pub struct Layout {
     pub distances: usize,
     /// Sides of the lattice if it is periodic, else empty.
     pub sides: Vec<usize>,
-    /// Number of tokens.
-    pub tokens: usize,
-    /// Number of modes whose masses are measured: one for every token, 0 for very many tokens.
+    /// Number of values.
+    pub q: usize,
+    /// Number of modes whose masses are measured: one for every value, 0 for very many values.
     pub modes: usize,
-    /// Whether no token is preferred anywhere ([`symmetric`]), so that $\langle m \rangle$ vanishes for two tokens.
+    /// Whether no value is preferred anywhere ([`symmetric`]), so that $\langle m \rangle$ vanishes for two values.
     pub symmetric: bool,
 }
 
-/// Whether no site of a pairwise model prefers a token: there are no fields. Other targets count as not
+/// Whether no site of a pairwise model prefers a value: there are no fields. Other targets count as not
 /// symmetric.
 pub fn symmetric(target: &dyn Target, lambda: &[f64]) -> bool {
     target.pairwise().is_some_and(|model| {
         let fields = model.total_fields(lambda);
-        fields.chunks_exact(target.tokens()).all(|site| site.iter().all(|f| *f == site[0]))
+        fields.chunks_exact(target.q()).all(|site| site.iter().all(|f| *f == site[0]))
     })
 }
 
@@ -79,9 +79,9 @@ impl Layout {
         Self::FIXED + self.distances + axis
     }
 
-    /// Column of the mode of `token < modes`.
-    pub fn mode(&self, token: usize) -> usize {
-        Self::FIXED + self.distances + self.sides.len() + token
+    /// Column of the mode of `site_value < modes`.
+    pub fn mode(&self, site_value: usize) -> usize {
+        Self::FIXED + self.distances + self.sides.len() + site_value
     }
 
     /// Number of columns.
@@ -139,10 +139,10 @@ impl<'a> Measure<'a> {
             }
         }
         let beta = lambda.first().copied().unwrap_or(0.0);
-        let (sites, tokens) = (target.sites(), target.tokens());
+        let (sites, q) = (target.sites(), target.q());
         let symmetric = symmetric(target, lambda);
-        let modes = modes::count(tokens);
-        let layout = Layout { sites, beta, distances, sides, tokens, modes, symmetric };
+        let modes = modes::count(q);
+        let layout = Layout { sites, beta, distances, sides, q, modes, symmetric };
         Measure { target, lambda: lambda.to_vec(), layout, axes, periodic }
     }
 
@@ -158,7 +158,7 @@ impl<'a> Measure<'a> {
 
     /// Write the row of `x`; `row.len() == layout().width()` and `x.len() == layout().sites`.
     pub fn row(&self, x: &[u8], row: &mut [f64]) {
-        assert_eq!(x.len(), self.layout.sites, "one token per site");
+        assert_eq!(x.len(), self.layout.sites, "one value per site");
         assert_eq!(row.len(), self.layout.width(), "one number per column");
         let (mut energy, mut potential) = (0.0, 0.0);
         for (term, &weight) in self.lambda.iter().enumerate() {
@@ -168,7 +168,7 @@ impl<'a> Measure<'a> {
                 potential += weight * value;
             }
         }
-        let counts = &counts(x)[..self.target.tokens()];
+        let counts = &counts(x)[..self.target.q()];
         let order = Order::of_counts(counts);
         let (fixed, rest) = row.split_at_mut(Layout::FIXED);
         fixed[Layout::ENERGY] = energy;
@@ -182,13 +182,13 @@ impl<'a> Measure<'a> {
         let (correlation, rest) = rest.split_at_mut(self.layout.distances);
         let (structure, share) = rest.split_at_mut(self.layout.sides.len());
         modes::shares(counts, share);
-        let q = self.target.tokens() as f64;
+        let q = self.target.q() as f64;
         for (r, value) in correlation.iter_mut().enumerate() {
             let (equal, pairs) = self.pairs(x, r);
             *value = (q * equal as f64 / pairs as f64 - 1.0) / (q - 1.0);
         }
         for (axis, value) in self.axes.iter().zip(structure) {
-            *value = axis.structure(x, self.target.tokens());
+            *value = axis.structure(x, self.target.q());
         }
     }
 
@@ -222,19 +222,19 @@ fn matches(a: &[u8], b: &[u8]) -> usize {
 
 impl Axis {
     /// `S(k)` at the smallest momentum along the axis.
-    fn structure(&self, x: &[u8], tokens: usize) -> f64 {
+    fn structure(&self, x: &[u8], q: usize) -> f64 {
         let mut sums = [(0.0, 0.0); 256];
         for plane in x.chunks_exact(self.side * self.stride) {
             for (line, &(cos, sin)) in plane.chunks_exact(self.stride).zip(&self.wave) {
-                for &token in line {
-                    let sum = &mut sums[token as usize];
+                for &site_value in line {
+                    let sum = &mut sums[site_value as usize];
                     sum.0 += cos;
                     sum.1 += sin;
                 }
             }
         }
-        let square: f64 = sums[..tokens].iter().map(|(re, im)| re * re + im * im).sum();
-        let q = tokens as f64;
+        let square: f64 = sums[..q].iter().map(|(re, im)| re * re + im * im).sum();
+        let q = q as f64;
         q / (q - 1.0) * square / x.len() as f64
     }
 }

@@ -6,25 +6,25 @@ use serde::{Deserialize, Serialize};
 
 use super::{Estimate, Jackknife, Layout};
 
-/// More tokens than this have their modes left out.
+/// More values than this have their modes left out.
 const MANY_TOKENS: usize = 32;
 
-/// The probability of one mode: the states in which one token is on more sites than any other.
+/// The probability of one mode: the states in which one value is on more sites than any other.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ModeMass {
-    /// The token; of Ising spins, 0 is `m < 0` and 1 is `m > 0`.
-    pub token: usize,
+    /// The value; of Ising spins, 0 is `m < 0` and 1 is `m > 0`.
+    pub value: usize,
     /// Its probability, exact where a symmetry tells it.
     #[serde(flatten)]
     pub mass: Estimate,
 }
 
-/// Number of modes that are measured for so many tokens.
-pub(super) fn count(tokens: usize) -> usize {
-    if (2..=MANY_TOKENS).contains(&tokens) { tokens } else { 0 }
+/// Number of modes that are measured for so many values.
+pub(super) fn count(q: usize) -> usize {
+    if (2..=MANY_TOKENS).contains(&q) { q } else { 0 }
 }
 
-/// The share of a state with `counts[s]` sites in token `s` in every mode: 1 for the most frequent token, and the same
+/// The share of a state with `counts[s]` sites in value `s` in every mode: 1 for the most frequent value, and the same
 /// part of 1 for each of those that tie.
 pub(super) fn shares(counts: &[usize], shares: &mut [f64]) {
     let most = counts.iter().copied().max().unwrap_or(0);
@@ -36,10 +36,10 @@ pub(super) fn shares(counts: &[usize], shares: &mut [f64]) {
 
 /// The masses of all modes with their errors.
 pub(super) fn masses(layout: &Layout, sums: &Jackknife) -> Vec<ModeMass> {
-    let mass = |token| {
-        let mass = sums.mean(layout.mode(token));
+    let mass = |value| {
+        let mass = sums.mean(layout.mode(value));
         let equal = 1.0 / layout.modes as f64;
-        ModeMass { token, mass: if layout.symmetric { mass.with_exact(equal) } else { mass } }
+        ModeMass { value, mass: if layout.symmetric { mass.with_exact(equal) } else { mass } }
     };
     (0..layout.modes).map(mass).collect()
 }

@@ -36,13 +36,13 @@ pub struct Observables {
     pub susceptibility_per_site: Estimate,
     /// The second-moment correlation length of a periodic lattice,
     /// $\xi^2 = \frac1D \sum_a \frac{S(0)/S(k_a) - 1}{4 \sin^2(\pi/L_a)}$, undefined where that is negative. In a field
-    /// $S(0)$ is connected, $N(\langle m^2 \rangle - \langle m \rangle^2)$, for two tokens; for more tokens in a field there is none.
+    /// $S(0)$ is connected, $N(\langle m^2 \rangle - \langle m \rangle^2)$, for two values; for more values in a field there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correlation_length: Option<Estimate>,
     /// $G(r)$ by distance, empty without a lattice.
     #[serde(skip)]
     pub correlation: Vec<Correlation>,
-    /// The probability that a token is the most frequent one, by token; empty for very many tokens.
+    /// The probability that a value is the most frequent one, by value; empty for very many values.
     #[serde(skip)]
     pub mode_masses: Vec<ModeMass>,
 }
@@ -66,8 +66,7 @@ impl Observables {
             binder: sums.estimate(binder),
             heat_capacity_per_site: sums.estimate(|m| variance(m) / n),
             susceptibility_per_site: sums.estimate(|m| layout.beta * n * spread(m)),
-            correlation_length: (!layout.sides.is_empty()
-                && (layout.symmetric || layout.tokens == 2))
+            correlation_length: (!layout.sides.is_empty() && (layout.symmetric || layout.q == 2))
                 .then(length),
             correlation: (0..layout.distances).map(correlation).collect(),
             mode_masses: modes::masses(layout, sums),

@@ -2,10 +2,10 @@
 
 /// Powers of the order parameter of a state, per site.
 ///
-/// With fractions $\rho_s$ of sites in token $s$: for two tokens $m = \rho_1 - \rho_0$, the magnetisation
+/// With fractions $\rho_s$ of sites in value $s$: for two values $m = \rho_1 - \rho_0$, the magnetisation
 /// of Ising spins; for more, $m = (q \max_s \rho_s - 1)/(q - 1)$, the Potts order parameter. The square is
 /// $m^2 = (q \sum_s \rho_s^2 - 1)/(q - 1)$, the length of the vector order parameter, equal to the plain
-/// square for two tokens; the fourth power is its square.
+/// square for two values; the fourth power is its square.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Order {
     /// `m`.
@@ -19,7 +19,7 @@ pub struct Order {
 }
 
 impl Order {
-    /// The order parameter of a state with `counts[s]` sites in token `s`.
+    /// The order parameter of a state with `counts[s]` sites in value `s`.
     pub fn of_counts(counts: &[usize]) -> Self {
         let n = counts.iter().sum::<usize>() as f64;
         let q = counts.len() as f64;
@@ -32,17 +32,17 @@ impl Order {
         Order { m, abs: m.abs(), squared, fourth: squared * squared }
     }
 
-    /// The order parameter of `x` with `tokens` tokens.
-    pub fn of(x: &[u8], tokens: usize) -> Self {
-        Self::of_counts(&counts(x)[..tokens])
+    /// The order parameter of `x` with `q` values.
+    pub fn of(x: &[u8], q: usize) -> Self {
+        Self::of_counts(&counts(x)[..q])
     }
 }
 
-/// How many sites of `x` are in every token.
+/// How many sites of `x` are in every value.
 pub(super) fn counts(x: &[u8]) -> [usize; 256] {
     let mut counts = [0; 256];
-    for &token in x {
-        counts[token as usize] += 1;
+    for &value in x {
+        counts[value as usize] += 1;
     }
     counts
 }

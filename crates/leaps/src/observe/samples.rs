@@ -32,20 +32,20 @@ impl WeightedSamples {
     ) -> Result<Self> {
         let measure = Measure::new(target, lambda);
         let layout = measure.layout().clone();
-        let (walkers, tokens) = (weights.len(), target.tokens());
+        let (walkers, q) = (weights.len(), target.q());
         if states.len() != walkers * layout.sites || families.len() != walkers {
             return Err(Error::invalid(
                 "samples",
-                format!("{} tokens and {} families", states.len(), families.len()),
-                format!("{} tokens and one family for each of {walkers} walkers", layout.sites),
+                format!("{} values and {} families", states.len(), families.len()),
+                format!("{} values and one family for each of {walkers} walkers", layout.sites),
                 "give every walker a full state",
             ));
         }
-        if let Some(bad) = states.iter().position(|&token| token as usize >= tokens) {
+        if let Some(bad) = states.iter().position(|&site_value| site_value as usize >= q) {
             return Err(Error::invalid(
-                "token",
+                "value",
                 states[bad],
-                format!("below {tokens} (walker {})", bad / layout.sites),
+                format!("below {q} (walker {})", bad / layout.sites),
                 "use the target the states were drawn from",
             ));
         }

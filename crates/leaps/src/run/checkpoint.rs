@@ -24,11 +24,11 @@ use super::tensors::Tensors;
 use super::{Model, Summary};
 use crate::file::{self, TEXT};
 use crate::observe::Estimate;
-use crate::train::{Progress, Trainer};
+use crate::train::{StepMetrics, Trainer};
 use crate::{Error, Result};
 
 /// The version of the files that this version of the library writes and reads.
-const SCHEMA: u32 = 1;
+const SCHEMA: u32 = 2;
 const FOLDER: &str = "checkpoints";
 const LATEST: &str = "latest";
 const MANIFEST: &str = "manifest.json";
@@ -49,7 +49,7 @@ pub struct Validation {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Standing {
     /// The last gradient step; none before the first.
-    pub last: Option<Progress>,
+    pub last: Option<StepMetrics>,
     /// The last validation.
     pub validation: Option<Validation>,
     /// Whether the validation of this step is still to be made.

@@ -23,7 +23,7 @@ use super::atomic::{self, failed};
 use super::checkpoint::{Checkpoint, Checkpoints};
 use super::model::write_below;
 use super::setup::Setup;
-use crate::device::{Level, processor};
+use crate::device::{SimdLevel, cpu_name};
 use crate::file::{self, DATA, TEXT};
 use crate::{Error, Result};
 
@@ -153,12 +153,12 @@ impl RunDirectory {
         Ok(())
     }
 
-    /// Write `config.toml`, and `meta.json` if the run starts; `engine` is what computes the network, in words.
+    /// Write `config.toml`, and `meta.json` if the run starts; `placement` is what computes the network, in words.
     pub(crate) fn describe(
         &self,
         config: &str,
         command: &[String],
-        engine: &str,
+        placement: &str,
         starts: bool,
     ) -> Result<()> {
         let text = self.path.join("config.toml");
@@ -173,7 +173,7 @@ impl RunDirectory {
             "version": env!("CARGO_PKG_VERSION"),
             "command": command,
             "started": now(),
-            "engine": engine,
+            "device": placement,
             "machine": machine(),
         });
         let text = serde_json::to_string_pretty(&meta).unwrap_or_default() + "\n";
@@ -197,9 +197,9 @@ fn same(a: &fs::Metadata, b: &fs::Metadata) -> bool {
 /// What the run runs on.
 pub(crate) fn machine() -> serde_json::Value {
     json!({
-        "processor": processor(),
+        "cpu": cpu_name(),
         "threads": rayon::current_num_threads(),
-        "simd": format!("{:?}", Level::detect()).to_lowercase(),
+        "simd": format!("{:?}", SimdLevel::detect()).to_lowercase(),
         "os": std::env::consts::OS,
         "architecture": std::env::consts::ARCH,
     })

@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use super::checkpoint::Validation;
 use super::lines;
-use crate::device::{Unwatched, Watch};
+use crate::device::{NoProgress, Progress};
 use crate::observe::Estimate;
-use crate::train::Progress;
+use crate::train::StepMetrics;
 use crate::{Error, Result};
 
 /// Why a run stopped with a valid checkpoint.
@@ -21,7 +21,7 @@ pub enum Stop {
     /// Its time was over.
     #[serde(rename = "time limit")]
     TimeLimit,
-    /// [`Watch::stopped`] said so.
+    /// [`Progress::stopped`] said so.
     Interrupted,
 }
 
@@ -30,7 +30,7 @@ pub enum Stop {
 pub struct Metrics {
     /// The gradient step.
     #[serde(flatten)]
-    pub progress: Progress,
+    pub step_metrics: StepMetrics,
     /// Seconds of training so far, all sessions together.
     pub seconds: f64,
     /// Effective sample size as a fraction, if the network was validated after this step.
@@ -121,9 +121,9 @@ impl Event {
     }
 }
 
-/// Somebody who looks on while a network is trained, such as a terminal; as a [`Watch`] it can also ask for a stop, and learns the
+/// Somebody who looks on while a network is trained, such as a terminal; as a [`Progress`] it can also ask for a stop, and learns the
 /// number of steps.
-pub trait Observer: Watch {
+pub trait Observer: Progress {
     /// A gradient step was made, and a validation after it if one was due.
     fn measured(&self, metrics: &Metrics) {
         let _ = metrics;
@@ -135,4 +135,4 @@ pub trait Observer: Watch {
     }
 }
 
-impl Observer for Unwatched {}
+impl Observer for NoProgress {}

@@ -15,6 +15,7 @@ mod session;
 mod setup;
 mod tensors;
 mod training;
+mod upgrade;
 mod warm;
 
 pub use atomic::{remove_unfinished, write as write_file};

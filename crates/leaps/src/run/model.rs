@@ -21,13 +21,13 @@ use crate::file::{self, DATA};
 use crate::net::{FreeEnergy, FreeEnergySpec, Net, NetSpec, Tensor};
 use crate::observe::Estimate;
 use crate::rates::Parametrisation;
-use crate::sampler::Flow;
+use crate::sampler::RateModel;
 use crate::target::{Boundary, Target};
 use crate::train::Ranges;
 use crate::{Error, Result};
 
 /// The version of the files that this version of the library writes and reads.
-const SCHEMA: u32 = 1;
+const SCHEMA: u32 = 2;
 const TENSORS: &str = "model.safetensors";
 const DESCRIPTION: &str = "model.json";
 
@@ -70,7 +70,7 @@ pub struct Summary {
 /// let model = leaps::run::Model::load("runs/a")?;
 /// let target = build(&model.target);
 /// let net = model.net(&target)?;
-/// let flow = model.flow(&net)?; // ready for FlowWalkers
+/// let flow = model.flow(&net)?; // ready for NetworkWalkers
 /// # Ok(()) }
 /// ```
 #[derive(Clone, Debug, PartialEq)]
@@ -318,7 +318,7 @@ impl Model {
     /// Build the network for `target` and see that every tensor of it is there, with the right shape and finite.
     pub fn net(&self, target: &dyn Target) -> Result<Net> {
         self.check_sides(target)?;
-        let net = Net::told(&self.network, target, self.conditions())?;
+        let net = Net::conditioned_on(&self.network, target, self.conditions())?;
         self.collect("net.", &net.tensors())?;
         Ok(net)
     }
@@ -342,7 +342,8 @@ impl Model {
 
     /// Build the free energy for `target`, checked like [`net`](Model::net).
     pub fn free(&self, target: &dyn Target) -> Result<FreeEnergy> {
-        let free = FreeEnergy::new(&self.free_energy, target.sites())?.told(self.conditions())?;
+        let free = FreeEnergy::new(&self.free_energy, target.sites())?
+            .conditioned_on(self.conditions())?;
         self.collect("free.", &free.tensors())?;
         Ok(free)
     }
@@ -367,9 +368,9 @@ impl Model {
         Ok(Some(all))
     }
 
-    /// The rates of the averaged network, for samplers. One of a family is to be [told](Flow::told) the member at hand.
-    pub fn flow<'n>(&self, net: &'n Net) -> Result<Flow<'n>> {
-        Ok(Flow::new(net, &self.parameters(net)?, self.parametrisation))
+    /// The rates of the averaged network, for samplers. One of a family is to be [told](RateModel::told) the member at hand.
+    pub fn flow<'n>(&self, net: &'n Net) -> Result<RateModel<'n>> {
+        Ok(RateModel::new(net, &self.parameters(net)?, self.parametrisation))
     }
 
     fn collect(&self, prefix: &str, expected: &[Tensor]) -> Result<Vec<f32>> {

@@ -60,12 +60,15 @@ pub(crate) fn parse<T: DeserializeOwned>(path: &Path, bytes: &[u8], schema: u32)
     if let Some(entries) = value.as_object_mut() {
         entries.remove("checksum");
     }
-    let found = value.get("schema").cloned().unwrap_or_default();
+    let mut found = value.get("schema").cloned().unwrap_or_default();
+    if found == schema - 1 && super::upgrade::from(schema - 1, &mut value) {
+        found = schema.into();
+    }
     if found != schema {
         return corrupt(
             "schema",
             format!(
-                "is {found}, this version of leaps reads {schema}; use the version that wrote it"
+                "is {found}, this version of leaps reads {schema}, and what it can of the one before; use the version that wrote it"
             ),
         );
     }

@@ -12,8 +12,8 @@ use super::dump;
 use super::events::{Event, Metrics, Observer, Stop};
 use super::lines::Lines;
 use super::training::{Outcome, TrainingRun};
-use crate::device::Watch;
-use crate::train::{Progress, Trainer};
+use crate::device::Progress;
+use crate::train::{StepMetrics, Trainer};
 use crate::{Error, Result};
 
 /// Lines of `metrics.jsonl` in the longest runs, about.
@@ -142,17 +142,17 @@ impl<'r, 'a> Session<'r, 'a> {
             return Ok(Some(self.reason()));
         }
         let bounded = Bounded { observer: self.observer, run: self.run };
-        let progress = match self.trainer.step(&bounded) {
+        let metrics = match self.trainer.step(&bounded) {
             // Nothing of the step is kept.
             Err(Error::Interrupted) => return Ok(Some(self.reason())),
             done => done?,
         };
         self.saved = None;
-        let (step, every) = (progress.step, spec.validate_every);
+        let (step, every) = (metrics.step, spec.validate_every);
         let due = every > 0 && (step.is_multiple_of(every) || step == spec.steps);
-        self.standing = Standing { last: Some(progress), due, ..self.standing };
+        self.standing = Standing { last: Some(metrics), due, ..self.standing };
         if !due {
-            self.measure(&progress, None)?;
+            self.measure(&metrics, None)?;
         }
         self.observer.advance(1);
         Ok(None)
@@ -176,10 +176,10 @@ impl<'r, 'a> Session<'r, 'a> {
         self.event(Event::Validated(validation))
     }
 
-    fn measure(&mut self, progress: &Progress, validation: Option<&Validation>) -> Result<()> {
-        let (step, steps) = (progress.step, self.run.setup.train.steps);
+    fn measure(&mut self, metrics: &StepMetrics, validation: Option<&Validation>) -> Result<()> {
+        let (step, steps) = (metrics.step, self.run.setup.train.steps);
         let metrics = Metrics {
-            progress: *progress,
+            step_metrics: *metrics,
             seconds: self.seconds(),
             ess: validation.map(|v| v.ess),
             log_z: validation.map(|v| v.log_z),
@@ -245,7 +245,7 @@ pub(crate) struct Bounded<'r> {
     pub(crate) run: &'r TrainingRun<'r>,
 }
 
-impl Watch for Bounded<'_> {
+impl Progress for Bounded<'_> {
     fn stopped(&self) -> bool {
         self.observer.stopped() || self.run.late()
     }

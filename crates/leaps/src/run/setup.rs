@@ -9,7 +9,7 @@ use super::model::{Model, Summary};
 use super::parameters;
 use super::tensors::Tensors;
 use super::warm::Origin;
-use crate::device::{Engine, Watch};
+use crate::device::{Placement, Progress};
 use crate::net::{FreeEnergy, FreeEnergySpec, Net, NetSpec};
 use crate::path::Path;
 use crate::rates::Parametrisation;
@@ -42,7 +42,7 @@ pub struct Setup<'a> {
     /// continues has its own.
     pub parameters: Option<Vec<f32>>,
     /// Where to compute; a run may continue elsewhere.
-    pub engine: Engine,
+    pub placement: Placement,
     /// The target in words of the caller, for the files.
     pub described_target: Value,
     /// Files that these words name, by their names from the run's directory on: models and runs have copies.
@@ -152,9 +152,9 @@ impl<'a> Setup<'a> {
         }
     }
 
-    /// Training from the start: fresh parameters, or those it was given. `watch` can interrupt the preparation of
+    /// Training from the start: fresh parameters, or those it was given. `progress` can interrupt the preparation of
     /// reference states.
-    pub fn start(&self, watch: &dyn Watch) -> Result<Trainer<'a>> {
+    pub fn start(&self, progress: &dyn Progress) -> Result<Trainer<'a>> {
         let trainer = Trainer::fresh(
             self.target,
             self.path,
@@ -164,7 +164,7 @@ impl<'a> Setup<'a> {
             &self.train,
             self.seed,
         )?;
-        let mut trainer = self.over_family(trainer)?.prepared(watch)?;
+        let mut trainer = self.over_family(trainer)?.prepared(progress)?;
         match (&self.parameters, &self.from) {
             (Some(parameters), _) => trainer.start_from(parameters)?,
             // The checkpoints were there when the caller looked, and no model was read.
@@ -174,7 +174,7 @@ impl<'a> Setup<'a> {
             }
             (None, None) => {}
         }
-        trainer.on_engine(&self.engine)
+        trainer.place_on(&self.placement)
     }
 
     /// Training on the family, if there is one.
@@ -268,7 +268,7 @@ impl<'a> Setup<'a> {
             Reference::Buffer => trainer.buffer = self.buffer(state)?,
             Reference::Policy => {}
         }
-        trainer.on_engine(&self.engine)
+        trainer.place_on(&self.placement)
     }
 
     fn pool(&self, state: &Tensors<'_>) -> Result<Pool> {
@@ -278,7 +278,7 @@ impl<'a> Setup<'a> {
             let reason = format!("has shape {shape:?} instead of {expected:?}");
             return Err(state.corrupt("tensor pool", reason));
         }
-        Pool::resume(states.to_vec(), self.target.sites(), self.target.tokens(), self.seed)
+        Pool::resume(states.to_vec(), self.target.sites(), self.target.q(), self.seed)
             .map_err(|error| state.corrupt("tensor pool", error.to_string()))
     }
 
@@ -289,8 +289,8 @@ impl<'a> Setup<'a> {
         let spec = &self.train;
         let room = spec.buffer * spec.rollout_walkers * spec.rollout_steps;
         let whole = states.len() == times.len() * self.target.sites() && times.len() <= room;
-        let tokens = states.iter().all(|&token| (token as usize) < self.target.tokens());
-        if !whole || !tokens || next >= room || !times.iter().all(|t| (0.0..=1.0).contains(t)) {
+        let q = states.iter().all(|&value| (value as usize) < self.target.q());
+        if !whole || !q || next >= room || !times.iter().all(|t| (0.0..=1.0).contains(t)) {
             let reason = format!(
                 "{} states at {} times do not fit this target and a buffer of {room}",
                 states.len() / self.target.sites(),

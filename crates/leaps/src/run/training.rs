@@ -14,8 +14,8 @@ use crate::Result;
 ///
 /// ```no_run
 /// # fn go(setup: leaps::run::Setup<'_>) -> leaps::Result<()> {
-/// use leaps::{device::Unwatched, run::{Stop, TrainingRun}};
-/// let outcome = TrainingRun::new("runs/a", setup).run(&Unwatched)?;
+/// use leaps::{device::NoProgress, run::{Stop, TrainingRun}};
+/// let outcome = TrainingRun::new("runs/a", setup).run(&NoProgress)?;
 /// assert_eq!(outcome.stop, Stop::Finished);
 /// # Ok(()) }
 /// ```
@@ -89,9 +89,9 @@ impl<'a> TrainingRun<'a> {
         let mut checkpoints = Checkpoints::of(&self.directory);
         checkpoints.keep = self.keep;
         let found = directory.checkpoint(&checkpoints, &self.setup, self.fallback)?;
-        let engine = self.setup.net.computed_on(&self.setup.engine);
+        let placement = self.setup.net.computed_on(&self.setup.placement);
         directory.keep(&self.setup.files)?;
-        directory.describe(&self.config, &self.command, &engine, found.is_none())?;
+        directory.describe(&self.config, &self.command, &placement, found.is_none())?;
         let trainer = match &found {
             Some((checkpoint, _)) => checkpoint.resume(&self.setup)?,
             None => self.setup.start(&Bounded { observer, run: self })?,

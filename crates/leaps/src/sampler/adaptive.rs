@@ -4,8 +4,8 @@
 //! the step falls to a target value. The grid is then fixed, and the run that uses it is exact: a run
 //! that chose its times from its own walkers would have a biased log Z.
 
-use super::{Grid, LogWeights, Population, Scheme};
-use crate::device::{Purpose, Stream, Watch};
+use super::{Grid, LogWeights, Population, Resampler};
+use crate::device::{Progress, Purpose, Stream};
 use crate::path::Path;
 use crate::{Error, Result};
 
@@ -19,7 +19,7 @@ pub fn choose_times(
     path: &Path,
     level: f64,
     seed: u64,
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<Vec<f64>> {
     if !(level > 0.0 && level < 1.0) {
         return Err(Error::invalid(
@@ -34,7 +34,7 @@ pub fn choose_times(
     let mut from = path.lambda(0.0);
     let mut to = from.clone();
     while times[times.len() - 1] < 1.0 {
-        watch.check()?;
+        progress.check()?;
         let t = times[times.len() - 1];
         let weights = LogWeights::new(log_weights.clone())?;
         let energies = population.energies()?;
@@ -78,10 +78,10 @@ pub fn choose_times(
         let weights = LogWeights::new(log_weights.clone())?;
         if weights.ess() < 0.5 && next < 1.0 {
             let mut stream = Stream::new(seed, Purpose::Resample, 0, times.len() as u64);
-            population.resample(&Scheme::Systematic.ancestors(&weights, &mut stream))?;
+            population.resample(&Resampler::Systematic.ancestors(&weights, &mut stream))?;
             log_weights.fill(0.0);
         }
-        population.mutate(&step, 1, &mut log_weights, watch)?;
+        population.mutate(&step, 1, &mut log_weights, progress)?;
     }
     Ok(times)
 }

@@ -5,8 +5,8 @@
 //! log Z; then walkers move at `rho_{t_k}`. Weighted walkers represent `rho_{t_k}` after every interval, so
 //! one run gives free energy, energy and heat capacity all along the path.
 
-use super::{Grid, Lineage, LogWeights, Population, Scheme};
-use crate::device::Watch;
+use super::{Grid, Lineage, LogWeights, Population, Resampler};
+use crate::device::Progress;
 use crate::observe::{
     Estimate, Families, Jackknife, Observables, Segments, WeightedSamples, ess, log_z,
 };
@@ -19,12 +19,12 @@ pub struct Resampling {
     /// Resample when the effective sample size falls below this fraction, in [0, 1]; 0 is never.
     pub threshold: f64,
     /// How ancestors are drawn.
-    pub scheme: Scheme,
+    pub resampler: Resampler,
 }
 
 impl Resampling {
     /// Never resample: annealed importance sampling.
-    pub const NEVER: Resampling = Resampling { threshold: 0.0, scheme: Scheme::Systematic };
+    pub const NEVER: Resampling = Resampling { threshold: 0.0, resampler: Resampler::Systematic };
 }
 
 /// What is known at one time of the path.
@@ -110,7 +110,7 @@ pub fn anneal(
     resampling: &Resampling,
     points: usize,
     seed: u64,
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<Ensemble> {
     let walkers = population.walkers();
     if walkers < 1 {
@@ -124,8 +124,8 @@ pub fn anneal(
             "0.5 is usual",
         ));
     }
-    watch.total(grid.intervals() as u64 * walkers as u64);
-    let log_z0 = target.sites() as f64 * (target.tokens() as f64).ln();
+    progress.total(grid.intervals() as u64 * walkers as u64);
+    let log_z0 = target.sites() as f64 * (target.q() as f64).ln();
     let mut lineage = Lineage::new(walkers, log_z0);
     let (mut trace, mut stops) = (Vec::new(), Vec::new());
     let keep = |k: usize| {
@@ -141,7 +141,7 @@ pub fn anneal(
         k = last;
         let never = resampling.threshold == 0.0;
         if never {
-            population.advance(grid, intervals, &mut lineage.log_weights, watch)?;
+            population.advance(grid, intervals, &mut lineage.log_weights, progress)?;
         } else {
             population.advance_resampling(
                 grid,
@@ -149,7 +149,7 @@ pub fn anneal(
                 resampling,
                 seed,
                 &mut lineage,
-                watch,
+                progress,
             )?;
         }
         let weights = LogWeights::new(lineage.log_weights.clone())?;

@@ -3,7 +3,7 @@
 use super::{
     Ensemble, Grid, KernelWalkers, LaneWalkers, Population, Resampling, anneal, choose_times,
 };
-use crate::device::{Engine, Watch};
+use crate::device::{Placement, Progress};
 #[cfg(feature = "cuda")]
 use crate::mcmc::Kernel;
 use crate::mcmc::lanes::{Plan, Rule, Scan};
@@ -91,30 +91,31 @@ impl Default for Settings {
 const PILOT: u64 = 0x5DEE_CE66_D1CE_4E5B;
 
 impl Moves {
-    /// Kernels that cards have.
-    pub const ON_CARDS: [KernelName; 2] = [KernelName::HeatBath, KernelName::Metropolis];
+    /// Kernels that GPUs have.
+    pub const ON_GPU: [KernelName; 2] = [KernelName::HeatBath, KernelName::Metropolis];
 
-    /// Refuse moves or targets that cards do not have.
-    pub fn check_card(&self, target: &dyn Target) -> Result<()> {
-        if !Self::ON_CARDS.contains(&self.kernel) {
-            let kernels = Self::ON_CARDS.map(|kernel| kernel.to_string()).join(" and ");
-            let condition = format!("one that cards have: {kernels}");
-            let advice = "choose one of them, or use --engine cpu";
+    /// Refuse moves or targets that GPUs do not have.
+    pub fn check_gpu(&self, target: &dyn Target) -> Result<()> {
+        if !Self::ON_GPU.contains(&self.kernel) {
+            let kernels = Self::ON_GPU.map(|kernel| kernel.to_string()).join(" and ");
+            let condition = format!("one that GPUs have: {kernels}");
+            let advice = "choose one of them, or use the device cpu";
             return Err(Error::invalid("kernel", self.kernel, condition, advice));
         }
         match target.pairwise() {
             Some(_) => Ok(()),
-            None => {
-                Err(Error::not_applicable("a card", "the target is not pairwise; use --engine cpu"))
-            }
+            None => Err(Error::not_applicable(
+                "a GPU",
+                "the target is not pairwise; use the device cpu",
+            )),
         }
     }
 
-    /// Walkers in uniformly random states that move this way on `engine`: 64 at a time where tables allow, else one by one,
-    /// or all at once on a card.
+    /// Walkers in uniformly random states that move this way on `placement`: 64 at a time where tables allow, else one by one,
+    /// or all at once on a GPU.
     pub fn population<'a>(
         &self,
-        engine: &Engine,
+        placement: &Placement,
         target: &'a dyn Target,
         path: &Path,
         walkers: usize,
@@ -141,11 +142,11 @@ impl Moves {
             Amount::Updates(updates) => updates,
             Amount::Steps(sweeps) => sweeps.saturating_mul(target.sites() as u64),
         };
-        match (engine, plan, self.amount) {
-            (Engine::Cpu, Some(plan), _) => {
+        match (placement, plan, self.amount) {
+            (Placement::Cpu, Some(plan), _) => {
                 Ok(Box::new(LaneWalkers::new(target, plan, updates, walkers, seed)))
             }
-            (Engine::Cpu, None, Amount::Steps(steps)) => {
+            (Placement::Cpu, None, Amount::Steps(steps)) => {
                 let kernel = AnyKernel::new(self.kernel, target, path.ends())?;
                 Ok(Box::new(KernelWalkers::new(target, &kernel, steps, walkers, seed)?))
             }
@@ -156,23 +157,23 @@ impl Moves {
                 format!("give sweeps instead, or use the kernel gibbs instead of {}", self.kernel),
             )),
             #[cfg(feature = "cuda")]
-            (Engine::Cuda(card, _), plan, _) => {
-                use super::card_sweeps::CardSweepers;
-                use crate::target::card::Sweep;
-                self.check_card(target)?;
+            (Placement::Cuda(gpu, _), plan, _) => {
+                use super::walkers::cuda::sweeps::CudaSweepers;
+                use crate::target::cuda::Sweep;
+                self.check_gpu(target)?;
                 let made = match (plan, self.amount) {
                     (Some(plan), _) => {
-                        CardSweepers::by_tables(card, target, &plan, updates, walkers, seed)?
+                        CudaSweepers::by_tables(gpu, target, &plan, updates, walkers, seed)?
                     }
                     (None, Amount::Steps(steps)) => {
                         let kernel = AnyKernel::new(self.kernel, target, path.ends())?;
-                        let calls = kernel.energy_calls(target.tokens());
+                        let calls = kernel.energy_calls(target.q());
                         let sweep = match self.kernel {
                             KernelName::Metropolis => Sweep::Metropolis,
                             _ => Sweep::HeatBath,
                         };
                         let moves = (sweep, calls);
-                        CardSweepers::by_sites(card, target, moves, steps, walkers, seed)?
+                        CudaSweepers::by_sites(gpu, target, moves, steps, walkers, seed)?
                     }
                     (None, Amount::Updates(_)) => unreachable!("refused above"),
                 };
@@ -182,23 +183,23 @@ impl Moves {
     }
 }
 
-/// Run AIS or SMC on `target` along `path` on the processor; returns the walkers and the grid they went along.
+/// Run AIS or SMC on `target` along `path` on the CPU; returns the walkers and the grid they went along.
 pub fn sample(
     target: &dyn Target,
     path: &Path,
     settings: &Settings,
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<(Ensemble, Grid)> {
-    sample_on(&Engine::Cpu, target, path, settings, watch)
+    sample_on(&Placement::Cpu, target, path, settings, progress)
 }
 
-/// [`sample`] on `engine`. The same seed gives the same walkers, but for the last bits of their weights.
+/// [`sample`] on `placement`. The same seed gives the same walkers, but for the last bits of their weights.
 pub fn sample_on(
-    engine: &Engine,
+    placement: &Placement,
     target: &dyn Target,
     path: &Path,
     settings: &Settings,
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<(Ensemble, Grid)> {
     let Settings { walkers, moves, resampling, points, seed, .. } = *settings;
     let times = match &settings.times {
@@ -206,14 +207,14 @@ pub fn sample_on(
         Times::Given(times) => Grid::new(path, times.clone())?.times().to_vec(),
         Times::Adaptive { conditional_ess, pilot_walkers } => {
             let seed = seed ^ PILOT;
-            // Few walkers and a choice after every step: no work for a card.
-            let cpu = &Engine::Cpu;
+            // Few walkers and a choice after every step: no work for a GPU.
+            let cpu = &Placement::Cpu;
             let mut pilot = moves.population(cpu, target, path, *pilot_walkers, seed)?;
-            choose_times(&mut *pilot, path, *conditional_ess, seed, watch)?
+            choose_times(&mut *pilot, path, *conditional_ess, seed, progress)?
         }
     };
     let grid = Grid::new(path, Grid::cut_at(times, &settings.stops))?.with_stops(&settings.stops);
-    let mut population = moves.population(engine, target, path, walkers, seed)?;
-    let ensemble = anneal(target, &mut *population, &grid, &resampling, points, seed, watch)?;
+    let mut population = moves.population(placement, target, path, walkers, seed)?;
+    let ensemble = anneal(target, &mut *population, &grid, &resampling, points, seed, progress)?;
     Ok((ensemble, grid))
 }

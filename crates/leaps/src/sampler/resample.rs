@@ -6,7 +6,7 @@ use crate::device::Stream;
 /// How ancestors are drawn. Under each, walker `i` has `N w_i` children on average.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Scheme {
+pub enum Resampler {
     /// `N` independent draws.
     Multinomial,
     /// One draw in each of `N` equal strata.
@@ -17,10 +17,10 @@ pub enum Scheme {
     Residual,
 }
 
-impl Scheme {
+impl Resampler {
     /// Every scheme.
-    pub const ALL: [Scheme; 4] =
-        [Scheme::Multinomial, Scheme::Stratified, Scheme::Systematic, Scheme::Residual];
+    pub const ALL: [Resampler; 4] =
+        [Resampler::Multinomial, Resampler::Stratified, Resampler::Systematic, Resampler::Residual];
 
     /// Draw an ancestor for every walker, in increasing order.
     ///
@@ -30,17 +30,17 @@ impl Scheme {
         let relative = weights.relative();
         let mut chosen = Vec::with_capacity(n);
         match self {
-            Scheme::Systematic => {
+            Resampler::Systematic => {
                 let shift = stream.uniform();
                 walk(relative, (0..n).map(|i| (i as f64 + shift) / n as f64), &mut chosen);
             }
-            Scheme::Stratified => {
+            Resampler::Stratified => {
                 let points: Vec<f64> =
                     (0..n).map(|i| (i as f64 + stream.uniform()) / n as f64).collect();
                 walk(relative, points.into_iter(), &mut chosen);
             }
-            Scheme::Multinomial => walk(relative, sorted(n, stream), &mut chosen),
-            Scheme::Residual => {
+            Resampler::Multinomial => walk(relative, sorted(n, stream), &mut chosen),
+            Resampler::Residual => {
                 let mut rest = Vec::with_capacity(n);
                 for (i, weight) in weights.normalised().into_iter().enumerate() {
                     let copies = (weight * n as f64).floor();
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
     use crate::device::Purpose;
 
-    fn draw(scheme: Scheme, log: &[f64], step: u64) -> Vec<usize> {
+    fn draw(scheme: Resampler, log: &[f64], step: u64) -> Vec<usize> {
         let weights = LogWeights::new(log.to_vec()).unwrap();
         let mut stream = Stream::new(11, Purpose::Resample, 0, step);
         let ancestors = scheme.ancestors(&weights, &mut stream);
@@ -108,7 +108,7 @@ mod tests {
         let log: Vec<f64> = w.iter().map(|w| w.ln()).collect();
         let n = w.len() as f64;
         let rounds = 20_000;
-        for scheme in Scheme::ALL {
+        for scheme in Resampler::ALL {
             let (mut sum, mut square) = ([0.0; 6], [0.0; 6]);
             for step in 0..rounds {
                 for (i, count) in draw(scheme, &log, step).into_iter().enumerate() {
@@ -131,11 +131,11 @@ mod tests {
         let w: [f64; 5] = [0.37, 0.11, 0.26, 0.2, 0.06];
         let log: Vec<f64> = w.iter().map(|w| w.ln()).collect();
         for step in 0..500 {
-            for (i, count) in draw(Scheme::Systematic, &log, step).into_iter().enumerate() {
+            for (i, count) in draw(Resampler::Systematic, &log, step).into_iter().enumerate() {
                 let exact = 5.0 * w[i];
                 assert!(count as f64 >= exact.floor() && count as f64 <= exact.ceil());
             }
-            for (i, count) in draw(Scheme::Residual, &log, step).into_iter().enumerate() {
+            for (i, count) in draw(Resampler::Residual, &log, step).into_iter().enumerate() {
                 assert!(count as f64 >= (5.0 * w[i]).floor());
             }
         }
@@ -147,7 +147,7 @@ mod tests {
         one_hot[6] = 0.0;
         let tiny = vec![1e-300f64.ln(), 0.0, 1e-300f64.ln()];
         let short: Vec<f64> = (0..1000).map(|i| (0.1 + (i % 7) as f64 * 1e-9).ln()).collect();
-        for scheme in Scheme::ALL {
+        for scheme in Resampler::ALL {
             for step in 0..50 {
                 assert_eq!(draw(scheme, &one_hot, step)[6], 7);
                 assert_eq!(draw(scheme, &tiny, step)[1], 3);
@@ -155,9 +155,9 @@ mod tests {
                 draw(scheme, &[3.0], step);
             }
             let equal = draw(scheme, &[0.5; 64], 0);
-            if scheme != Scheme::Multinomial {
+            if scheme != Resampler::Multinomial {
                 assert!(
-                    equal.iter().all(|&c| scheme == Scheme::Stratified || c == 1),
+                    equal.iter().all(|&c| scheme == Resampler::Stratified || c == 1),
                     "{scheme:?}"
                 );
             }

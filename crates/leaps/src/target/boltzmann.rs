@@ -8,7 +8,7 @@ impl Pairwise {
     /// A restricted Boltzmann machine over units 0 or 1, visible ones first:
     /// `E(v, h) = -sum_ij v_i W_ij h_j - sum_i a_i v_i - sum_j b_j h_j`, with `weights[i * hidden + j]`.
     ///
-    /// The units are the tokens themselves. `v h = (1 + s)(1 + s')/4` turns each weight into an Ising
+    /// The units are the values themselves. `v h = (1 + s)(1 + s')/4` turns each weight into an Ising
     /// coupling `W/4`, two fields and a constant.
     pub fn boltzmann_machine(
         weights: &[f64],

@@ -3,7 +3,7 @@
 //! One item a line, `#` starts a comment, sites are numbered from 0:
 //! ```text
 //! interaction potts   # or ising (the default)
-//! states 3            # tokens per site (ising: 2)
+//! states 3            # values per site (ising: 2)
 //! sites 4             # optional: allows sites that no line names
 //! 0 1 1.0             # coupling J between sites 0 and 1
 //! 1 2 -0.5
@@ -39,7 +39,7 @@ pub(crate) fn parse_edges(bytes: Vec<u8>, path: &Path) -> Result<Pairwise> {
     if let Some((line, reason)) = foreign::recognised(&text) {
         return Err(fail(line, 1, reason));
     }
-    let (mut interaction, mut tokens, mut declared) = (None, None, None);
+    let (mut interaction, mut q, mut declared) = (None, None, None);
     let mut edges: Vec<(u32, u32, f64)> = Vec::new();
     let mut fields: Vec<(u32, f64)> = Vec::new();
     let mut sites = 0;
@@ -67,7 +67,7 @@ pub(crate) fn parse_edges(bytes: Vec<u8>, path: &Path) -> Result<Pairwise> {
                 set(&mut interaction, named, words[0], number, &fail)?;
             }
             [word @ (_, "states"), value] => {
-                set(&mut tokens, number_at::<usize>(value, number, &fail)?, word, number, &fail)?;
+                set(&mut q, number_at::<usize>(value, number, &fail)?, word, number, &fail)?;
             }
             [word @ (_, "sites"), value] => {
                 set(&mut declared, number_at::<usize>(value, number, &fail)?, word, number, &fail)?;
@@ -127,8 +127,8 @@ pub(crate) fn parse_edges(bytes: Vec<u8>, path: &Path) -> Result<Pairwise> {
             return Err(fail(1, 1, reason));
         }
     }
-    let (interaction, tokens) = (interaction.unwrap_or(Interaction::Ising), tokens.unwrap_or(2));
-    let model = Pairwise::from_edges(interaction, sites, tokens, &edges)
+    let (interaction, q) = (interaction.unwrap_or(Interaction::Ising), q.unwrap_or(2));
+    let model = Pairwise::from_edges(interaction, sites, q, &edges)
         .map_err(|error| fail(1, 1, error.to_string()))?;
     if fields.is_empty() {
         return Ok(model);
@@ -212,11 +212,11 @@ mod tests {
     #[test]
     fn reads_edges_and_fields() {
         let model = parse("# ring\n0 1 1.0\n1 2 -0.5 # weak\n2 0 2\n\nfield 1 0.25\n").unwrap();
-        assert_eq!((model.sites(), model.tokens(), model.terms()), (3, 2, 2));
+        assert_eq!((model.sites(), model.q(), model.terms()), (3, 2, 2));
         assert_eq!(model.energy(0, &[1, 1, 1]), -2.5);
         assert_eq!(model.energy(1, &[1, 0, 1]), -0.25);
         let potts = parse("interaction potts\nstates 3\nsites 9\n0 1 1\n").unwrap();
-        assert_eq!((potts.sites(), potts.tokens()), (9, 3));
+        assert_eq!((potts.sites(), potts.q()), (9, 3));
     }
 
     #[test]

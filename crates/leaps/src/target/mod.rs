@@ -1,13 +1,13 @@
 //! Say what to sample.
 //!
-//! A state is a slice of `sites` tokens in `0..tokens`. Implement [`Target`] for any energy; the
+//! A state is a slice of `sites` values in `0..q`. Implement [`Target`] for any energy; the
 //! pairwise models of physics are all one type, [`Pairwise`], with constructors in the modules
 //! named after them.
 
 mod boltzmann;
-#[cfg(feature = "cuda")]
-pub(crate) mod card;
 mod colouring;
+#[cfg(feature = "cuda")]
+pub(crate) mod cuda;
 mod edges;
 mod foreign;
 mod glass;
@@ -22,10 +22,10 @@ pub use pairwise::{Interaction, Pairwise, Term};
 
 use crate::device::{Draw, Purpose, Stream};
 
-/// A distribution over `sites` tokens, known up to a constant through its energy terms:
+/// A distribution over `sites` values, known up to a constant through its energy terms:
 /// `rho(x) ~ exp(-sum_k lambda_k E_k(x))`.
 ///
-/// Only [`sites`](Target::sites), [`tokens`](Target::tokens) and [`energy`](Target::energy) must be
+/// Only [`sites`](Target::sites), [`q`](Target::values) and [`energy`](Target::energy) must be
 /// written; the other methods have defaults that are right for any energy, and can be replaced by
 /// faster ones. States lent as `&mut` are for trial moves and are given back as they were.
 ///
@@ -38,7 +38,7 @@ use crate::device::{Draw, Purpose, Stream};
 ///
 /// impl Target for Chain {
 ///     fn sites(&self) -> usize { self.0 }
-///     fn tokens(&self) -> usize { 3 }
+///     fn values(&self) -> usize { 3 }
 ///     fn energy(&self, _term: usize, x: &[u8]) -> f64 {
 ///         -(x.windows(4).filter(|w| w[0] == w[3]).count() as f64)
 ///     }
@@ -52,8 +52,8 @@ pub trait Target: Send + Sync {
     /// Number of sites, `d`.
     fn sites(&self) -> usize;
 
-    /// Number of tokens per site, `q`, from 2 to 255.
-    fn tokens(&self) -> usize;
+    /// Number of values per site, `q`, from 2 to 255.
+    fn q(&self) -> usize;
 
     /// Number of energy terms.
     fn terms(&self) -> usize {
@@ -68,27 +68,27 @@ pub trait Target: Send + Sync {
     /// The energy term `E_term(x)`.
     fn energy(&self, term: usize, x: &[u8]) -> f64;
 
-    /// The change of `sum_k lambda_k E_k` when `site` becomes `token`.
-    fn change(&self, lambda: &[f64], x: &mut [u8], site: usize, token: u8) -> f64 {
+    /// The change of `sum_k lambda_k E_k` when `site` becomes `value`.
+    fn change(&self, lambda: &[f64], x: &mut [u8], site: usize, value: u8) -> f64 {
         let old = x[site];
         let before = potential(self, lambda, x);
-        x[site] = token;
+        x[site] = value;
         let after = potential(self, lambda, x);
         x[site] = old;
         after - before
     }
 
-    /// All neighbours' changes at once: `out[site * tokens + token]`, 0 at the token in place.
+    /// All neighbours' changes at once: `out[site * q + value]`, 0 at the value in place.
     fn changes(&self, lambda: &[f64], x: &mut [u8], out: &mut [f64]) {
-        let q = self.tokens();
+        let q = self.q();
         let before = potential(self, lambda, x);
         for site in 0..self.sites() {
             let old = x[site];
-            for token in 0..q {
-                out[site * q + token] = if token as u8 == old {
+            for value in 0..q {
+                out[site * q + value] = if value as u8 == old {
                     0.0
                 } else {
-                    x[site] = token as u8;
+                    x[site] = value as u8;
                     potential(self, lambda, x) - before
                 };
             }
@@ -120,18 +120,18 @@ pub fn potential<T: Target + ?Sized>(target: &T, lambda: &[f64], x: &[u8]) -> f6
 
 /// A target at fixed weights of its terms: one distribution of a path.
 #[derive(Clone, Copy)]
-pub struct Model<'a> {
+pub struct Density<'a> {
     /// The target.
     pub target: &'a dyn Target,
     /// The weight of each energy term; `lambda.len() == target.terms()`.
     pub lambda: &'a [f64],
 }
 
-impl<'a> Model<'a> {
+impl<'a> Density<'a> {
     /// The distribution proportional to `exp(-sum_k lambda_k E_k)`.
     pub fn new(target: &'a dyn Target, lambda: &'a [f64]) -> Self {
         assert_eq!(lambda.len(), target.terms(), "one weight per energy term");
-        Model { target, lambda }
+        Density { target, lambda }
     }
 
     /// Number of sites.
@@ -139,9 +139,9 @@ impl<'a> Model<'a> {
         self.target.sites()
     }
 
-    /// Number of tokens per site.
-    pub fn tokens(&self) -> usize {
-        self.target.tokens()
+    /// Number of values per site.
+    pub fn q(&self) -> usize {
+        self.target.q()
     }
 
     /// The potential `U(x)`, so that `rho(x) ~ exp(-U(x))`.
@@ -149,12 +149,12 @@ impl<'a> Model<'a> {
         potential(self.target, self.lambda, x)
     }
 
-    /// The change of `U` when `site` becomes `token`.
-    pub fn change(&self, x: &mut [u8], site: usize, token: u8) -> f64 {
-        self.target.change(self.lambda, x, site, token)
+    /// The change of `U` when `site` becomes `value`.
+    pub fn change(&self, x: &mut [u8], site: usize, value: u8) -> f64 {
+        self.target.change(self.lambda, x, site, value)
     }
 
-    /// All neighbours' changes of `U`: `out[site * tokens + token]`.
+    /// All neighbours' changes of `U`: `out[site * q + value]`.
     pub fn changes(&self, x: &mut [u8], out: &mut [f64]) {
         self.target.changes(self.lambda, x, out)
     }
@@ -163,7 +163,7 @@ impl<'a> Model<'a> {
 /// Walker `walker`'s initial state: uniform over all states.
 pub(crate) fn initial_state(target: &dyn Target, seed: u64, walker: u32) -> Vec<u8> {
     let mut stream = Stream::new(seed, Purpose::Initial, walker, 0);
-    (0..target.sites()).map(|_| stream.below(target.tokens()) as u8).collect()
+    (0..target.sites()).map(|_| stream.below(target.q()) as u8).collect()
 }
 
 /// A state, shortened for messages.

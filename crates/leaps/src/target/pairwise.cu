@@ -1,7 +1,7 @@
-// A pairwise target (pairwise.rs) with SITES sites, Q tokens and TERMS energy terms.
+// A pairwise target (pairwise.rs) with SITES sites, Q values and TERMS energy terms.
 //
-// CLASSES > 0: all bonds of a site are equal, two tokens, and sites fall into so many classes of equal degree, couplings and
-// fields; the change of a flip then depends on class, token and number of equal neighbours alone, and is looked up.
+// CLASSES > 0: all bonds of a site are equal, two values, and sites fall into so many classes of equal degree, couplings and
+// fields; the change of a flip then depends on class, value and number of equal neighbours alone, and is looked up.
 // DEGREE is the largest degree, and REGULAR says that it is that of every site.
 // Sweeps: one thread per walker, THREADS in a block. STAGED keeps states in shared memory, [site * PITCH + thread].
 
@@ -9,7 +9,7 @@ struct Pairs {
     const u32* starts;        // [SITES + 1]
     const u32* ends;          // [bond]
     const double* couplings;  // [term * bonds + bond]
-    const double* fields;     // [(term * SITES + site) * Q + token]
+    const double* fields;     // [(term * SITES + site) * Q + value]
     const double* constants;  // [term]
     const u8* classes;        // [SITES]
     const u32* members;       // [CLASSES]: one site of every class
@@ -68,51 +68,51 @@ __device__ __forceinline__ u32 below(Numbers& n, u32 count) {
 
 // ---- Energies.
 
-// A state whose tokens lie STRIDE bytes apart.
+// A state whose values lie STRIDE bytes apart.
 template <u32 STRIDE>
 struct State {
     u8* x;
     __device__ __forceinline__ u32 get(u32 site) const { return x[(size_t)site * STRIDE]; }
-    __device__ __forceinline__ void set(u32 site, u32 token) const { x[(size_t)site * STRIDE] = (u8)token; }
+    __device__ __forceinline__ void set(u32 site, u32 value) const { x[(size_t)site * STRIDE] = (u8)value; }
 };
 
-// The change of the potential when `site` turns from `old` to `token`.
+// The change of the potential when `site` turns from `old` to `value`.
 template <typename S>
-__device__ __forceinline__ double change_to(const Pairs& p, const double* lambda, S x, u32 site, u32 old, u32 token) {
+__device__ __forceinline__ double change_to(const Pairs& p, const double* lambda, S x, u32 site, u32 old, u32 value) {
     double change = 0.0;
     u32 from = bonds_from(p, site), to = bonds_to(p, site);
 #pragma unroll
     for (u32 term = 0; term < TERMS; term++) {
         const double* f = p.fields + ((size_t)term * SITES + site) * Q;
-        change = plus_product(change, lambda[term], __dadd_rn(__ldg(f + token), -__ldg(f + old)));
+        change = plus_product(change, lambda[term], __dadd_rn(__ldg(f + value), -__ldg(f + old)));
         const double* couplings = p.couplings + term * p.bonds;
         for (u32 bond = from; bond < to; bond++) {
             u32 neighbour = x.get(__ldg(p.ends + bond));
-            double lost = (double)((int)(neighbour == old) - (int)(neighbour == token));
+            double lost = (double)((int)(neighbour == old) - (int)(neighbour == value));
             change += __dmul_rn(lambda[term], __ldg(couplings + bond)) * lost;
         }
     }
     return change;
 }
 
-// The changes for all tokens, 0 for the one in place.
+// The changes for all values, 0 for the one in place.
 template <typename S>
 __device__ __forceinline__ void changes_at(const Pairs& p, const double* lambda, S x, u32 site, double* h) {
     u32 from = bonds_from(p, site), to = bonds_to(p, site);
 #pragma unroll
-    for (u32 token = 0; token < Q; token++) h[token] = 0.0;
+    for (u32 value = 0; value < Q; value++) h[value] = 0.0;
 #pragma unroll
     for (u32 term = 0; term < TERMS; term++) {
         const double* f = p.fields + ((size_t)term * SITES + site) * Q;
 #pragma unroll
-        for (u32 token = 0; token < Q; token++) h[token] = plus_product(h[token], lambda[term], __ldg(f + token));
+        for (u32 value = 0; value < Q; value++) h[value] = plus_product(h[value], lambda[term], __ldg(f + value));
         const double* couplings = p.couplings + term * p.bonds;
         for (u32 bond = from; bond < to; bond++) {
             u32 neighbour = x.get(__ldg(p.ends + bond));
             double weight = __dmul_rn(lambda[term], __ldg(couplings + bond));
 #if Q <= 8
 #pragma unroll
-            for (u32 token = 0; token < Q; token++) h[token] -= neighbour == token ? weight : 0.0;
+            for (u32 value = 0; value < Q; value++) h[value] -= neighbour == value ? weight : 0.0;
 #else
             h[neighbour] -= weight;
 #endif
@@ -121,9 +121,9 @@ __device__ __forceinline__ void changes_at(const Pairs& p, const double* lambda,
     u32 own = x.get(site);
     double base = 0.0;
 #pragma unroll
-    for (u32 token = 0; token < Q; token++) base = token == own ? h[token] : base;
+    for (u32 value = 0; value < Q; value++) base = value == own ? h[value] : base;
 #pragma unroll
-    for (u32 token = 0; token < Q; token++) h[token] -= base;
+    for (u32 value = 0; value < Q; value++) h[value] -= base;
 }
 
 // What sites first, first + step, ... add to the fields' energy of a term, and to twice the bonds'.
@@ -132,11 +132,11 @@ __device__ __forceinline__ void add_energy(
     const Pairs& p, u32 term, S x, u32 first, u32 step, double& field, double& twice) {
     const double* couplings = p.couplings + term * p.bonds;
     for (u32 site = first; site < SITES; site += step) {
-        u32 token = x.get(site);
-        field += __ldg(p.fields + ((size_t)term * SITES + site) * Q + token);
+        u32 value = x.get(site);
+        field += __ldg(p.fields + ((size_t)term * SITES + site) * Q + value);
         u32 to = bonds_to(p, site);
         for (u32 bond = bonds_from(p, site); bond < to; bond++)
-            twice += x.get(__ldg(p.ends + bond)) == token ? __ldg(couplings + bond) : 0.0;
+            twice += x.get(__ldg(p.ends + bond)) == value ? __ldg(couplings + bond) : 0.0;
     }
 }
 
@@ -251,13 +251,13 @@ __device__ __forceinline__ void sweep_once(const Pairs& p, const double* lambda,
         if (flips) x.set(site, 1 - old);
 #else
         if (METROPOLIS) {
-            u32 token = 1 - old;
+            u32 value = 1 - old;
             if (Q > 2) {
-                token = below(n, Q - 1);
-                token += token >= old;
+                value = below(n, Q - 1);
+                value += value >= old;
             }
-            double change = change_to(p, lambda, x, site, old, token);
-            if (-change >= 0.0 || chance_bits(n, flip_threshold<true>(change))) x.set(site, token);
+            double change = change_to(p, lambda, x, site, old, value);
+            if (-change >= 0.0 || chance_bits(n, flip_threshold<true>(change))) x.set(site, value);
         } else if (Q == 2) {
             double change = change_to(p, lambda, x, site, old, 1 - old);
             if (chance_bits(n, flip_threshold<false>(change))) x.set(site, 1 - old);

@@ -2,20 +2,20 @@
 //!
 //! $$E_k(x) = c_k - \sum_{\langle ij\rangle} A^k_{ij}\,[x_i = x_j] + \sum_i f^k_i(x_i)$$
 //!
-//! Potts models have $A = J$. Ising spins are the tokens 0 (spin -1) and 1 (spin +1), and
+//! Potts models have $A = J$. Ising spins are the values 0 (spin -1) and 1 (spin +1), and
 //! $-J s_i s_j = J - 2J\,[x_i = x_j]$, so that $A = 2J$ and $c = \sum J$. Everything downstream (energy changes,
 //! tables, cluster moves, transfer matrices) is written once for this form.
 
 use super::{Boundary, Lattice, Target};
 use crate::{Error, Result, finite};
 
-/// What the tokens mean.
+/// What the values mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Interaction {
-    /// Two tokens, spins -1 and +1; pair energy `-J s_i s_j`, field energy `+h s_i`.
+    /// Two values, spins -1 and +1; pair energy `-J s_i s_j`, field energy `+h s_i`.
     Ising,
-    /// `q` equivalent tokens; pair energy `-J [x_i = x_j]`, field energy `+h [x_i = 0]`.
+    /// `q` equivalent values; pair energy `-J [x_i = x_j]`, field energy `+h [x_i = 0]`.
     Potts,
 }
 
@@ -26,7 +26,7 @@ pub struct Term {
     pub name: String,
     /// `A` for every directed bond, in the order of [`Pairwise::directed`]; empty if it has none.
     pub couplings: Vec<f64>,
-    /// `f[site * tokens + token]`; empty if it has none.
+    /// `f[site * q + site_value]`; empty if it has none.
     pub fields: Vec<f64>,
     /// `c`.
     pub constant: f64,
@@ -37,7 +37,7 @@ pub struct Term {
 pub struct Pairwise {
     interaction: Interaction,
     sites: usize,
-    tokens: usize,
+    q: usize,
     /// Directed bonds of site `i` are `starts[i]..starts[i + 1]`.
     starts: Vec<u32>,
     /// The far end of every directed bond.
@@ -54,7 +54,7 @@ impl Pairwise {
     pub fn from_edges(
         interaction: Interaction,
         sites: usize,
-        tokens: usize,
+        q: usize,
         edges: &[(u32, u32, f64)],
     ) -> Result<Self> {
         if sites < 1 || sites > u32::MAX as usize {
@@ -65,11 +65,11 @@ impl Pairwise {
                 "give the graph sites",
             ));
         }
-        if !(2..=255).contains(&tokens) {
-            return Err(Error::invalid("states", tokens, "from 2 to 255", "a site needs a choice"));
+        if !(2..=255).contains(&q) {
+            return Err(Error::invalid("states", q, "from 2 to 255", "a site needs a choice"));
         }
-        if interaction == Interaction::Ising && tokens != 2 {
-            return Err(Error::invalid("states", tokens, "2 for Ising spins", "use potts"));
+        if interaction == Interaction::Ising && q != 2 {
+            return Err(Error::invalid("states", q, "2 for Ising spins", "use potts"));
         }
         let scale = match interaction {
             Interaction::Ising => 2.0,
@@ -110,18 +110,18 @@ impl Pairwise {
             }
         }
         let bonds = Term { name: "bonds".into(), couplings, fields: Vec::new(), constant };
-        Ok(Pairwise { interaction, sites, tokens, starts, ends, terms: vec![bonds], lattice: None })
+        Ok(Pairwise { interaction, sites, q, starts, ends, terms: vec![bonds], lattice: None })
     }
 
     /// A model with coupling `J` on every bond of a lattice.
     pub fn uniform(
         interaction: Interaction,
         lattice: Lattice,
-        tokens: usize,
+        q: usize,
         coupling: f64,
     ) -> Result<Self> {
         let edges: Vec<_> = lattice.bonds().into_iter().map(|(i, j)| (i, j, coupling)).collect();
-        let model = Self::from_edges(interaction, lattice.sites(), tokens, &edges)?;
+        let model = Self::from_edges(interaction, lattice.sites(), q, &edges)?;
         Ok(model.on_lattice(lattice))
     }
 
@@ -131,9 +131,9 @@ impl Pairwise {
         Self::uniform(Interaction::Ising, lattice, 2, coupling)?.with_uniform_field(field)
     }
 
-    /// Potts tokens on a lattice: `E = -J sum_<ij> [x_i = x_j] + h sum_i [x_i = 0]`.
-    pub fn potts(lattice: Lattice, tokens: usize, coupling: f64, field: f64) -> Result<Self> {
-        Self::uniform(Interaction::Potts, lattice, tokens, coupling)?.with_uniform_field(field)
+    /// Potts values on a lattice: `E = -J sum_<ij> [x_i = x_j] + h sum_i [x_i = 0]`.
+    pub fn potts(lattice: Lattice, q: usize, coupling: f64, field: f64) -> Result<Self> {
+        Self::uniform(Interaction::Potts, lattice, q, coupling)?.with_uniform_field(field)
     }
 
     /// The model with a uniform field added, as the term `field`; unchanged if `field` is 0.
@@ -156,10 +156,10 @@ impl Pairwise {
             ));
         }
         overflow("field", fields.iter().map(|field| field.abs()).sum())?;
-        let mut energies = vec![0.0; self.sites * self.tokens];
+        let mut energies = vec![0.0; self.sites * self.q];
         for (site, &field) in fields.iter().enumerate() {
             finite("field", field)?;
-            let row = &mut energies[site * self.tokens..][..self.tokens];
+            let row = &mut energies[site * self.q..][..self.q];
             match self.interaction {
                 Interaction::Ising => row.copy_from_slice(&[-field, field]),
                 Interaction::Potts => row[0] = field,
@@ -176,7 +176,7 @@ impl Pairwise {
     /// The model with another energy term; its arrays must be empty or of full length.
     pub fn with_term(mut self, term: Term) -> Self {
         assert!(term.couplings.is_empty() || term.couplings.len() == self.ends.len());
-        assert!(term.fields.is_empty() || term.fields.len() == self.sites * self.tokens);
+        assert!(term.fields.is_empty() || term.fields.len() == self.sites * self.q);
         self.terms.push(term);
         self
     }
@@ -196,7 +196,7 @@ impl Pairwise {
         first.constant += other.constant;
     }
 
-    /// What the tokens mean.
+    /// What the values mean.
     pub fn interaction(&self) -> Interaction {
         self.interaction
     }
@@ -226,9 +226,9 @@ impl Pairwise {
         self.total(lambda, self.ends.len(), |term| &term.couplings)
     }
 
-    /// `sum_k lambda_k f^k`, as `[site * tokens + token]`.
+    /// `sum_k lambda_k f^k`, as `[site * q + site_value]`.
     pub fn total_fields(&self, lambda: &[f64]) -> Vec<f64> {
-        self.total(lambda, self.sites * self.tokens, |term| &term.fields)
+        self.total(lambda, self.sites * self.q, |term| &term.fields)
     }
 
     fn total(&self, lambda: &[f64], len: usize, part: impl Fn(&Term) -> &Vec<f64>) -> Vec<f64> {
@@ -254,13 +254,13 @@ impl Pairwise {
         uniform.then(|| (rows, columns, bonds.couplings[0] / 2.0))
     }
 
-    /// `h[token] = sum_k lambda_k (f(token) - sum_{j: x_j = token} A_ij)` for every token of a site.
+    /// `h[site_value] = sum_k lambda_k (f(site_value) - sum_{j: x_j = site_value} A_ij)` for every value of a site.
     #[inline]
     fn local_energies(&self, lambda: &[f64], x: &[u8], site: usize, h: &mut [f64]) {
         h.fill(0.0);
         for (term, &weight) in self.terms.iter().zip(lambda) {
             if !term.fields.is_empty() {
-                let fields = &term.fields[site * self.tokens..][..self.tokens];
+                let fields = &term.fields[site * self.q..][..self.q];
                 for (h, field) in h.iter_mut().zip(fields) {
                     *h += weight * field;
                 }
@@ -289,8 +289,8 @@ impl Target for Pairwise {
         self.sites
     }
 
-    fn tokens(&self) -> usize {
-        self.tokens
+    fn q(&self) -> usize {
+        self.q
     }
 
     fn terms(&self) -> usize {
@@ -305,19 +305,19 @@ impl Target for Pairwise {
         let term = &self.terms[term];
         let mut energy = term.constant;
         if !term.fields.is_empty() {
-            for (row, &token) in term.fields.chunks_exact(self.tokens).zip(x) {
-                energy += row[token as usize];
+            for (row, &site_value) in term.fields.chunks_exact(self.q).zip(x) {
+                energy += row[site_value as usize];
             }
         }
         if !term.couplings.is_empty() {
             // Every bond appears twice; halving is exact.
             let mut twice = 0.0;
             for site in 0..self.sites {
-                let token = x[site];
+                let site_value = x[site];
                 let range = self.directed(site);
                 for (&end, coupling) in self.ends[range.clone()].iter().zip(&term.couplings[range])
                 {
-                    if x[end as usize] == token {
+                    if x[end as usize] == site_value {
                         twice += coupling;
                     }
                 }
@@ -327,20 +327,20 @@ impl Target for Pairwise {
         energy
     }
 
-    fn change(&self, lambda: &[f64], x: &mut [u8], site: usize, token: u8) -> f64 {
+    fn change(&self, lambda: &[f64], x: &mut [u8], site: usize, site_value: u8) -> f64 {
         let old = x[site];
         let mut change = 0.0;
         for (term, &weight) in self.terms.iter().zip(lambda) {
             if !term.fields.is_empty() {
-                let fields = &term.fields[site * self.tokens..][..self.tokens];
-                change += weight * (fields[token as usize] - fields[old as usize]);
+                let fields = &term.fields[site * self.q..][..self.q];
+                change += weight * (fields[site_value as usize] - fields[old as usize]);
             }
             if !term.couplings.is_empty() {
                 let range = self.directed(site);
                 for (&end, coupling) in self.ends[range.clone()].iter().zip(&term.couplings[range])
                 {
                     let neighbour = x[end as usize];
-                    let lost = f64::from(neighbour == old) - f64::from(neighbour == token);
+                    let lost = f64::from(neighbour == old) - f64::from(neighbour == site_value);
                     change += weight * coupling * lost;
                 }
             }
@@ -349,7 +349,7 @@ impl Target for Pairwise {
     }
 
     fn changes(&self, lambda: &[f64], x: &mut [u8], out: &mut [f64]) {
-        for (site, row) in out.chunks_exact_mut(self.tokens).enumerate() {
+        for (site, row) in out.chunks_exact_mut(self.q).enumerate() {
             self.local_energies(lambda, x, site, row);
             let own = row[x[site] as usize];
             for h in row {

@@ -47,7 +47,7 @@ impl Ranges {
         Ok(())
     }
 
-    /// Numbers that the network is told.
+    /// WeightBuffer that the network is told.
     pub fn conditions(&self) -> usize {
         self.list().count()
     }
@@ -104,11 +104,11 @@ impl Ranges {
         words.join(", ")
     }
 
-    /// Say that cards do not compute networks of families.
-    pub fn no_card() -> Error {
+    /// Say that GPUs do not compute networks of families.
+    pub fn no_gpu() -> Error {
         Error::not_applicable(
-            "--engine cuda",
-            "a network for a range of beta or field is computed on the processor alone; use --engine cpu",
+            "--device cuda",
+            "a network for a range of beta or field is computed on the CPU alone; use the device cpu",
         )
     }
 }

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::Member;
-use crate::device::Watch;
+use crate::device::Progress;
 use crate::device::vector::WIDTH;
 use crate::net::{FreeEnergy, Net, Worker};
 use crate::path::Path;
@@ -98,7 +98,7 @@ impl<'a> Loss<'a> {
             worker: net.worker(),
             gradient: vec![0.0; net.packed()],
             rates: Rates::default(),
-            changes: vec![vec![0.0; target.sites() * target.tokens()]; WIDTH],
+            changes: vec![vec![0.0; target.sites() * target.q()]; WIDTH],
         });
     }
 
@@ -109,12 +109,12 @@ impl<'a> Loss<'a> {
         parameters: &[f32],
         batch: &Batch,
         gradient: &mut [f32],
-        watch: &dyn Watch,
+        progress: &dyn Progress,
     ) -> Result<Vec<f64>> {
         let (own, free) = parameters.split_at(self.net.parameters());
         let packed = self.net.pack(own);
         let condition = |i: usize| &self.members[batch.member(i)].condition[..];
-        let shift = self.free.rates_told(free, &batch.times, condition);
+        let shift = self.free.rates_at(free, &batch.times, condition);
         let groups = batch.len().div_ceil(WIDTH);
         let share = 2.0 / batch.len() as f64;
         self.make_space(groups);
@@ -128,7 +128,7 @@ impl<'a> Loss<'a> {
                 slot.gradient.fill(0.0);
                 let mut found = Vec::new();
                 for group in (number..groups).step_by(SLOTS) {
-                    watch.check()?;
+                    progress.check()?;
                     let range = group * WIDTH..((group + 1) * WIDTH).min(batch.len());
                     let job = Job { target, members, net, parametrisation, batch, shift: &shift };
                     job.run(slot, &packed, range, share, &mut found)?;
@@ -181,7 +181,7 @@ impl Job<'_> {
         found: &mut Vec<(usize, f64)>,
     ) -> Result<()> {
         let Slot { worker, gradient, rates, changes } = slot;
-        let (q, channels) = (self.target.tokens(), self.net.outputs());
+        let (q, channels) = (self.target.q(), self.net.outputs());
         for lane in 0..WIDTH {
             // Lanes beyond the batch repeat its last configuration and get no gradient.
             let i = (range.start + lane).min(range.end - 1);
@@ -226,15 +226,15 @@ impl Job<'_> {
                     outputs[s] = worker.output(lane, site * channels + s);
                 }
                 let mut back = 0.0;
-                for token in (0..q as u8).filter(|&token| token != own) {
-                    let du = changes[site * q + token as usize];
-                    let j = flux(&outputs[..channels], own, token);
+                for site_value in (0..q as u8).filter(|&site_value| site_value != own) {
+                    let du = changes[site * q + site_value as usize];
+                    let j = flux(&outputs[..channels], own, site_value);
                     let d = share * residual * self.parametrisation.slope(j, du);
                     if channels == 1 {
                         let d = if own == 1 { d } else { -d };
                         worker.d_out[site].0[lane] = d as f32;
                     } else {
-                        worker.d_out[site * channels + token as usize].0[lane] = d as f32;
+                        worker.d_out[site * channels + site_value as usize].0[lane] = d as f32;
                         back -= d;
                     }
                 }

@@ -6,7 +6,7 @@
 
 mod adam;
 #[cfg(feature = "cuda")]
-mod card;
+mod cuda;
 mod family;
 mod loss;
 mod pool;
@@ -20,4 +20,4 @@ pub use loss::{Batch, Loss};
 pub use pool::Pool;
 pub use rollout::Buffer;
 pub use spec::{Decay, Reference, TrainSpec};
-pub use trainer::{Progress, Trainer};
+pub use trainer::{StepMetrics, Trainer};

@@ -3,9 +3,9 @@
 use rayon::prelude::*;
 
 use super::{Batch, Member};
-use crate::device::{Purpose, Stream, Watch};
+use crate::device::{Progress, Purpose, Stream};
 use crate::mcmc::{AnyKernel, Kernel, KernelName};
-use crate::target::{Model, Target, initial_state};
+use crate::target::{Density, Target, initial_state};
 use crate::{Error, Result};
 
 /// Walkers spread evenly over the times of the path.
@@ -30,7 +30,7 @@ impl Pool {
         members: &[Member],
         walkers: usize,
         seed: u64,
-        watch: &dyn Watch,
+        progress: &dyn Progress,
     ) -> Result<Self> {
         let sites = target.sites();
         let mut states = vec![0; walkers * sites];
@@ -38,7 +38,7 @@ impl Pool {
         states.par_chunks_mut(sites).enumerate().try_for_each_init(
             || kernel.clone(),
             |kernel, (walker, x)| {
-                watch.check()?;
+                progress.check()?;
                 x.copy_from_slice(&initial_state(target, seed, walker as u32));
                 let t = (walker as f64 + 0.5) / walkers as f64;
                 let path = &members[walker % members.len()].path;
@@ -46,7 +46,7 @@ impl Pool {
                     let fraction = (2.0 * (sweep + 1) as f64 / PREPARATION as f64).min(1.0);
                     let lambda = path.lambda(t * fraction);
                     let mut stream = Stream::new(seed, Purpose::Initial, walker as u32, 1 + sweep);
-                    kernel.step(&Model::new(target, &lambda), x, &mut stream);
+                    kernel.step(&Density::new(target, &lambda), x, &mut stream);
                 }
                 Ok(())
             },
@@ -55,13 +55,13 @@ impl Pool {
     }
 
     /// Take over the states of an earlier pool.
-    pub fn resume(states: Vec<u8>, sites: usize, tokens: usize, seed: u64) -> Result<Self> {
+    pub fn resume(states: Vec<u8>, sites: usize, q: usize, seed: u64) -> Result<Self> {
         let whole = sites > 0 && !states.is_empty() && states.len().is_multiple_of(sites);
-        if !whole || states.iter().any(|&token| token as usize >= tokens) {
+        if !whole || states.iter().any(|&value| value as usize >= q) {
             return Err(Error::invalid(
                 "pool",
-                format!("{} tokens", states.len()),
-                format!("full states of {sites} tokens below {tokens}"),
+                format!("{} values", states.len()),
+                format!("full states of {sites} values below {q}"),
                 "resume from a checkpoint of this target",
             ));
         }
@@ -110,7 +110,7 @@ impl Pool {
         size: usize,
         sweeps: u64,
         step: u64,
-        watch: &dyn Watch,
+        progress: &dyn Progress,
     ) -> Result<(Vec<usize>, Batch)> {
         let sites = self.sites;
         let chosen = self.choose(size, step);
@@ -131,11 +131,11 @@ impl Pool {
                 for sweep in 0..sweeps {
                     // Now and then: a look at the clock costs as much as some updates.
                     if sweep % 16 == 0 {
-                        watch.check()?;
+                        progress.check()?;
                     }
                     let at = step * sweeps + sweep;
                     let mut stream = Stream::new(seed, Purpose::Reference, *walker as u32, at);
-                    kernel.step(&Model::new(target, &lambda), x, &mut stream);
+                    kernel.step(&Density::new(target, &lambda), x, &mut stream);
                 }
                 Result::Ok(())
             },

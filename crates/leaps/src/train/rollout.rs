@@ -4,9 +4,9 @@ use rayon::prelude::*;
 
 use super::{Batch, TrainSpec};
 use crate::Result;
-use crate::device::{Draw, Part, Purpose, Stream, Watch};
+use crate::device::{Draw, Progress, Purpose, StopOnly, Stream};
 use crate::path::Path;
-use crate::sampler::{Flow, FlowWalkers, Grid, Population, Stepper};
+use crate::sampler::{Grid, NetworkWalkers, Population, RateModel, Scheme};
 use crate::target::Target;
 
 /// The states of rollouts at all their times.
@@ -61,24 +61,24 @@ impl Buffer {
         &mut self,
         target: &dyn Target,
         path: &Path,
-        flow: &Flow<'_>,
+        flow: &RateModel<'_>,
         spec: &TrainSpec,
         step: u64,
         seed: u64,
-        watch: &dyn Watch,
+        progress: &dyn Progress,
     ) -> Result<()> {
         let plan = Rollout::new(path, spec, step, seed)?;
-        let mut walkers = FlowWalkers::new(
+        let mut walkers = NetworkWalkers::new(
             target,
             path,
             flow,
-            Stepper::Euler,
+            Scheme::Euler,
             plan.durations.clone(),
             spec.sweeps,
             spec.rollout_walkers,
             plan.seed,
         )?;
-        self.fill(&mut walkers, &plan, spec, watch)
+        self.fill(&mut walkers, &plan, spec, progress)
     }
 
     /// Lead `walkers` through a rollout and put their states away.
@@ -87,12 +87,12 @@ impl Buffer {
         walkers: &mut dyn Population,
         plan: &Rollout,
         spec: &TrainSpec,
-        watch: &dyn Watch,
+        progress: &dyn Progress,
     ) -> Result<()> {
         let mut log_weights = vec![0.0; walkers.walkers()];
         let (mut states, mut times) = (Vec::new(), Vec::new());
         for k in 1..plan.durations.len() {
-            walkers.advance(&plan.grid, k..k + 1, &mut log_weights, &Part(watch))?;
+            walkers.advance(&plan.grid, k..k + 1, &mut log_weights, &StopOnly(progress))?;
             states.extend(walkers.states()?);
             times.extend(std::iter::repeat_n(plan.grid.time(k), log_weights.len()));
         }

@@ -1,4 +1,4 @@
-// The parts of a gradient step that are not the network (card.rs), behind pairwise.cu and flow.cu.
+// The parts of a gradient step that are not the network (GPU.rs), behind pairwise.cu and flow.cu.
 //
 // The free energy is rate.rs: features of time, UNITS hidden units, one number times SITES.
 #define FEATURES 9
@@ -57,17 +57,17 @@ extern "C" __global__ void free_gradient(
 extern "C" __global__ void __launch_bounds__(BLOCK) residuals(
     Pairs p, u8* states, const u32* rows, const double* lambdas, const double* slopes, const float* shift,
     const float* outputs, double share, double* out, float* d_outputs) {
-    extern __shared__ u8 tokens[];
+    extern __shared__ u8 values[];
     __shared__ double space[33];
     u32 lane = blockIdx.x, thread = threadIdx.x;
     const u8* row = states + (size_t)rows[lane] * SITES;
-    for (u32 site = thread; site < SITES; site += BLOCK) tokens[site] = row[site];
+    for (u32 site = thread; site < SITES; site += BLOCK) values[site] = row[site];
     double lambda[TERMS];
 #pragma unroll
     for (u32 term = 0; term < TERMS; term++) lambda[term] = lambdas[(size_t)lane * TERMS + term];
     outputs += (size_t)lane * SITES * OUTPUTS;
     d_outputs += (size_t)lane * SITES * OUTPUTS;
-    State<1> x{tokens};
+    State<1> x{values};
     __syncthreads();
     double forth = 0.0, back = 0.0;
     for (u32 site = thread; site < SITES; site += BLOCK) {
@@ -93,13 +93,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK) residuals(
         const float* at = outputs + (size_t)site * OUTPUTS;
         float* d_at = d_outputs + (size_t)site * OUTPUTS;
 #pragma unroll
-        for (u32 token = 0; token < Q; token++) {
-            if (token == own) continue;
-            double d = share * residual * rate_slope(flux(at, own, token), changes[token]);
+        for (u32 value = 0; value < Q; value++) {
+            if (value == own) continue;
+            double d = share * residual * rate_slope(flux(at, own, value), changes[value]);
             if (Q == 2) {
                 d_at[0] = (float)(own == 1 ? d : -d);
             } else {
-                d_at[token] = (float)d;
+                d_at[value] = (float)d;
                 own_slope -= d;
             }
         }
@@ -146,7 +146,7 @@ extern "C" __global__ void adam(
     double norm = result[1];
     if (i >= n || !isfinite(norm) || !isfinite(result[0])) return;
     float scale = (float)(norm > clip ? clip / norm : 1.0);
-    // Every product and sum is rounded by itself, as on the processor.
+    // Every product and sum is rounded by itself, as on the CPU.
     float g = __fmul_rn(scale, gradient[i]);
     float m = __fadd_rn(__fmul_rn(b1, first[i]), __fmul_rn(__fsub_rn(1.0f, b1), g));
     float v = __fadd_rn(__fmul_rn(b2, second[i]), __fmul_rn(__fmul_rn(__fsub_rn(1.0f, b2), g), g));

@@ -5,25 +5,27 @@ use serde::{Deserialize, Serialize};
 #[cfg(feature = "cuda")]
 use super::Ranges;
 #[cfg(feature = "cuda")]
-use super::card::CardTraining;
+use super::cuda::CudaTraining;
 use super::loss::Loss;
 use super::{Batch, Buffer, Family, Member, Optimiser, Pool, Reference, TrainSpec};
 #[cfg(feature = "cuda")]
 use crate::device::cuda::memory::fitting;
-use crate::device::{Engine, Unwatched, Watch};
+use crate::device::{NoProgress, Placement, Progress};
 use crate::mcmc::{AnyKernel, KernelName};
 use crate::net::{FreeEnergy, Net};
 use crate::path::Path;
 use crate::rates::Parametrisation;
 #[cfg(feature = "cuda")]
-use crate::sampler::card_walkers::{CardWalkers, LANES};
-use crate::sampler::{Ensemble, Flow, FlowWalkers, Resampling, Stepper, anneal, flow_grid};
+use crate::sampler::walkers::cuda::network::{CudaWalkers, LANES};
+use crate::sampler::{
+    Ensemble, NetworkWalkers, RateModel, Resampling, Scheme, anneal, scheme_grid,
+};
 use crate::target::Target;
 use crate::{Error, Result};
 
 /// What a gradient step did.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Progress {
+pub struct StepMetrics {
     /// Steps made, this one included.
     pub step: u64,
     /// Mean squared residual.
@@ -49,7 +51,7 @@ pub struct Trainer<'a> {
     /// The targets that reference states come from: that of the path, or a family.
     members: Vec<Member>,
     #[cfg(feature = "cuda")]
-    card: Option<CardTraining<'a>>,
+    gpu: Option<CudaTraining<'a>>,
     loss: Loss<'a>,
     kernel: AnyKernel,
     gradient: Vec<f32>,
@@ -66,7 +68,7 @@ pub struct Trainer<'a> {
 }
 
 impl<'a> Trainer<'a> {
-    /// A fresh run. `watch` can interrupt the preparation of its pool.
+    /// A fresh run. `progress` can interrupt the preparation of its pool.
     pub fn new(
         target: &'a dyn Target,
         path: &'a Path,
@@ -75,9 +77,9 @@ impl<'a> Trainer<'a> {
         parametrisation: Parametrisation,
         spec: &TrainSpec,
         seed: u64,
-        watch: &dyn Watch,
+        progress: &dyn Progress,
     ) -> Result<Self> {
-        Self::fresh(target, path, net, free, parametrisation, spec, seed)?.prepared(watch)
+        Self::fresh(target, path, net, free, parametrisation, spec, seed)?.prepared(progress)
     }
 
     /// A fresh run without reference states, which [`prepared`](Self::prepared) makes.
@@ -104,10 +106,10 @@ impl<'a> Trainer<'a> {
         Ok(self)
     }
 
-    /// Bring reference walkers to their times. `watch` can interrupt that.
-    pub fn prepared(mut self, watch: &dyn Watch) -> Result<Self> {
+    /// Bring reference walkers to their times. `progress` can interrupt that.
+    pub fn prepared(mut self, progress: &dyn Progress) -> Result<Self> {
         if self.spec.reference == Reference::Pool {
-            let pool = Pool::new(self.target, &self.members, self.spec.pool, self.seed, watch)?;
+            let pool = Pool::new(self.target, &self.members, self.spec.pool, self.seed, progress)?;
             self.pool = Some(pool);
         }
         Ok(self)
@@ -156,7 +158,7 @@ impl<'a> Trainer<'a> {
             condition: vec![0.0; net.conditions()],
             members: vec![Member::only(path, net)],
             #[cfg(feature = "cuda")]
-            card: None,
+            gpu: None,
             loss: Loss::new(target, path, net, free, parametrisation),
             kernel: AnyKernel::new(KernelName::HeatBath, target, path.ends())?,
             gradient: vec![0.0; n],
@@ -169,48 +171,48 @@ impl<'a> Trainer<'a> {
         })
     }
 
-    /// Go on on `engine`.
+    /// Go on on `placement`.
     #[cfg_attr(not(feature = "cuda"), expect(unused_mut))]
-    pub fn on_engine(mut self, engine: &Engine) -> Result<Self> {
-        match engine {
-            Engine::Cpu => {}
+    pub fn place_on(mut self, placement: &Placement) -> Result<Self> {
+        match placement {
+            Placement::Cpu => {}
             #[cfg(feature = "cuda")]
-            Engine::Cuda(..) if self.net.conditions() > 0 => return Err(Ranges::no_card()),
+            Placement::Cuda(..) if self.net.conditions() > 0 => return Err(Ranges::no_gpu()),
             #[cfg(feature = "cuda")]
-            Engine::Cuda(card, precision) => {
+            Placement::Cuda(gpu, precision) => {
                 let (batch, walkers) = (self.spec.batch, self.spec.validate_walkers);
                 let (target, net) = (self.target, self.net);
-                let (fixed, lane) = CardTraining::bytes(target, net, &self.spec, card, *precision)?;
-                let walker = CardWalkers::bytes_per_walker(target);
+                let (fixed, lane) = CudaTraining::bytes(target, net, &self.spec, gpu, *precision)?;
+                let walker = CudaWalkers::bytes_per_walker(target);
                 let fits = (fixed + lane, walker);
-                card.with_room("train.validate_walkers", walkers, fits, || Ok(()))?;
+                gpu.with_room("train.validate_walkers", walkers, fits, || Ok(()))?;
                 let fixed = fixed + walkers * walker;
-                card.with_room("train.batch", batch, (fixed, lane), || {
+                gpu.with_room("train.batch", batch, (fixed, lane), || {
                     // Validation goes on with fewer walkers at a time if there is no room for more.
-                    let room = fitting(fixed, lane, card.free_memory()?);
+                    let room = fitting(fixed, lane, gpu.free_memory()?);
                     let lanes = batch.max(walkers.min(LANES).min(room));
-                    let mut network = net.on_card(card, lanes, *precision)?;
+                    let mut network = net.on_gpu(gpu, lanes, *precision)?;
                     network.reserve()?;
-                    self.with_card(card, network, lanes)
+                    self.with_gpu(gpu, network, lanes)
                 })?;
             }
         }
         Ok(self)
     }
 
-    /// Go on on a card, with a network there that has space for `lanes` lanes: at least a batch, and as many as
+    /// Go on on a GPU, with a network there that has space for `lanes` lanes: at least a batch, and as many as
     /// validation is to move at once.
     ///
     /// What the public fields hold is then up to date only after [`sync`](Self::sync), the number of steps apart.
     #[cfg(feature = "cuda")]
-    pub(crate) fn with_card(
+    pub(crate) fn with_gpu(
         &mut self,
-        card: &std::sync::Arc<crate::device::Card>,
-        network: Box<dyn crate::net::card::CardNetwork + 'a>,
+        gpu: &std::sync::Arc<crate::device::Gpu>,
+        network: Box<dyn crate::net::cuda::CudaNetwork + 'a>,
         lanes: usize,
     ) -> Result<()> {
-        let mut engine = CardTraining::new(
-            card,
+        let mut placement = CudaTraining::new(
+            gpu,
             self.target,
             self.path,
             self.free,
@@ -219,17 +221,17 @@ impl<'a> Trainer<'a> {
             self.net.parameters(),
             self.spec.batch,
         )?;
-        engine.upload(&self.optimiser, self.pool.as_ref())?;
-        self.card = Some(engine);
+        placement.upload(&self.optimiser, self.pool.as_ref())?;
+        self.gpu = Some(placement);
         Ok(())
     }
 
-    /// Bring parameters, moments, reference walkers and the last batch back from the card, if training goes on there.
+    /// Bring parameters, moments, reference walkers and the last batch back from the GPU, if training goes on there.
     pub fn sync(&mut self) -> Result<()> {
         #[cfg(feature = "cuda")]
-        if let Some(card) = &self.card {
-            card.download(&mut self.optimiser, self.pool.as_mut())?;
-            self.batch = card.batch()?;
+        if let Some(gpu) = &self.gpu {
+            gpu.download(&mut self.optimiser, self.pool.as_mut())?;
+            self.batch = gpu.batch()?;
         }
         Ok(())
     }
@@ -252,28 +254,36 @@ impl<'a> Trainer<'a> {
     }
 
     /// Reference states for the next step, and the walkers of the pool that they are.
-    fn draw(&mut self, watch: &dyn Watch) -> Result<(Vec<usize>, Batch)> {
+    fn draw(&mut self, progress: &dyn Progress) -> Result<(Vec<usize>, Batch)> {
         let (step, spec) = (self.steps(), &self.spec);
         if let Some(pool) = &self.pool {
             let (size, sweeps) = (spec.batch, spec.sweeps);
-            return pool.draw(self.target, &self.members, &self.kernel, size, sweeps, step, watch);
+            return pool.draw(
+                self.target,
+                &self.members,
+                &self.kernel,
+                size,
+                sweeps,
+                step,
+                progress,
+            );
         }
         if self.rolls(step) {
             let own = &self.optimiser.parameters[..self.net.parameters()];
-            let flow = Flow::new(self.net, own, self.parametrisation);
+            let flow = RateModel::new(self.net, own, self.parametrisation);
             if spec.reference == Reference::Policy {
                 self.buffer = Buffer::default();
             }
-            self.buffer.roll(self.target, self.path, &flow, spec, step, self.seed, watch)?;
+            self.buffer.roll(self.target, self.path, &flow, spec, step, self.seed, progress)?;
         }
         Ok((Vec::new(), self.buffer.draw(spec.batch, self.seed, step)))
     }
 
     /// One gradient step. A loss or gradient that is not finite is an error that changes no parameter.
     ///
-    /// A step that `watch` interrupts has changed nothing that a checkpoint holds: it can be made again. On a card the sweeps and the
+    /// A step that `progress` interrupts has changed nothing that a checkpoint holds: it can be made again. On a GPU the sweeps and the
     /// gradient of a step are not interrupted.
-    pub fn step(&mut self, watch: &dyn Watch) -> Result<Progress> {
+    pub fn step(&mut self, progress: &dyn Progress) -> Result<StepMetrics> {
         let (step, seed) = (self.steps(), self.seed);
         let place = |error: Error| match error {
             Error::NonFinite { what, value, walker, state, .. } => {
@@ -282,19 +292,19 @@ impl<'a> Trainer<'a> {
             other => other,
         };
         #[cfg(feature = "cuda")]
-        if let Some(mut card) = self.card.take() {
-            let done = self.step_there(&mut card, watch).map_err(place);
-            self.card = Some(card);
+        if let Some(mut gpu) = self.gpu.take() {
+            let done = self.step_there(&mut gpu, progress).map_err(place);
+            self.gpu = Some(gpu);
             return done;
         }
         self.batch = Batch::new(self.target.sites());
         // Rollouts that were put into a lasting buffer must not be made again: such a step is finished.
         let lasting = self.spec.reference == Reference::Buffer && self.rolls(step);
-        let (walkers, batch) = self.draw(watch).map_err(place)?;
+        let (walkers, batch) = self.draw(progress).map_err(place)?;
         self.batch = batch;
-        let watch = if lasting { &Unwatched } else { watch };
+        let progress = if lasting { &NoProgress } else { progress };
         let (parameters, gradient) = (&self.optimiser.parameters, &mut self.gradient);
-        let residuals = self.loss.gradient(parameters, &self.batch, gradient, watch);
+        let residuals = self.loss.gradient(parameters, &self.batch, gradient, progress);
         if let (Some(pool), false) = (&mut self.pool, matches!(residuals, Err(Error::Interrupted)))
         {
             pool.put(&walkers, &self.batch);
@@ -317,28 +327,32 @@ impl<'a> Trainer<'a> {
         if !norm.is_finite() {
             return Err(infinite("norm of the gradient", norm, &self.batch));
         }
-        Ok(Progress { step: self.steps(), loss, norm, rate })
+        Ok(StepMetrics { step: self.steps(), loss, norm, rate })
     }
 
-    /// A step on the card.
+    /// A step on the GPU.
     #[cfg(feature = "cuda")]
-    fn step_there(&mut self, card: &mut CardTraining<'a>, watch: &dyn Watch) -> Result<Progress> {
+    fn step_there(
+        &mut self,
+        gpu: &mut CudaTraining<'a>,
+        progress: &dyn Progress,
+    ) -> Result<StepMetrics> {
         let (step, spec) = (self.steps(), &self.spec);
         if let Some(pool) = &self.pool {
-            card.draw(pool, spec, step)?;
+            gpu.draw(pool, spec, step)?;
         } else {
             if self.rolls(step) {
                 if spec.reference == Reference::Policy {
                     self.buffer = Buffer::default();
                 }
-                card.roll(&mut self.buffer, spec, step, self.seed, watch)?;
+                gpu.roll(&mut self.buffer, spec, step, self.seed, progress)?;
             }
-            card.take(&self.buffer.draw(spec.batch, self.seed, step))?;
+            gpu.take(&self.buffer.draw(spec.batch, self.seed, step))?;
         }
         let rate = self.rate_factor * spec.rate(step);
-        let (loss, norm) = card.step(rate, step + 1, spec)?;
+        let (loss, norm) = gpu.step(rate, step + 1, spec)?;
         self.optimiser.step = step + 1;
-        Ok(Progress { step: step + 1, loss, norm, rate })
+        Ok(StepMetrics { step: step + 1, loss, norm, rate })
     }
 
     /// Sample with the averaged parameters: exact weights by events.
@@ -346,28 +360,29 @@ impl<'a> Trainer<'a> {
         &mut self,
         walkers: usize,
         intervals: usize,
-        watch: &dyn Watch,
+        progress: &dyn Progress,
     ) -> Result<Ensemble> {
         let cuts: Vec<f64> = (0..=intervals).map(|k| k as f64 / intervals as f64).collect();
-        let (grid, durations) = flow_grid(self.path, Stepper::Events, &cuts)?;
+        let (grid, durations) = scheme_grid(self.path, Scheme::Events, &cuts)?;
         // Fresh numbers every time, none of them the training's.
         let seed = self.seed ^ self.steps().wrapping_mul(0xA076_1D64_78BD_642F);
         #[cfg(feature = "cuda")]
-        if let Some(card) = &mut self.card {
-            return card.validate((grid, durations), walkers, seed, watch);
+        if let Some(gpu) = &mut self.gpu {
+            return gpu.validate((grid, durations), walkers, seed, progress);
         }
         let own = &self.optimiser.average[..self.net.parameters()];
-        let flow = Flow::new(self.net, own, self.parametrisation).told(&self.condition);
-        let mut population = FlowWalkers::new(
+        let flow =
+            RateModel::new(self.net, own, self.parametrisation).conditioned_on(&self.condition);
+        let mut population = NetworkWalkers::new(
             self.target,
             self.path,
             &flow,
-            Stepper::Events,
+            Scheme::Events,
             durations,
             0,
             walkers,
             seed,
         )?;
-        anneal(self.target, &mut population, &grid, &Resampling::NEVER, 1, seed, watch)
+        anneal(self.target, &mut population, &grid, &Resampling::NEVER, 1, seed, progress)
     }
 }

@@ -81,23 +81,23 @@ fn falling_back_is_asked_for_and_gives_the_same_result() {
     fs::write(stopped.join("state.safetensors"), b"{}").unwrap();
     let before = files(&hurt);
     let mut run = TrainingRun::new(&hurt, setup.clone());
-    let error = run.run(&Unwatched).unwrap_err();
+    let error = run.run(&NoProgress).unwrap_err();
     assert_eq!(named(&error), stopped.join("state.safetensors"));
     assert_eq!(files(&hurt), before, "a refused run leaves the directory alone");
     run.fallback = true;
-    let outcome = run.run(&Unwatched).unwrap();
+    let outcome = run.run(&NoProgress).unwrap();
     assert_same(&hurt, &outcome, (&whole, &expected), "after a fall-back");
     let events = fs::read_to_string(hurt.join("events.jsonl")).unwrap();
     assert!(events.contains("state.safetensors: checksum"), "{events}");
     // A run that has nothing left to do is mended as well.
     fs::write(hurt.join("latest"), "checkpoints/step-0").unwrap();
-    run.run(&Unwatched).unwrap();
+    run.run(&NoProgress).unwrap();
     assert!(fs::read(hurt.join("latest")).unwrap() == fs::read(whole.join("latest")).unwrap());
     // With nothing whole left there is nothing to fall back to.
     for (_, directory) in Checkpoints::of(&hurt).list().unwrap() {
         fs::remove_file(directory.join("manifest.json")).unwrap();
     }
-    assert_eq!(named(&run.run(&Unwatched).unwrap_err()).file_name().unwrap(), "manifest.json");
+    assert_eq!(named(&run.run(&NoProgress).unwrap_err()).file_name().unwrap(), "manifest.json");
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn fewer_steps_than_were_made_are_refused() {
     train(&setup, scratch.path());
     let before = files(scratch.path());
     setup.train.steps = 19;
-    let error = TrainingRun::new(scratch.path(), setup).run(&Unwatched).unwrap_err();
+    let error = TrainingRun::new(scratch.path(), setup).run(&NoProgress).unwrap_err();
     assert!(error.to_string().contains("at least 20"), "{error}");
     assert_eq!(files(scratch.path()), before);
 }

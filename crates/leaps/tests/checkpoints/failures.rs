@@ -26,8 +26,8 @@ impl Target for Faulty {
     fn sites(&self) -> usize {
         self.ising.sites()
     }
-    fn tokens(&self) -> usize {
-        self.ising.tokens()
+    fn q(&self) -> usize {
+        self.ising.q()
     }
     fn terms(&self) -> usize {
         self.ising.terms()
@@ -37,8 +37,8 @@ impl Target for Faulty {
         let fault = if self.fatal { left <= 0 } else { left == 0 };
         if fault { f64::NAN } else { self.ising.energy(term, x) }
     }
-    fn change(&self, lambda: &[f64], x: &mut [u8], site: usize, token: u8) -> f64 {
-        self.ising.change(lambda, x, site, token)
+    fn change(&self, lambda: &[f64], x: &mut [u8], site: usize, site_value: u8) -> f64 {
+        self.ising.change(lambda, x, site, site_value)
     }
     fn changes(&self, lambda: &[f64], x: &mut [u8], out: &mut [f64]) {
         self.ising.changes(lambda, x, out)
@@ -52,7 +52,7 @@ const STEP_8: i64 = 2 * (40 * 7 + 20);
 fn a_number_that_is_not_finite_stops_the_run_with_a_dump() {
     let (bench, scratch) = (Bench::new(Faulty::new(STEP_8, true)), tempfile::tempdir().unwrap());
     let run = TrainingRun::new(scratch.path(), bench.setup(Reference::Pool));
-    let error = run.run(&Unwatched).unwrap_err();
+    let error = run.run(&NoProgress).unwrap_err();
     let Error::NonFinite { step: 7, seed: 7, value, .. } = error else { panic!("{error}") };
     assert!(value.is_nan());
     let bytes = fs::read(scratch.path().join("dump-step-00000007.safetensors")).unwrap();
@@ -62,7 +62,7 @@ fn a_number_that_is_not_finite_stops_the_run_with_a_dump() {
         (states.shape()[1], states.shape()[0]),
         (9, dump.tensor("times").unwrap().shape()[0])
     );
-    assert!(states.shape()[0] >= 30 && states.data().iter().all(|&token| token < 2));
+    assert!(states.shape()[0] >= 30 && states.data().iter().all(|&site_value| site_value < 2));
     assert_eq!(dump.tensor("seed").unwrap().data(), 7u64.to_le_bytes());
     assert_eq!(dump.tensor("step").unwrap().data(), 7u64.to_le_bytes());
     let (_, header) = SafeTensors::read_metadata(&bytes).unwrap();
@@ -85,7 +85,7 @@ fn a_number_that_is_not_finite_stops_the_run_with_a_dump() {
 fn rolling_back_halves_the_learning_rate_as_often_as_allowed() {
     #[derive(Default)]
     struct Back(std::sync::Mutex<Vec<(u64, u64, f64)>>);
-    impl Watch for Back {}
+    impl Progress for Back {}
     impl Observer for Back {
         fn happened(&self, event: &Event) {
             if let Event::RolledBack { step, to, rate_factor, .. } = event {
@@ -132,7 +132,7 @@ fn a_place_that_cannot_be_written_is_named() {
     }
     for place in places {
         let run = TrainingRun::new(&place, bench.setup(Reference::Pool));
-        let error = run.run(&Unwatched).unwrap_err();
+        let error = run.run(&NoProgress).unwrap_err();
         assert!(matches!(&error, Error::Io { path, .. } if *path == place), "{error}");
     }
 }
@@ -152,7 +152,7 @@ fn a_directory_that_became_read_only_keeps_its_checkpoints() {
         println!("skipped: this user may write to read-only directories");
         return allow(0o755);
     }
-    let error = TrainingRun::new(&directory, setup.clone()).run(&Unwatched).unwrap_err();
+    let error = TrainingRun::new(&directory, setup.clone()).run(&NoProgress).unwrap_err();
     assert!(matches!(&error, Error::Io { path, .. } if path.starts_with(&folder)), "{error}");
     let (good, _) = Checkpoints::of(&directory).load(false).unwrap().unwrap();
     assert_eq!(good.manifest.step, 7);

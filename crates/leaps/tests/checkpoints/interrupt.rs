@@ -18,7 +18,7 @@ fn a_step_that_would_take_long_can_be_given_up() {
     let bench = bench();
     for reference in REFERENCES {
         let setup = long(&bench, reference);
-        let mut trainer: Trainer<'_> = setup.start(&Unwatched).unwrap();
+        let mut trainer: Trainer<'_> = setup.start(&NoProgress).unwrap();
         let (pool, optimiser) = (trainer.pool.clone(), trainer.optimiser.clone());
         let error = trainer.step(&StopAtQuestion::new(50)).unwrap_err();
         assert!(matches!(error, Error::Interrupted), "{reference:?}: {error}");
@@ -39,11 +39,11 @@ fn a_stop_anywhere_in_a_step_leaves_the_pool_where_it_was() {
     let bench = bench();
     let setup = bench.setup(Reference::Pool);
     let patient = StopAtQuestion::new(u64::MAX);
-    setup.start(&Unwatched).unwrap().step(&patient).unwrap();
+    setup.start(&NoProgress).unwrap().step(&patient).unwrap();
     // One for every walker, then one for every 16 of them.
     let questions = patient.asked.load(Ordering::Relaxed);
     assert!(questions > 30, "{questions}");
-    let mut trainer = setup.start(&Unwatched).unwrap();
+    let mut trainer = setup.start(&NoProgress).unwrap();
     let pool = trainer.pool.clone();
     for question in 1..=questions {
         let error = trainer.step(&StopAtQuestion::new(question)).unwrap_err();
@@ -99,11 +99,11 @@ fn before_the_pool_is_ready_there_is_nothing_to_keep() {
     let mut setup = bench.setup(Reference::Pool);
     setup.train.pool = 1 << 22;
     let run = TrainingRun::new(scratch.path(), setup);
-    let watch = StopAtQuestion::new(50);
-    let error = run.run(&watch).unwrap_err();
+    let progress = StopAtQuestion::new(50);
+    let error = run.run(&progress).unwrap_err();
     assert!(matches!(error, Error::Interrupted), "{error}");
     // Every thread looks once more at the most, not once for every walker.
-    assert!(watch.asked.load(Ordering::Relaxed) < 10_000);
+    assert!(progress.asked.load(Ordering::Relaxed) < 10_000);
     assert!(Checkpoints::of(scratch.path()).load(false).unwrap().is_none());
     // The directory is left such that the run can begin.
     train_to(&bench.setup(Reference::Pool), scratch.path(), 2);

@@ -24,7 +24,7 @@ fn long(bench: &Bench<Pairwise>) -> Setup<'_> {
 fn victim() {
     let Some(directory) = std::env::var_os(DIRECTORY) else { return };
     let bench = bench();
-    match TrainingRun::new(directory, long(&bench)).run(&Unwatched) {
+    match TrainingRun::new(directory, long(&bench)).run(&NoProgress) {
         Ok(outcome) => println!("stopped: {:?}", outcome.stop),
         Err(error) => println!("error: {error}"),
     }

@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use leaps::device::{Unwatched, Watch};
+use leaps::device::{NoProgress, Progress};
 use leaps::net::{FreeEnergy, FreeEnergySpec, MlpSpec, Net, NetSpec};
 use leaps::path::{self, Schedule};
 use leaps::rates::Parametrisation;
@@ -52,7 +52,7 @@ impl<T: Target> Bench<T> {
             family: None,
             from: None,
             parameters: None,
-            engine: leaps::device::Engine::Cpu,
+            placement: leaps::device::Placement::Cpu,
             target: &self.target,
             path: &self.path,
             net: &self.net,
@@ -86,7 +86,7 @@ impl<T: Target> Bench<T> {
 
 /// Train in a directory of a reference run, to the end.
 fn train(setup: &Setup<'_>, directory: &Path) -> Outcome {
-    TrainingRun::new(directory, setup.clone()).run(&Unwatched).unwrap()
+    TrainingRun::new(directory, setup.clone()).run(&NoProgress).unwrap()
 }
 
 /// Asks for a stop once so many steps are made.
@@ -101,7 +101,7 @@ impl StopAfter {
     }
 }
 
-impl Watch for StopAfter {
+impl Progress for StopAfter {
     fn advance(&self, done: u64) {
         self.steps.fetch_add(done, Ordering::Relaxed);
     }
@@ -124,7 +124,7 @@ impl StopAtQuestion {
     }
 }
 
-impl Watch for StopAtQuestion {
+impl Progress for StopAtQuestion {
     fn stopped(&self) -> bool {
         self.asked.fetch_add(1, Ordering::Relaxed) + 1 >= self.number
     }

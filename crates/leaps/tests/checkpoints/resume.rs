@@ -38,8 +38,8 @@ fn stopping_anywhere_changes_no_byte() {
 #[test]
 fn a_family_goes_on_as_if_it_had_never_stopped() {
     let (bench, scratch) = (bench(), tempfile::tempdir().unwrap());
-    let net = Net::told(&NetSpec::Mlp(MlpSpec { hidden: 4 }), &bench.target, 1).unwrap();
-    let free = FreeEnergy::new(&FreeEnergySpec::Rate, 9).unwrap().told(1).unwrap();
+    let net = Net::conditioned_on(&NetSpec::Mlp(MlpSpec { hidden: 4 }), &bench.target, 1).unwrap();
+    let free = FreeEnergy::new(&FreeEnergySpec::Rate, 9).unwrap().conditioned_on(1).unwrap();
     let ranges = Ranges { beta: Some([0.1, 0.4]), field: None };
     let member = |(beta, _): (f64, f64)| Member {
         path: leaps::path::Path::new(&[beta, beta], Schedule::Linear).unwrap(),
@@ -70,7 +70,7 @@ fn a_family_goes_on_as_if_it_had_never_stopped() {
     assert_eq!((run.train.beta_range, run.train.members), (Some([0.1, 0.4]), Some(7)));
     // Another range is another run; a plain network does not start one.
     setup.train.beta_range = Some([0.1, 0.5]);
-    let error = TrainingRun::new(&whole, setup).run(&Unwatched).unwrap_err().to_string();
+    let error = TrainingRun::new(&whole, setup).run(&NoProgress).unwrap_err().to_string();
     assert!(error.starts_with("train.beta_range = "), "{error}");
     let plain = train(&bench.setup(Reference::Pool), &scratch.path().join("plain")).checkpoint;
     let error = Model::load(plain).unwrap().warm_start(&net, &free, 1).unwrap_err().to_string();
@@ -118,7 +118,7 @@ fn a_finished_run_stays_as_it_is_and_can_be_extended() {
 fn a_time_limit_leaves_a_valid_checkpoint() {
     let (bench, scratch) = (bench(), tempfile::tempdir().unwrap());
     let run = TrainingRun::new(scratch.path().join("a"), bench.setup(Reference::Policy));
-    let outcome = run.within(Duration::ZERO).run(&Unwatched).unwrap();
+    let outcome = run.within(Duration::ZERO).run(&NoProgress).unwrap();
     assert_eq!((outcome.stop, outcome.step), (Stop::TimeLimit, 0));
     assert!(Checkpoints::of(scratch.path().join("a")).load(false).unwrap().is_some());
 }
@@ -139,10 +139,10 @@ fn stops_do_not_push_out_the_checkpoint_to_roll_back_to() {
 fn the_run_directory_tells_what_happened() {
     #[derive(Default)]
     struct Seen(std::sync::Mutex<(Vec<u64>, Vec<Event>)>);
-    impl Watch for Seen {}
+    impl Progress for Seen {}
     impl Observer for Seen {
         fn measured(&self, metrics: &Metrics) {
-            self.0.lock().unwrap().0.push(metrics.progress.step);
+            self.0.lock().unwrap().0.push(metrics.step_metrics.step);
         }
         fn happened(&self, event: &Event) {
             self.0.lock().unwrap().1.push(event.clone());
@@ -173,7 +173,7 @@ fn the_run_directory_tells_what_happened() {
     assert!(damaged.is_none());
     assert_eq!(read.len(), 20);
     assert_eq!(
-        (Some(read[19].progress), read[19].ess),
+        (Some(read[19].step_metrics), read[19].ess),
         (outcome.standing.last, lines[19]["ess"].as_f64())
     );
     assert!(read.windows(2).all(|pair| pair[0].seconds <= pair[1].seconds));
@@ -228,7 +228,7 @@ fn another_run_is_refused_by_the_name_of_its_key() {
         ),
     ];
     for (key, other) in cases {
-        let error = TrainingRun::new(scratch.path(), other).run(&Unwatched).unwrap_err();
+        let error = TrainingRun::new(scratch.path(), other).run(&NoProgress).unwrap_err();
         let text = error.to_string();
         assert!(matches!(error, Error::Invalid { key: named, .. } if named == key), "{text}");
         assert!(text.contains("--fresh"), "{text}");
@@ -241,13 +241,13 @@ fn a_directory_with_other_things_or_another_process_is_refused() {
     let (bench, scratch) = (bench(), tempfile::tempdir().unwrap());
     let setup = bench.setup(Reference::Pool);
     fs::write(scratch.path().join("thesis.tex"), b"").unwrap();
-    let error = TrainingRun::new(scratch.path(), setup.clone()).run(&Unwatched).unwrap_err();
+    let error = TrainingRun::new(scratch.path(), setup.clone()).run(&NoProgress).unwrap_err();
     assert!(error.to_string().contains("thesis.tex"), "{error}");
     let directory = scratch.path().join("run");
     struct Meanwhile<'a>(&'a TrainingRun<'a>);
-    impl Watch for Meanwhile<'_> {
+    impl Progress for Meanwhile<'_> {
         fn total(&self, _: u64) {
-            let error = self.0.run(&Unwatched).unwrap_err();
+            let error = self.0.run(&NoProgress).unwrap_err();
             assert!(error.to_string().contains("another process"), "{error}");
         }
     }
@@ -270,7 +270,7 @@ fn a_run_from_a_model_says_so_and_resumes_with_the_same_bytes() {
     setup.parameters = Some(warm.parameters.clone());
     let whole = scratch.path().join("whole");
     // It starts where the model ended, not somewhere else.
-    let begun = setup.start(&Unwatched).unwrap().optimiser;
+    let begun = setup.start(&NoProgress).unwrap().optimiser;
     let own = bench.net.parameters();
     assert_eq!(begun.average[..own], model.parameters(&bench.net).unwrap());
     assert!(begun.parameters == warm.parameters && begun.average == warm.parameters);
@@ -287,9 +287,9 @@ fn a_run_from_a_model_says_so_and_resumes_with_the_same_bytes() {
     setup.parameters = None;
     let outcome = train(&setup, &parts);
     assert_same(&parts, &outcome, (&whole, &expected), "stopped at 7");
-    let fresh = TrainingRun::new(scratch.path().join("new"), setup.clone()).run(&Unwatched);
+    let fresh = TrainingRun::new(scratch.path().join("new"), setup.clone()).run(&NoProgress);
     assert!(matches!(fresh, Err(Error::Invalid { key, .. }) if key == "train.from"));
     setup.from = None;
-    let error = TrainingRun::new(&parts, setup).run(&Unwatched).unwrap_err();
+    let error = TrainingRun::new(&parts, setup).run(&NoProgress).unwrap_err();
     assert!(error.to_string().contains("train.from"), "{error}");
 }

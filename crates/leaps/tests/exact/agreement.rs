@@ -1,6 +1,6 @@
 //! Check independent methods, thread counts and code paths against each other.
 
-use leaps::device::Unwatched;
+use leaps::device::NoProgress;
 use leaps::exact::{Exact, Method, enumerate, transfer};
 use leaps::observe::Order;
 use leaps::target::Boundary::{Free, Periodic};
@@ -111,8 +111,8 @@ fn enumeration_agrees_with_its_own_law() {
         let lambda = &[0.7, -0.4, 0.9][..model.terms()];
         let law = enumerate::law(&model, lambda).unwrap();
         assert_close("norm", law.iter().sum(), 1.0, 1e-13);
-        let moments = enumerate::moments(&model, lambda, &Unwatched).unwrap();
-        let (d, q) = (model.sites(), model.tokens());
+        let moments = enumerate::moments(&model, lambda, &NoProgress).unwrap();
+        let (d, q) = (model.sites(), model.q());
         let (mut terms, mut u, mut u2) = (vec![0.0; lambda.len()], 0.0, 0.0);
         let mut order = [0.0; 4];
         for (index, p) in law.iter().enumerate() {

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use leaps::Error;
-use leaps::device::{Unwatched, Watch};
+use leaps::device::{NoProgress, Progress};
 use leaps::exact::{self, Method, enumerate, kaufman, transfer};
 use leaps::target::Boundary::{Free, Periodic};
 use leaps::target::{Disorder, Interaction, Pairwise, Target};
@@ -95,7 +95,7 @@ fn the_best_method_is_chosen() {
 #[test]
 fn refusals_say_why() {
     let glass = Pairwise::edwards_anderson(lattice(&[16, 16], Periodic), Disorder::Pm1, 1).unwrap();
-    let error = exact::solve(&glass, &[1.0], None, &Unwatched).unwrap_err();
+    let error = exact::solve(&glass, &[1.0], None, &NoProgress).unwrap_err();
     let text = error.to_string();
     assert!(matches!(error, Error::NotApplicable { .. }));
     for part in ["Kaufman", "enumeration", "2^256", "transfer matrix", "operations"] {
@@ -112,7 +112,7 @@ fn refusals_say_why() {
     assert!(matches!(enumerate::law(&ising(5, 0.0), &[1.0]), Err(Error::NotApplicable { .. })));
     for lambda in [&[][..], &[1.0, 2.0], &[f64::NAN]] {
         for method in [Method::Enumeration, Method::TransferMatrix, Method::Kaufman] {
-            let result = exact::solve(&ising(4, 0.0), lambda, Some(method), &Unwatched);
+            let result = exact::solve(&ising(4, 0.0), lambda, Some(method), &NoProgress);
             assert!(matches!(result, Err(Error::Invalid { .. })), "{lambda:?} {method}");
         }
     }
@@ -125,7 +125,7 @@ impl Target for Broken {
     fn sites(&self) -> usize {
         6
     }
-    fn tokens(&self) -> usize {
+    fn q(&self) -> usize {
         2
     }
     fn energy(&self, _: usize, x: &[u8]) -> f64 {
@@ -137,7 +137,7 @@ impl Target for Broken {
 fn energies_that_are_not_numbers() {
     for bad in [f64::NAN, f64::NEG_INFINITY] {
         for result in [
-            exact::solve(&Broken(bad), &[1.0], None, &Unwatched).map(|_| ()),
+            exact::solve(&Broken(bad), &[1.0], None, &NoProgress).map(|_| ()),
             enumerate::law(&Broken(bad), &[1.0]).map(|_| ()),
         ] {
             match result {
@@ -154,7 +154,7 @@ fn energies_that_are_not_numbers() {
     assert_close("hard", hard.energy, 1.0 / (1.0 + f64::exp(1.0)), 1e-14);
     assert_eq!(enumerate::law(&Broken(f64::INFINITY), &[1.0]).unwrap()[3], 0.0);
     for method in [Method::Enumeration, Method::TransferMatrix] {
-        let overflow = exact::solve(&ising(3, 0.1), &[1e308, 1e308], Some(method), &Unwatched);
+        let overflow = exact::solve(&ising(3, 0.1), &[1e308, 1e308], Some(method), &NoProgress);
         assert!(matches!(overflow, Err(Error::NonFinite { .. })), "{method} {overflow:?}");
     }
 }
@@ -166,7 +166,7 @@ struct Counter {
     limit: u64,
 }
 
-impl Watch for Counter {
+impl Progress for Counter {
     fn total(&self, units: u64) {
         self.total.store(units, Ordering::Relaxed);
     }
@@ -183,9 +183,9 @@ fn work_is_reported_and_can_be_stopped() {
     let counter = |limit| Counter { total: AtomicU64::new(0), done: AtomicU64::new(0), limit };
     let model = ising(4, 0.2);
     for method in [Method::Enumeration, Method::TransferMatrix] {
-        let watch = counter(u64::MAX);
-        exact::solve(&model, &[0.4, 0.4], Some(method), &watch).unwrap();
-        let (total, done) = (watch.total.into_inner(), watch.done.into_inner());
+        let progress = counter(u64::MAX);
+        exact::solve(&model, &[0.4, 0.4], Some(method), &progress).unwrap();
+        let (total, done) = (progress.total.into_inner(), progress.done.into_inner());
         assert!(total > 0 && total == done, "{method}: {done} of {total}");
         let stopped = exact::solve(&model, &[0.4, 0.4], Some(method), &counter(total / 4));
         assert!(matches!(stopped, Err(Error::Interrupted)));

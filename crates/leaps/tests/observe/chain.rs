@@ -18,7 +18,7 @@ impl Target for Digits {
     fn sites(&self) -> usize {
         24
     }
-    fn tokens(&self) -> usize {
+    fn q(&self) -> usize {
         2
     }
     fn energy(&self, _term: usize, x: &[u8]) -> f64 {

@@ -32,7 +32,7 @@ fn rows_are_what_the_definitions_say() {
         let measure = Measure::new(&model, &lambda);
         let layout = measure.layout();
         let lattice = model.lattice().unwrap();
-        let (n, q, axes) = (model.sites(), model.tokens(), lattice.shape().len());
+        let (n, q, axes) = (model.sites(), model.q(), lattice.shape().len());
         let shortest = *lattice.shape().iter().min().unwrap();
         let periodic = lattice.boundary() == Boundary::Periodic;
         assert_eq!(layout.distances, if periodic { shortest / 2 + 1 } else { shortest });

@@ -23,7 +23,7 @@ struct Law {
 
 impl Law {
     fn new(model: Pairwise, beta: f64) -> Self {
-        let (n, q) = (model.sites(), model.tokens());
+        let (n, q) = (model.sites(), model.q());
         let state = |code: usize| (0..n).map(|i| (code / q.pow(i as u32) % q) as u8).collect();
         Law { states: (0..q.pow(n as u32)).map(state).collect(), model, beta }
     }
@@ -66,9 +66,9 @@ impl Law {
     }
 }
 
-fn most_frequent(x: &[u8], token: u8) -> bool {
+fn most_frequent(x: &[u8], value: u8) -> bool {
     let count = |s: u8| x.iter().filter(|&&t| t == s).count();
-    (0..8).all(|s| s == token || count(s) < count(token))
+    (0..8).all(|s| s == value || count(s) < count(value))
 }
 
 /// 2,000 runs from the exact law at a higher temperature, weights and all, with down to a dozen effective walkers. At 1e-5, more than two
@@ -105,7 +105,7 @@ fn modes_that_are_hardly_reached_are_noticed() {
         let warning = WalkerWarning::of_modes(&samples).expect("a warning");
         let masses = samples.observables().mode_masses;
         let equal = 1.0 / states as f64;
-        assert!(masses[1].mass.mean < 0.6 * equal && masses[1].token == 1, "{masses:?}");
+        assert!(masses[1].mass.mean < 0.6 * equal && masses[1].value == 1, "{masses:?}");
         assert_eq!(masses[0].mass.exact, Some(equal));
         let text = warning.to_string();
         assert!(text.contains("symmetric") && text.contains(&format!("{equal:.3}")), "{text}");

@@ -17,7 +17,7 @@ fn torus(side: usize, coupling: f64, field: f64) -> Pairwise {
 
 /// All states of a small model, one after the other.
 fn all_states(model: &dyn Target) -> Vec<u8> {
-    let (n, q) = (model.sites(), model.tokens());
+    let (n, q) = (model.sites(), model.q());
     (0..q.pow(n as u32))
         .flat_map(|code| (0..n).map(move |i| (code / q.pow(i as u32) % q) as u8))
         .collect()
@@ -147,7 +147,7 @@ fn serialises_with_the_promised_names() {
 }
 
 #[test]
-fn wrong_shapes_and_tokens_are_refused() {
+fn wrong_shapes_and_values_are_refused() {
     let model = torus(2, 1.0, 0.0);
     let weights = LogWeights::new(vec![0.0; 2]).unwrap();
     let make = |states: &[u8], families: usize| -> Result<WeightedSamples> {

@@ -2,7 +2,7 @@
 
 use leaps::device::Draw;
 use leaps::mcmc::Kernel;
-use leaps::target::Model;
+use leaps::target::Density;
 
 /// Answers every choice with every possibility in turn, depth first, and knows its probability.
 #[derive(Default)]
@@ -78,31 +78,31 @@ pub fn branches(mut step: impl FnMut(&mut Enumerator) -> usize, mut found: impl 
     }
 }
 
-/// State number `code` of `sites` tokens, the first site varying fastest.
-pub fn decode(mut code: usize, sites: usize, tokens: usize) -> Vec<u8> {
+/// State number `code` of `sites` values, the first site varying fastest.
+pub fn decode(mut code: usize, sites: usize, q: usize) -> Vec<u8> {
     (0..sites)
         .map(|_| {
-            let token = (code % tokens) as u8;
-            code /= tokens;
-            token
+            let value = (code % q) as u8;
+            code /= q;
+            value
         })
         .collect()
 }
 
 /// The number of a state.
-pub fn encode(x: &[u8], tokens: usize) -> usize {
-    x.iter().rev().fold(0, |code, &token| code * tokens + token as usize)
+pub fn encode(x: &[u8], q: usize) -> usize {
+    x.iter().rev().fold(0, |code, &value| code * q + value as usize)
 }
 
 /// Number of states of a model.
-pub fn count(model: &Model<'_>) -> usize {
-    model.tokens().pow(model.sites() as u32)
+pub fn count(model: &Density<'_>) -> usize {
+    model.q().pow(model.sites() as u32)
 }
 
 /// The probabilities of all states.
-pub fn law(model: &Model<'_>) -> Vec<f64> {
+pub fn law(model: &Density<'_>) -> Vec<f64> {
     let potentials: Vec<f64> = (0..count(model))
-        .map(|code| model.potential(&decode(code, model.sites(), model.tokens())))
+        .map(|code| model.potential(&decode(code, model.sites(), model.q())))
         .collect();
     let lowest = potentials.iter().copied().fold(f64::INFINITY, f64::min);
     let mut law: Vec<f64> = potentials.iter().map(|u| (lowest - u).exp()).collect();
@@ -112,21 +112,21 @@ pub fn law(model: &Model<'_>) -> Vec<f64> {
 }
 
 /// The exact transition matrix `[from * states + to]` of one step of `kernel` as it stands.
-pub fn matrix<K: Kernel>(model: &Model<'_>, kernel: &K) -> Vec<f64> {
-    let (states, sites, tokens) = (count(model), model.sites(), model.tokens());
+pub fn matrix<K: Kernel>(model: &Density<'_>, kernel: &K) -> Vec<f64> {
+    let (states, sites, q) = (count(model), model.sites(), model.q());
     let mut matrix = vec![0.0; states * states];
     let mut x = vec![0; sites];
     // A row is the sum of up to a million branches: carry the rounding errors along (Kahan).
     let mut lost = vec![0.0; states];
     for from in 0..states {
-        let start = decode(from, sites, tokens);
+        let start = decode(from, sites, q);
         let row = &mut matrix[from * states..][..states];
         lost.fill(0.0);
         branches(
             |draw| {
                 x.copy_from_slice(&start);
                 kernel.clone().step(model, &mut x, draw);
-                encode(&x, tokens)
+                encode(&x, q)
             },
             |to, p| {
                 let p = p - lost[to];

@@ -86,16 +86,16 @@ fn rows(config: &Config, problem: &Problem) -> Vec<(&'static str, String)> {
         Move::Houdayer => 2 * chains.temperatures.max(chains.betas.len()),
     };
     let moves = one * rungs as f64 * (chains.steps + chains.burn_in) as f64;
-    let measurements = MEASUREMENT * (chains.steps / chains.every) as f64;
+    let measurements = MEASUREMENT * (chains.steps / chains.thin) as f64;
     let chain_work = chains.chains as f64 * sites as f64 * (moves + measurements);
     // States, log-weights and their ancestors; the graph with one coupling per directed bond and term.
-    let graph = directed * (4 + 8 * terms.len()) + sites * target.tokens() * 8 * terms.len();
+    let graph = directed * (4 + 8 * terms.len()) + sites * target.q() * 8 * terms.len();
     let memory = graph + config.walkers.walkers * (2 * sites + 40);
     vec![
         ("target", problem.description.clone()),
         ("hamiltonian", config.formula()),
         ("sites", sites.to_string()),
-        ("states", target.tokens().to_string()),
+        ("states", target.q().to_string()),
         ("bonds", (directed / 2).to_string()),
         ("terms", terms.join(", ")),
         ("colours", Colouring::new(target).colours().to_string()),

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use leaps::Result;
-use leaps::device::{Draw, Purpose, Stream, Unwatched};
+use leaps::device::{Draw, NoProgress, Purpose, Stream};
 use leaps::net::{FreeEnergy, Net};
 use leaps::target::Target;
 use leaps::train::{Batch, Loss, Reference, TrainSpec};
@@ -75,7 +75,7 @@ fn time(
     // The first call meets cold caches; a network that takes seconds is measured once.
     for _ in 0..3 {
         let start = Instant::now();
-        loss.gradient(&parameters, &batch, &mut gradient, &Unwatched)?;
+        loss.gradient(&parameters, &batch, &mut gradient, &NoProgress)?;
         best = best.min(start.elapsed().as_secs_f64());
         if best > 0.3 {
             break;
@@ -105,7 +105,7 @@ fn random_batch(target: &dyn Target, size: usize) -> Batch {
     let mut stream = Stream::new(1, Purpose::Reference, 0, 0);
     let mut batch = Batch::new(target.sites());
     batch.times = (0..size).map(|i| (i as f64 + 0.5) / size as f64).collect();
-    let tokens = size * target.sites();
-    batch.states = (0..tokens).map(|_| stream.below(target.tokens()) as u8).collect();
+    let q = size * target.sites();
+    batch.states = (0..q).map(|_| stream.below(target.q()) as u8).collect();
     batch
 }

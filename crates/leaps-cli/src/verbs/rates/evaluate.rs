@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use super::input::Input;
 use crate::config::Problem;
 
-/// What the network says, one number for each state, or for each move: `[state][token][site]`, for two tokens
+/// What the network says, one number for each state, or for each move: `[state][value][site]`, for two values
 /// `[state][site]`.
 #[derive(Debug, Default)]
 pub struct Evaluated {
@@ -70,7 +70,7 @@ pub fn evaluate(
         all.balance.extend(group.balance);
     }
     let parameters = model.free_parameters(&free)?;
-    let rates = free.rates_told(&parameters, &input.times, |_| condition);
+    let rates = free.rates_at(&parameters, &input.times, |_| condition);
     all.free = rates.into_iter().map(f64::from).collect();
     all.residual = all.balance.iter().zip(&all.free).map(|(k, f)| k + f).collect();
     Ok(all)
@@ -86,22 +86,22 @@ impl Group<'_> {
     /// Add what the network says about the state in a lane.
     fn look(&self, worker: &Worker, lane: usize, x: &[u8], t: f64, found: &mut Evaluated) {
         let (target, path) = (&self.problem.target, &self.problem.path);
-        let (q, outputs) = (target.tokens(), self.net.outputs());
+        let (q, outputs) = (target.q(), self.net.outputs());
         let (lambda, slope) = (path.lambda(t), path.slope(t));
         let mut changes = vec![0.0; x.len() * q];
         target.changes(&lambda, &mut x.to_vec(), &mut changes);
         let mut sum = 0.0;
-        // Two tokens have one move; more have one for each token, the one in place being none.
-        for token in if q == 2 { 0..1 } else { 0..q } {
+        // Two values have one move; more have one for each value, the one in place being none.
+        for value in if q == 2 { 0..1 } else { 0..q } {
             for (site, &own) in x.iter().enumerate() {
-                let token = if q == 2 { 1 - own } else { token as u8 };
+                let value = if q == 2 { 1 - own } else { value as u8 };
                 let row: Vec<f32> =
                     (0..outputs).map(|s| worker.output(lane, site * outputs + s)).collect();
-                let change = changes[site * q + token as usize];
-                let (j, (out, back)) = match token == own {
+                let change = changes[site * q + value as usize];
+                let (j, (out, back)) = match value == own {
                     true => (0.0, (0.0, 0.0)),
                     false => {
-                        let j = flux(&row, own, token);
+                        let j = flux(&row, own, value);
                         (j, self.parametrisation.rates(j, change))
                     }
                 };

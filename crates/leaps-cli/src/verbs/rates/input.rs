@@ -39,7 +39,7 @@ impl Input {
             Result::Ok((view.shape().to_vec(), numbers))
         };
         let named = |what: &str| format!("{}: {what}", path.display());
-        let (shape, tokens) = tensor("x")?;
+        let (shape, values) = tensor("x")?;
         let (time_shape, times) = tensor("t")?;
         let n = shape.first().copied().unwrap_or(0);
         let flat = vec![target.sites()];
@@ -63,9 +63,9 @@ impl Input {
             let key = named(&format!("t[{at}]"));
             return Err(Error::invalid(key, times[at], "from 0 to 1", "a time along the path"));
         }
-        let states = states(&tokens, target.tokens()).map_err(|(at, condition)| {
+        let states = states(&values, target.q()).map_err(|(at, condition)| {
             let key = named(&format!("x[{}]", list(&indices(at, &shape))));
-            Error::invalid(key, tokens[at], condition, "tokens are numbered from 0")
+            Error::invalid(key, values[at], condition, "values are numbered from 0")
         })?;
         Ok(Input { states, times, shape: shape[1..].to_vec() })
     }
@@ -92,25 +92,25 @@ fn indices(mut at: usize, shape: &[usize]) -> Vec<usize> {
     all
 }
 
-/// Tokens from numbers. With two tokens -1 stands for the first as well, unless there is a 0. The error is the place of a
+/// Values from numbers. With two values -1 stands for the first as well, unless there is a 0. The error is the place of a
 /// number that is none, and the condition it violates.
-fn states(numbers: &[f64], tokens: usize) -> std::result::Result<Vec<u8>, (usize, String)> {
-    let spins = tokens == 2 && numbers.contains(&-1.0);
-    let token = |(at, &number): (usize, &f64)| match number {
+fn states(numbers: &[f64], values: usize) -> std::result::Result<Vec<u8>, (usize, String)> {
+    let spins = values == 2 && numbers.contains(&-1.0);
+    let value = |(at, &number): (usize, &f64)| match number {
         -1.0 if spins => Ok(0),
         0.0 if spins => Err(at),
-        number if number.fract() == 0.0 && (0.0..tokens as f64).contains(&number) => {
+        number if number.fract() == 0.0 && (0.0..values as f64).contains(&number) => {
             Ok(number as u8)
         }
         _ => Err(at),
     };
-    let condition = match (tokens, spins) {
+    let condition = match (values, spins) {
         (2, true) => "-1 or +1".to_owned(),
         (2, false) => "0 or 1, or -1 or +1".to_owned(),
-        _ => format!("a whole number from 0 to {}", tokens - 1),
+        _ => format!("a whole number from 0 to {}", values - 1),
     };
     let states: std::result::Result<Vec<u8>, usize> =
-        numbers.iter().enumerate().map(token).collect();
+        numbers.iter().enumerate().map(value).collect();
     states.map_err(|at| (at, condition))
 }
 
@@ -141,15 +141,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spins_and_tokens_are_told_apart() {
+    fn spins_and_values_are_told_apart() {
         assert_eq!(states(&[-1.0, 1.0], 2).unwrap(), [0, 1]);
         assert_eq!(states(&[0.0, 1.0], 2).unwrap(), [0, 1]);
         assert_eq!(states(&[1.0, 1.0], 2).unwrap(), [1, 1]);
         assert_eq!(states(&[2.0, 0.0], 3).unwrap(), [2, 0]);
-        for (numbers, tokens) in
+        for (numbers, values) in
             [(&[-1.0, 0.0][..], 2), (&[0.5], 2), (&[2.0], 2), (&[-1.0], 3), (&[f64::NAN], 2)]
         {
-            assert!(states(numbers, tokens).is_err(), "{numbers:?}");
+            assert!(states(numbers, values).is_err(), "{numbers:?}");
         }
         assert_eq!(states(&[1.0, 0.0, -1.0], 2).unwrap_err().0, 1);
         assert_eq!(indices(17, &[2, 3, 3]), [1, 2, 2]);

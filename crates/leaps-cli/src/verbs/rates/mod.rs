@@ -22,8 +22,8 @@ use input::Input;
 /// Flags of `rates`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Input:   x [n, sites...], tokens from 0 or spins -1 and +1; t [n], times from 0 to 1.
-Output:  G          flux of the network, [n, tokens, sites...]; two tokens: the flip, [n, sites...]
+Input:   x [n, sites...], q from 0 or spins -1 and +1; t [n], times from 0 to 1.
+Output:  G          flux of the network, [n, q, sites...]; two q: the flip, [n, sites...]
          out_rates  rates of jumps, the same shape
          back_rates rates of the time reversal, the same shape
          delta_U    change of U_t, the same shape
@@ -58,7 +58,7 @@ pub fn run(args: &RatesArgs, context: &Context) -> Result<()> {
     let input = Input::read(&args.input, &problem.target)?;
     let told = found.model.family.map(|ranges| config.target.condition(&ranges)).transpose()?;
     let evaluated = evaluate(&found.model, &problem, &told.unwrap_or_default(), &input)?;
-    leaps::run::write_file(&args.output, &encode(&evaluated, &input, problem.target.tokens())?)?;
+    leaps::run::write_file(&args.output, &encode(&evaluated, &input, problem.target.q())?)?;
     let (states, output) = (input.times.len(), args.output.display());
     context.say(format!("{}, {states} states, wrote {output}", problem.description));
     Ok(())
@@ -75,11 +75,11 @@ fn writable(path: &Path) -> Result<()> {
     Ok(())
 }
 
-fn encode(evaluated: &Evaluated, input: &Input, tokens: usize) -> Result<Vec<u8>> {
+fn encode(evaluated: &Evaluated, input: &Input, q: usize) -> Result<Vec<u8>> {
     let n = input.times.len();
     let one = vec![n];
     let mut all = vec![n];
-    all.extend((tokens > 2).then_some(tokens));
+    all.extend((q > 2).then_some(q));
     all.extend(&input.shape);
     let flux: Vec<u8> = evaluated.flux.iter().flat_map(|value| value.to_le_bytes()).collect();
     let bytes =

@@ -40,7 +40,7 @@ __device__ __forceinline__ double uniform(u32 high, u32 low) {
 }
 
 // ---- Sums.
-// The product first, then the sum: roundings as on the processor.
+// The product first, then the sum: roundings as on the CPU.
 __device__ __forceinline__ double plus_product(double sum, double a, double b) {
     return __dadd_rn(sum, __dmul_rn(a, b));
 }

@@ -1,8 +1,8 @@
-//! Know before memory of a card is taken whether it suffices, and how much of what was asked for would fit.
+//! Know before memory of a GPU is taken whether it suffices, and how much of what was asked for would fit.
 
 use std::cell::Cell;
 
-use super::{Card, failed};
+use super::{Gpu, failed};
 use crate::{Error, Result};
 
 thread_local! {
@@ -24,7 +24,7 @@ pub(super) fn counts(bytes: usize) -> bool {
     })
 }
 
-/// The bytes that `build` asks a card for. It must launch nothing: the memory it gets is not there.
+/// The bytes that `build` asks a GPU for. It must launch nothing: the memory it gets is not there.
 pub(crate) fn counted<T>(build: impl FnOnce() -> Result<T>) -> Result<usize> {
     /// Ends counting, whatever happens.
     struct Counting;
@@ -41,17 +41,17 @@ pub(crate) fn counted<T>(build: impl FnOnce() -> Result<T>) -> Result<usize> {
     built.map(|_| bytes)
 }
 
-impl Card {
+impl Gpu {
     /// Bytes that may be taken.
     pub(crate) fn free_memory(&self) -> Result<usize> {
         // What was given back counts once the work that used it is done.
         self.wait()?;
-        let (free, _) = self.context.mem_get_info().map_err(failed("asking the card"))?;
+        let (free, _) = self.context.mem_get_info().map_err(failed("asking the GPU"))?;
         Ok(free.saturating_sub(SPARE))
     }
 
     /// What `build` makes, which takes `each` bytes for every one of `count` things beside `fixed` bytes. If that does not fit,
-    /// or the card runs out of memory nevertheless, the error names the setting `key`, by which the user chose their
+    /// or the GPU runs out of memory nevertheless, the error names the setting `key`, by which the user chose their
     /// number, and how many would.
     pub(crate) fn with_room<T>(
         &self,
@@ -88,10 +88,10 @@ fn enough(key: &str, count: usize, fixed: usize, each: usize, free: usize) -> Re
 
 fn refusal(key: &str, count: usize, need: usize, free: usize, fits: usize) -> Error {
     let (need, free) = (gibibytes(need), gibibytes(free));
-    let condition = format!("small enough for the card: {need} are needed, {free} are free");
+    let condition = format!("small enough for the GPU: {need} are needed, {free} are free");
     let advice = match fits {
-        0 => "not even 1 would fit; use --engine cpu".to_owned(),
-        fits => format!("{} would fit, or use --engine cpu", round_down(fits)),
+        0 => "not even 1 would fit; use the device cpu".to_owned(),
+        fits => format!("{} would fit, or use the device cpu", round_down(fits)),
     };
     Error::invalid(key, count, condition, advice)
 }
@@ -121,8 +121,8 @@ mod tests {
         let error = enough("train.batch", 200_000, 2 * gib, 1 << 20, 138 * gib).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "train.batch = 200000: must be small enough for the card: 197 GiB are needed, 138 GiB are free; \
-             130000 would fit, or use --engine cpu"
+            "train.batch = 200000: must be small enough for the GPU: 197 GiB are needed, 138 GiB are free; \
+             130000 would fit, or use the device cpu"
         );
         let error = enough("train.batch", 1, 2 * gib, 1, gib).unwrap_err();
         assert!(error.to_string().contains("not even 1 would fit"), "{error}");

@@ -1,7 +1,7 @@
-//! Compute on an NVIDIA card: open it, compile kernels for it, move memory to and from it.
+//! Compute on an NVIDIA GPU: open it, compile kernels for it, move memory to and from it.
 //!
 //! Driver and compiler (NVRTC) are looked for when they are first needed, so that one program runs on machines with and
-//! without a card. Kernels are compiled for the card at hand and kept in the user's cache directory.
+//! without a GPU. Kernels are compiled for the GPU at hand and kept in the user's cache directory.
 
 mod cache;
 pub(crate) mod memory;
@@ -24,8 +24,8 @@ use crate::{Error, Result};
 /// Source that every module starts with: Philox, reductions, activations.
 const COMMON: &str = include_str!("common.cu");
 
-/// One card, with the stream that all work on it goes through.
-pub struct Card {
+/// One GPU, with the stream that all work on it goes through.
+pub struct Gpu {
     context: Arc<CudaContext>,
     pub(crate) stream: Arc<CudaStream>,
     name: String,
@@ -44,7 +44,7 @@ pub(crate) fn failed(what: &str) -> impl Fn(DriverError) -> Error {
     move |error| {
         let advice = match error.0 {
             CUresult::CUDA_ERROR_OUT_OF_MEMORY => {
-                "use fewer walkers or a smaller batch, or --engine cpu"
+                "use fewer walkers or a smaller batch, or the device cpu"
             }
             CUresult::CUDA_ERROR_SYSTEM_DRIVER_MISMATCH
             | CUresult::CUDA_ERROR_INVALID_PTX
@@ -52,21 +52,21 @@ pub(crate) fn failed(what: &str) -> impl Fn(DriverError) -> Error {
             | CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION => {
                 "the driver is older than the compiler (NVRTC): update the driver"
             }
-            _ => "use --engine cpu to go on without the card",
+            _ => "use the device cpu to go on without the GPU",
         };
         Error::device(what, format!("{:?}", error.0), advice)
     }
 }
 
-/// Where an array lies on the card, for structures of pointers.
+/// Where an array lies on the GPU, for structures of pointers.
 ///
 /// All work goes through one stream, so an array that outlives the launch outlives the kernel.
-pub(crate) fn address<T>(card: &Card, array: &impl DevicePtr<T>) -> u64 {
-    array.device_ptr(&card.stream).0
+pub(crate) fn address<T>(gpu: &Gpu, array: &impl DevicePtr<T>) -> u64 {
+    array.device_ptr(&gpu.stream).0
 }
 
-impl Card {
-    /// Card number `ordinal` of this machine.
+impl Gpu {
+    /// GPU number `ordinal` of this machine.
     pub fn open(ordinal: usize) -> Result<Arc<Self>> {
         // cudarc would panic without the library.
         if !unsafe { is_culib_present() } {
@@ -76,21 +76,21 @@ impl Card {
                     true => "no driver (nvcuda.dll) on this machine",
                     false => "no driver (libcuda.so.1) on this machine",
                 },
-                "install the NVIDIA driver, or use --engine cpu",
+                "install the NVIDIA driver, or use the device cpu",
             ));
         }
-        let context = CudaContext::new(ordinal).map_err(failed("opening the card"))?;
+        let context = CudaContext::new(ordinal).map_err(failed("opening the GPU"))?;
         // All work goes through one stream, in order: nothing else needs to be waited for.
         unsafe { context.disable_event_tracking() };
-        let fact = |attribute| context.attribute(attribute).map_err(failed("asking the card"));
+        let fact = |attribute| context.attribute(attribute).map_err(failed("asking the GPU"));
         let multiprocessors =
             fact(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)? as usize;
         let shared =
             fact(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
-        Ok(Arc::new(Card {
-            stream: context.new_stream().map_err(failed("opening the card"))?,
-            name: context.name().map_err(failed("asking the card"))?,
-            capability: context.compute_capability().map_err(failed("asking the card"))?,
+        Ok(Arc::new(Gpu {
+            stream: context.new_stream().map_err(failed("opening the GPU"))?,
+            name: context.name().map_err(failed("asking the GPU"))?,
+            capability: context.compute_capability().map_err(failed("asking the GPU"))?,
             multiprocessors,
             shared: shared as usize,
             modules: Mutex::default(),
@@ -100,18 +100,18 @@ impl Card {
 
     /// [`open`](Self::open), if kernels can be compiled as well.
     pub fn ready(ordinal: usize) -> Result<Arc<Self>> {
-        let card = Self::open(ordinal)?;
+        let gpu = Self::open(ordinal)?;
         nvrtc::find()?;
-        Ok(card)
+        Ok(gpu)
     }
 
-    /// What the card is called.
+    /// What the GPU is called.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether it has matrix units for bfloat16 and tf32.
-    pub fn has_matrix_units(&self) -> bool {
+    /// Whether it has tensor cores for bfloat16 and tf32.
+    pub fn has_tensor_cores(&self) -> bool {
         self.capability.0 >= 8
     }
 
@@ -125,7 +125,7 @@ impl Card {
         self.shared
     }
 
-    /// Compile `source` with `#define`s for this card, or take it from the cache.
+    /// Compile `source` with `#define`s for this GPU, or take it from the cache.
     pub(crate) fn compile(&self, source: &str, defines: &[(&str, usize)]) -> Result<Kernels> {
         let (major, minor) = self.capability;
         let text = text(source, defines);
@@ -141,31 +141,31 @@ impl Card {
         Ok(Kernels(module))
     }
 
-    /// Copy numbers to the card.
+    /// Copy numbers to the GPU.
     pub(crate) fn upload<T: DeviceRepr>(&self, data: &[T]) -> Result<CudaSlice<T>> {
         if data.is_empty() {
-            return self.stream.null().map_err(failed("memory of the card"));
+            return self.stream.null().map_err(failed("memory of the GPU"));
         }
         memory::counts(size_of_val(data));
-        self.stream.clone_htod(data).map_err(failed("memory of the card"))
+        self.stream.clone_htod(data).map_err(failed("memory of the GPU"))
     }
 
-    /// Zeros on the card.
+    /// Zeros on the GPU.
     pub(crate) fn zeros<T: DeviceRepr + ValidAsZeroBits>(&self, n: usize) -> Result<CudaSlice<T>> {
         let n = if memory::counts(n.saturating_mul(size_of::<T>())) { 1 } else { n.max(1) };
-        self.stream.alloc_zeros(n).map_err(failed("memory of the card"))
+        self.stream.alloc_zeros(n).map_err(failed("memory of the GPU"))
     }
 
-    /// Overwrite numbers on the card; `to` may be longer.
+    /// Overwrite numbers on the GPU; `to` may be longer.
     pub(crate) fn write<T: DeviceRepr>(&self, data: &[T], to: &mut CudaSlice<T>) -> Result<()> {
         if data.is_empty() {
             return Ok(());
         }
         let mut part = to.slice_mut(..data.len());
-        self.stream.memcpy_htod(data, &mut part).map_err(failed("memory of the card"))
+        self.stream.memcpy_htod(data, &mut part).map_err(failed("memory of the GPU"))
     }
 
-    /// Copy numbers from the card, after all work so far.
+    /// Copy numbers from the GPU, after all work so far.
     pub(crate) fn download<T: DeviceRepr + Default + Clone>(
         &self,
         data: &impl DevicePtr<T>,
@@ -186,7 +186,7 @@ impl Kernels {
         if shared > 48 << 10 {
             function
                 .set_attribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared as i32)
-                .map_err(failed("shared memory of the card"))?;
+                .map_err(failed("shared memory of the GPU"))?;
         }
         Ok(function)
     }
@@ -212,14 +212,14 @@ fn binary(text: &str, architecture: &str) -> Result<Vec<u8>> {
     Ok(image)
 }
 
-/// Launch a kernel: `launch!(card, function, (grid, block, shared), arguments...)`.
+/// Launch a kernel: `launch!(gpu, function, (grid, block, shared), arguments...)`.
 ///
 /// # Safety
 /// The arguments must be those of the kernel, and it must stay within its memory.
 macro_rules! launch {
-    ($card:expr, $function:expr, ($grid:expr, $block:expr, $shared:expr), $($argument:expr),* $(,)?) => {{
+    ($gpu:expr, $function:expr, ($grid:expr, $block:expr, $shared:expr), $($argument:expr),* $(,)?) => {{
         use cudarc::driver::PushKernelArg;
-        let mut builder = $card.stream.launch_builder(&$function);
+        let mut builder = $gpu.stream.launch_builder(&$function);
         $(builder.arg($argument);)*
         let config = cudarc::driver::LaunchConfig {
             grid_dim: $grid,
@@ -233,7 +233,7 @@ pub(crate) use launch;
 
 #[cfg(test)]
 pub(crate) mod testing {
-    /// Compile `source` for a usual card, where there is a compiler.
+    /// Compile `source` for a usual GPU, where there is a compiler.
     pub(crate) fn compiles(source: &str, defines: &[(&str, usize)]) {
         if super::nvrtc::find().is_err() {
             eprintln!("skipped: no NVRTC on this machine (LEAPS_NVRTC names its folder)");

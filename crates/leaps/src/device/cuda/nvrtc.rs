@@ -64,7 +64,7 @@ fn functions() -> Result<&'static Functions> {
             "NVRTC",
             format!("no {} on this machine, to compile kernels with", NAMES.join(" or ")),
             "install it (Ubuntu: cuda-nvrtc-13-0, pip: nvidia-cuda-nvrtc) and name its folder in LEAPS_NVRTC, \
-             or use --engine cpu",
+             or use the device cpu",
         )
     })
 }
@@ -142,7 +142,7 @@ pub(super) fn compile(source: &str, options: &[String]) -> Result<Vec<u8>> {
         Err(Error::device(
             "NVRTC",
             format!("cannot compile (code {code}): {said}"),
-            "it may be older than the card; use --engine cpu",
+            "it may be older than the GPU; use the device cpu",
         ))
     }
 }

@@ -122,9 +122,14 @@ impl Lanes for Avx512 {
     }
 
     #[inline(always)]
-    unsafe fn add_where(sum: [__m512i; 2], bytes: __m512i, token: u8, value: u16) -> [__m512i; 2] {
+    unsafe fn add_where(
+        sum: [__m512i; 2],
+        bytes: __m512i,
+        site_value: u8,
+        value: u16,
+    ) -> [__m512i; 2] {
         unsafe {
-            let here = _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(token as i8));
+            let here = _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(site_value as i8));
             let value = _mm512_set1_epi16(value as i16);
             [
                 _mm512_mask_add_epi16(sum[0], here as u32, sum[0], value),

@@ -20,7 +20,7 @@ pub(crate) const LANES: usize = 64;
 /// Four random words for each lane, word first.
 pub(crate) type Words = [[u32; LANES]; 4];
 
-/// What a tile asks of the processor. Every method works on all lanes at once.
+/// What a tile asks of the CPU. Every method works on all lanes at once.
 ///
 /// # Safety
 /// The methods may only be called where the level's instructions exist.
@@ -44,11 +44,11 @@ pub(crate) trait Lanes: Copy {
     unsafe fn widen(bytes: Self::Bytes) -> Self::Halves;
     /// `a * factor + b`.
     unsafe fn scale_add(a: Self::Halves, factor: u16, b: Self::Halves) -> Self::Halves;
-    /// `sum + value` where the token is `token`, else `sum`.
+    /// `sum + value` where the value is `site_value`, else `sum`.
     unsafe fn add_where(
         sum: Self::Halves,
         bytes: Self::Bytes,
-        token: u8,
+        site_value: u8,
         value: u16,
     ) -> Self::Halves;
     unsafe fn store_halves(halves: Self::Halves, to: &mut [u16; LANES]);
@@ -66,7 +66,7 @@ pub(crate) trait Lanes: Copy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::Level;
+    use crate::device::SimdLevel;
     use crate::device::level::{Portable, dispatch};
 
     #[inline(always)]
@@ -103,7 +103,7 @@ mod tests {
         let key = [0xDEAD_BEEF, 0x1234_5678];
         let mut expected = [[0; LANES]; 4];
         unsafe { Portable::philox(address, key, &mut expected) };
-        for level in Level::available() {
+        for level in SimdLevel::available() {
             let mut words = [[0; LANES]; 4];
             let out = &mut words;
             dispatch!(level, block, (address: [u32; 4], key: Key, out: &mut Words));

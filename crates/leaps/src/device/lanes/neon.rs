@@ -141,12 +141,12 @@ impl Lanes for Neon {
     }
 
     #[inline(always)]
-    unsafe fn add_where(mut sum: Halves, bytes: Bytes, token: u8, value: u16) -> Halves {
+    unsafe fn add_where(mut sum: Halves, bytes: Bytes, site_value: u8, value: u16) -> Halves {
         unsafe {
-            let (token, value) = (vdupq_n_u8(token), vdupq_n_u16(value));
+            let (site_value, value) = (vdupq_n_u8(site_value), vdupq_n_u16(value));
             for i in 0..4 {
                 // Every byte twice: all 16 bits are set, or none.
-                let here = vceqq_u8(bytes[i], token);
+                let here = vceqq_u8(bytes[i], site_value);
                 let low = vreinterpretq_u16_u8(vzip1q_u8(here, here));
                 let high = vreinterpretq_u16_u8(vzip2q_u8(here, here));
                 sum[2 * i] = vaddq_u16(sum[2 * i], vandq_u16(low, value));

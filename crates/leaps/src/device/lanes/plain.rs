@@ -78,11 +78,11 @@ macro_rules! array_lanes {
         unsafe fn add_where(
             mut sum: [u16; LANES],
             bytes: [u8; LANES],
-            token: u8,
+            site_value: u8,
             value: u16,
         ) -> [u16; LANES] {
             for lane in 0..LANES {
-                sum[lane] += if bytes[lane] == token { value } else { 0 };
+                sum[lane] += if bytes[lane] == site_value { value } else { 0 };
             }
             sum
         }

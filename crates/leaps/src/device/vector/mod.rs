@@ -1,6 +1,6 @@
 //! Compute on 16 configurations at once: one floating-point number of each to a lane.
 //!
-//! Networks are written once over [`Vector`] and compiled for every [`Level`](super::Level); tests instantiate them in double
+//! Networks are written once over [`Vector`] and compiled for every [`SimdLevel`](super::SimdLevel); tests instantiate them in double
 //! precision. Lanes never mix except in [`Vector::sum`], so what a configuration gets does not depend on its neighbours in the
 //! vector.
 
@@ -60,7 +60,7 @@ pub(crate) trait Job<V> {
 /// slices.
 pub(crate) trait Vector: Copy + Send + Sync + 'static {
     type Scalar: Real;
-    /// Vectors that fit in the processor's registers.
+    /// Vectors that fit in the CPU's registers.
     const REGISTERS: usize;
     unsafe fn splat(value: Self::Scalar) -> Self;
     /// The first 16 numbers of `from`.
@@ -164,7 +164,7 @@ pub(crate) trait Floats: Copy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::Level;
+    use crate::device::SimdLevel;
     use crate::device::level::dispatch;
 
     #[inline(always)]
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn every_level_agrees_with_double_precision() {
-        for level in Level::available() {
+        for level in SimdLevel::available() {
             for start in [-80.0, -12.0, -1.0, 0.0, 3.0, 40.0] {
                 let input: Vec<f32> = (0..16).map(|i| start + i as f32 * 0.37).collect();
                 let mut output = vec![0.0; 81];
@@ -218,8 +218,8 @@ mod tests {
     /// reciprocals and plain code does not fuse, so theirs are other bits.)
     #[test]
     fn avx2_and_neon_give_the_same_bits() {
-        let fused = [Level::Avx2, Level::Neon];
-        for level in Level::available().into_iter().filter(|level| fused.contains(level)) {
+        let fused = [SimdLevel::Avx2, SimdLevel::Neon];
+        for level in SimdLevel::available().into_iter().filter(|level| fused.contains(level)) {
             let mut hasher = blake3::Hasher::new();
             for start in [-130.0, -12.0, -1.0, 0.0, 3.0, 40.0, 127.0] {
                 let input: Vec<f32> = (0..16).map(|i| start + i as f32 * 0.37).collect();

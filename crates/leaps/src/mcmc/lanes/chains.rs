@@ -6,12 +6,12 @@ use rayon::prelude::*;
 
 use super::{Plan, Rule, Tables, Tile};
 use crate::Result;
-use crate::device::{Level, Purpose, Stream, Watch};
+use crate::device::{Progress, Purpose, SimdLevel, Stream};
 use crate::mcmc::chains::{check_finite, glance};
 use crate::mcmc::rounds::in_rounds;
 use crate::mcmc::{ChainOutcome, ChainSettings, Kernel, Metropolis};
 use crate::observe::Recorder;
-use crate::target::{Model, initial_state};
+use crate::target::{Density, initial_state};
 
 /// Sweeps of the scalar kernel, from the last state, that estimate a chain's acceptance.
 const ACCEPTANCE_SWEEPS: u64 = 16;
@@ -28,15 +28,15 @@ struct Group<R> {
 /// A chain's states depend on the seed and its number alone. The acceptance of Metropolis is estimated
 /// after the run, since tiles do not count.
 pub fn run_lane_chains<R: Recorder>(
-    model: &Model<'_>,
+    model: &Density<'_>,
     plan: &Plan,
     settings: &ChainSettings,
     make: impl Fn(usize) -> R + Sync,
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<Vec<ChainOutcome<R>>> {
     settings.check()?;
-    watch.total((settings.burn_in + settings.steps).saturating_mul(settings.chains as u64));
-    let (level, sites) = (Level::detect(), plan.sites() as u64);
+    progress.total((settings.burn_in + settings.steps).saturating_mul(settings.chains as u64));
+    let (level, sites) = (SimdLevel::detect(), plan.sites() as u64);
     let tables = Tables::new(plan, model.lambda);
     let begin = |group: usize| {
         let first = group * Tile::WALKERS;
@@ -52,7 +52,7 @@ pub fn run_lane_chains<R: Recorder>(
     let groups = (0..settings.chains.div_ceil(Tile::WALKERS)).into_par_iter();
     let mut groups: Vec<Group<R>> = groups.map(begin).collect::<Result<_>>()?;
     let stride = glance(plan.sites() * Tile::WALKERS.min(settings.chains));
-    let steps = in_rounds(settings, &mut groups, watch, |group, round| {
+    let steps = in_rounds(settings, &mut groups, progress, |group, round| {
         let Group { tile, recorders, chains } = group;
         let mut x = vec![0; plan.sites()];
         let mut step = round.start;
@@ -72,7 +72,7 @@ pub fn run_lane_chains<R: Recorder>(
                     recorder.record(&x);
                 }
             }
-            watch.advance(sweeps * chains.len() as u64);
+            progress.advance(sweeps * chains.len() as u64);
         }
         Ok(())
     })?;
@@ -89,7 +89,7 @@ pub fn run_lane_chains<R: Recorder>(
     Ok(groups.into_par_iter().flat_map_iter(outcomes).collect())
 }
 
-fn acceptance(model: &Model<'_>, plan: &Plan, last: &[u8], seed: u64, chain: u32) -> f64 {
+fn acceptance(model: &Density<'_>, plan: &Plan, last: &[u8], seed: u64, chain: u32) -> f64 {
     if plan.rule == Rule::HeatBath {
         return 1.0;
     }

@@ -5,7 +5,7 @@
 #define PER_BLOCK (METROPOLIS && Q > 2 ? 4 : 8)
 // Purpose::Move.
 #define MOVE 2
-// A fresh measurement of the energies every so many updates, as in lane_walkers.rs.
+// A fresh measurement of the energies every so many updates, as in walkers::lanes.rs.
 #define PERIOD (16ull * SITES)
 
 struct Lanes {
@@ -13,8 +13,8 @@ struct Lanes {
     const u32* sites;         // [site * 2]: class, start of its neighbours
     const u32* ends;          // [bond]
     const u32* classes;       // [class * 8], see below
-    const u16* contributions; // of a class [slot * Q + token]
-    const double* local;      // of a class [(term * entries + index) * Q + token]
+    const u16* contributions; // of a class [slot * Q + value]
+    const double* local;      // of a class [(term * entries + index) * Q + value]
     const double* share;      // the same with half of each bond
     const double* constants;  // [term]
 };
@@ -51,12 +51,12 @@ __device__ __forceinline__ bool below(u32 threshold, u32 digits, Rest rest) {
     return digits == high ? rest() < (threshold & 0xffffu) : digits < high;
 }
 
-// A state whose tokens lie STRIDE bytes apart.
+// A state whose values lie STRIDE bytes apart.
 template <u32 STRIDE>
 struct State {
     u8* x;
     __device__ __forceinline__ u32 get(u32 site) const { return x[(size_t)site * STRIDE]; }
-    __device__ __forceinline__ void set(u32 site, u32 token) const { x[(size_t)site * STRIDE] = (u8)token; }
+    __device__ __forceinline__ void set(u32 site, u32 value) const { x[(size_t)site * STRIDE] = (u8)value; }
 };
 
 // The number of a site's surroundings.
@@ -65,10 +65,10 @@ __device__ __forceinline__ u32 surroundings(const Lanes& p, const Class& c, u32 
     u32 index = 0;
     const u16* row = p.contributions + c.contributions;
     for (u32 slot = 0; slot < c.degree; slot++) {
-        u32 token = x.get(__ldg(p.ends + start + slot));
-        // Token 0 contributes nothing.
-        if (Q == 2) index += token ? __ldg(row + slot * Q + 1) : 0;
-        else index += __ldg(row + slot * Q + token);
+        u32 value = x.get(__ldg(p.ends + start + slot));
+        // Value 0 contributes nothing.
+        if (Q == 2) index += value ? __ldg(row + slot * Q + 1) : 0;
+        else index += __ldg(row + slot * Q + value);
     }
     return index;
 }
@@ -80,7 +80,7 @@ __device__ __forceinline__ void update(
     double* energies) {
     Class c = class_at(p, __ldg(p.sites + 2 * site));
     u32 index = surroundings(p, c, __ldg(p.sites + 2 * site + 1), x);
-    u32 old = x.get(site), token;
+    u32 old = x.get(site), value;
     table += c.offset;
 #if !METROPOLIS || Q == 2
     u32 digits = word >> 16 * (slot % 2) & 0xffffu;
@@ -92,20 +92,20 @@ __device__ __forceinline__ void update(
     u32 proposal = (u32)(product >> 32), fraction = (u32)product;
     proposal += proposal >= old;
     bool takes = below(table[(index * Q + old) * Q + proposal], fraction >> 16, [&]() { return fraction & 0xffffu; });
-    token = takes ? proposal : old;
+    value = takes ? proposal : old;
 #elif METROPOLIS
-    token = old ^ (u32)below(table[index * 2 + old], digits, more);
+    value = old ^ (u32)below(table[index * 2 + old], digits, more);
 #else
-    token = 0;
+    value = 0;
 #pragma unroll
-    for (u32 t = 0; t < Q - 1; t++) token += below(table[t * c.length + index], digits, more);
+    for (u32 t = 0; t < Q - 1; t++) value += below(table[t * c.length + index], digits, more);
 #endif
-    if (token == old) return;
-    x.set(site, token);
+    if (value == old) return;
+    x.set(site, value);
     if (!follow) return;
     for (u32 term = 0; term < TERMS; term++) {
         const double* local = p.local + c.local + (size_t)(term * c.entries + index) * Q;
-        energies[term] += local[token] - local[old];
+        energies[term] += local[value] - local[old];
     }
 }
 
@@ -116,10 +116,10 @@ __device__ __forceinline__ void measure(const Lanes& p, S x, double* energies) {
     for (u32 term = 0; term < TERMS; term++) energies[term] = p.constants[term];
     for (u32 site = 0; site < SITES; site++) {
         Class c = class_at(p, __ldg(p.sites + 2 * site));
-        u32 index = surroundings(p, c, __ldg(p.sites + 2 * site + 1), x), token = x.get(site);
+        u32 index = surroundings(p, c, __ldg(p.sites + 2 * site + 1), x), value = x.get(site);
 #pragma unroll
         for (u32 term = 0; term < TERMS; term++)
-            energies[term] += __ldg(p.share + c.local + (size_t)(term * c.entries + index) * Q + token);
+            energies[term] += __ldg(p.share + c.local + (size_t)(term * c.entries + index) * Q + value);
     }
 }
 
@@ -158,26 +158,26 @@ extern "C" __global__ void thresholds(Lanes p, u32* tables, const double* lambda
     };
     for (u32 index = threadIdx.x; index < c.entries; index += blockDim.x) {
         double u[Q];
-        for (u32 token = 0; token < Q; token++) {
-            u[token] = 0.0;
+        for (u32 value = 0; value < Q; value++) {
+            u[value] = 0.0;
             for (u32 term = 0; term < TERMS; term++)
-                u[token] = plus_product(
-                    u[token], weights[term], p.local[c.local + (size_t)(term * c.entries + index) * Q + token]);
+                u[value] = plus_product(
+                    u[value], weights[term], p.local[c.local + (size_t)(term * c.entries + index) * Q + value]);
         }
 #if METROPOLIS && Q > 2
         for (u32 own = 0; own < Q; own++)
-            for (u32 token = 0; token < Q; token++)
-                put((index * Q + own) * Q + token, fmin(exp(u[own] - u[token]), 1.0));
+            for (u32 value = 0; value < Q; value++)
+                put((index * Q + own) * Q + value, fmin(exp(u[own] - u[value]), 1.0));
 #elif METROPOLIS
         put(2 * index, fmin(exp(u[0] - u[1]), 1.0));
         put(2 * index + 1, fmin(exp(u[1] - u[0]), 1.0));
 #else
         double least = u[0], total = 0.0, above = 0.0;
-        for (u32 token = 1; token < Q; token++) least = fmin(least, u[token]);
-        for (u32 token = 0; token < Q; token++) total += exp(least - u[token]);
-        for (u32 token = Q - 1; token > 0; token--) {
-            above += exp(least - u[token]) / total;
-            put((token - 1) * c.length + index, above);
+        for (u32 value = 1; value < Q; value++) least = fmin(least, u[value]);
+        for (u32 value = 0; value < Q; value++) total += exp(least - u[value]);
+        for (u32 value = Q - 1; value > 0; value--) {
+            above += exp(least - u[value]) / total;
+            put((value - 1) * c.length + index, above);
         }
 #endif
     }

@@ -1,13 +1,13 @@
 //! Sweep many walkers at once: heat bath and Metropolis with walkers along SIMD lanes.
 //!
-//! The chance of a new token depends on a site's neighbours only through a small integer, so that all
+//! The chance of a new value depends on a site's neighbours only through a small integer, so that all
 //! chances at one temperature fit a table of 32-bit thresholds and an update is a few additions, a
 //! look-up and a comparison. Chances are rounded to multiples of 2^-32. Lane `l` of a tile draws from the
 //! stream of its own walker, so no result depends on which walkers share a tile.
 
-#[cfg(feature = "cuda")]
-pub(crate) mod card;
 mod chains;
+#[cfg(feature = "cuda")]
+pub(crate) mod cuda;
 mod plan;
 mod tables;
 mod tile;

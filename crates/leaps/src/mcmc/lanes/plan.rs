@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use crate::target::{Colouring, Pairwise, Target};
 use crate::{Error, Result};
 
-/// The rule by which a site gets its new token.
+/// The rule by which a site gets its new value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
     /// Draw from the conditional distribution.
     HeatBath,
-    /// Propose another token uniformly and accept with `min(1, r)`.
+    /// Propose another value uniformly and accept with `min(1, r)`.
     Metropolis,
 }
 
@@ -23,15 +23,15 @@ pub enum Scan {
     Coloured,
 }
 
-/// How the tokens of a site's neighbours become one index: a sum over neighbours of
-/// `contribution[slot][token]`.
+/// How the values of a site's neighbours become one index: a sum over neighbours of
+/// `contribution[slot][value]`.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Code {
-    /// Two tokens, equal couplings: the number of neighbours with token 1.
+    /// Two values, equal couplings: the number of neighbours with value 1.
     Sum,
-    /// Two tokens, any couplings: neighbour `slot` is bit `slot`; at most 8 neighbours.
+    /// Two values, any couplings: neighbour `slot` is bit `slot`; at most 8 neighbours.
     Bits,
-    /// `contribution[slot * tokens + token]`.
+    /// `contribution[slot * q + value]`.
     General(Vec<u16>),
 }
 
@@ -41,8 +41,8 @@ pub(super) struct Class {
     pub(super) code: Code,
     /// Number of index values.
     pub(super) entries: usize,
-    /// Local energy of term `k`, `f(token) - sum_{x_j = token} A_j`, at
-    /// `[(k * entries + index) * tokens + token]`.
+    /// Local energy of term `k`, `f(value) - sum_{x_j = value} A_j`, at
+    /// `[(k * entries + index) * q + value]`.
     pub(super) local: Vec<f64>,
     /// The same with half of each bond, so that the sum over sites is the energy.
     pub(super) share: Vec<f64>,
@@ -54,7 +54,7 @@ pub(super) struct Class {
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub(super) rule: Rule,
-    pub(super) tokens: usize,
+    pub(super) q: usize,
     pub(super) sites: usize,
     pub(super) terms: usize,
     pub(super) order: Vec<u32>,
@@ -74,10 +74,10 @@ const MAX_THRESHOLDS: usize = 1 << 24;
 
 impl Plan {
     /// Prepare `model` for `rule`. Fails with [`Error::NotApplicable`] if some site has too many
-    /// neighbours or tokens for a table; [`crate::mcmc::HeatBath`] and [`crate::mcmc::Metropolis`] serve such
+    /// neighbours or values for a table; [`crate::mcmc::HeatBath`] and [`crate::mcmc::Metropolis`] serve such
     /// models one walker at a time.
     pub fn new(model: &Pairwise, rule: Rule, scan: Scan) -> Result<Self> {
-        let (n, q) = (model.sites(), model.tokens());
+        let (n, q) = (model.sites(), model.q());
         let terms = model.energy_terms();
         let mut classes: Vec<Class> = Vec::new();
         let mut known: HashMap<Vec<u64>, u32> = HashMap::new();
@@ -122,7 +122,7 @@ impl Plan {
         let constants = terms.iter().map(|t| t.constant).collect();
         Ok(Plan {
             rule,
-            tokens: q,
+            q: q,
             sites: n,
             terms: terms.len(),
             order,
@@ -146,16 +146,16 @@ impl Plan {
     }
 
     /// Updates that one Philox block of four words serves. A comparison needs 16 bits, and 16 more only
-    /// when those are equal to the threshold's; a proposal among several tokens needs a whole word, whose
+    /// when those are equal to the threshold's; a proposal among several values needs a whole word, whose
     /// lower digits then serve the comparison.
     pub(super) fn updates_per_block(&self) -> usize {
-        if self.rule == Rule::Metropolis && self.tokens > 2 { 4 } else { 8 }
+        if self.rule == Rule::Metropolis && self.q > 2 { 4 } else { 8 }
     }
 
-    /// Energy evaluations charged for one update: one per token for a conditional draw, one for a proposal.
+    /// Energy evaluations charged for one update: one per value for a conditional draw, one for a proposal.
     pub fn calls_per_update(&self) -> f64 {
         match self.rule {
-            Rule::HeatBath => self.tokens as f64,
+            Rule::HeatBath => self.q as f64,
             Rule::Metropolis => 1.0,
         }
     }
@@ -173,14 +173,14 @@ impl Plan {
 fn too_large() -> Error {
     Error::not_applicable(
         "the table-driven sweep",
-        "a site has too many neighbours or tokens for a table of its surroundings",
+        "a site has too many neighbours or values for a table of its surroundings",
     )
 }
 
 impl Class {
     fn new(q: usize, degree: usize, couplings: &[&[f64]], fields: &[&[f64]]) -> Result<Self> {
         let uniform = couplings.iter().all(|list| list.windows(2).all(|pair| pair[0] == pair[1]));
-        // Counts of the tokens 1, 2, ... if couplings are equal, else the tokens themselves.
+        // Counts of the values 1, 2, ... if couplings are equal, else the values themselves.
         let radix = if uniform { degree + 1 } else { q };
         let digits = if uniform { q - 1 } else { degree };
         let entries = (0..digits)
@@ -192,11 +192,11 @@ impl Class {
             _ => Code::General(
                 (0..degree * q)
                     .map(|at| {
-                        let (slot, token) = (at / q, at % q);
-                        match (uniform, token) {
+                        let (slot, value) = (at / q, at % q);
+                        match (uniform, value) {
                             (_, 0) => 0,
-                            (true, _) => radix.pow(token as u32 - 1) as u16,
-                            (false, _) => (token * radix.pow(slot as u32)) as u16,
+                            (true, _) => radix.pow(value as u32 - 1) as u16,
+                            (false, _) => (value * radix.pow(slot as u32)) as u16,
                         }
                     })
                     .collect(),
@@ -213,23 +213,23 @@ impl Class {
             let digit = |d: usize| index / radix.pow(d as u32) % radix;
             for (k, (couplings, fields)) in couplings.iter().zip(fields).enumerate() {
                 let row = (k * entries + index) * q;
-                for token in 0..q {
+                for value in 0..q {
                     let bonds: f64 = if couplings.is_empty() {
                         0.0
                     } else if uniform {
                         let others: usize = (0..digits).map(digit).sum();
-                        let count = match token {
+                        let count = match value {
                             // Indices whose counts exceed the degree never occur.
                             0 => degree.saturating_sub(others),
-                            _ => digit(token - 1),
+                            _ => digit(value - 1),
                         };
                         couplings.first().map_or(0.0, |c| c * count as f64)
                     } else {
-                        (0..degree).filter(|&s| digit(s) == token).map(|s| couplings[s]).sum()
+                        (0..degree).filter(|&s| digit(s) == value).map(|s| couplings[s]).sum()
                     };
-                    let field = fields.get(token).copied().unwrap_or(0.0);
-                    class.local[row + token] = field - bonds;
-                    class.share[row + token] = field - 0.5 * bonds;
+                    let field = fields.get(value).copied().unwrap_or(0.0);
+                    class.local[row + value] = field - bonds;
+                    class.share[row + value] = field - 0.5 * bonds;
                 }
             }
         }

@@ -2,14 +2,14 @@
 
 use super::plan::{Class, Plan, Rule};
 
-/// The thresholds of a plan at one temperature: a token is taken when a 32-bit random word is below.
+/// The thresholds of a plan at one temperature: a value is taken when a 32-bit random word is below.
 #[derive(Clone, Debug, Default)]
 pub struct Tables {
     /// Upper 16 bits.
     pub(super) high: Vec<u16>,
     /// Lower 16 bits, looked at only when the upper ones tie.
     pub(super) low: Vec<u16>,
-    /// Scratch: energies of a site's tokens.
+    /// Scratch: energies of a site's values.
     energies: Vec<f64>,
 }
 
@@ -25,7 +25,7 @@ impl Tables {
     pub fn set(&mut self, plan: &Plan, lambda: &[f64]) {
         self.high.resize(plan.thresholds, 0);
         self.low.resize(plan.thresholds, 0);
-        self.energies.resize(plan.tokens, 0.0);
+        self.energies.resize(plan.q, 0.0);
         for class in &plan.classes {
             for index in 0..class.entries {
                 self.set_entry(plan, class, lambda, index);
@@ -34,7 +34,7 @@ impl Tables {
     }
 
     fn set_entry(&mut self, plan: &Plan, class: &Class, lambda: &[f64], index: usize) {
-        let q = plan.tokens;
+        let q = plan.q;
         let len = class.table_len(q, plan.rule);
         let (high, low) = (&mut self.high[class.offset..], &mut self.low[class.offset..]);
         let mut put = |at: usize, p: f64| {
@@ -52,13 +52,13 @@ impl Tables {
         }
         match plan.rule {
             Rule::HeatBath => {
-                // Thresholds decrease: token t is the number of thresholds that the word does not reach.
+                // Thresholds decrease: value t is the number of thresholds that the word does not reach.
                 let least = u.iter().copied().fold(f64::INFINITY, f64::min);
                 let total: f64 = u.iter().map(|u| (least - u).exp()).sum();
                 let mut above = 0.0;
-                for token in (1..q).rev() {
-                    above += (least - u[token]).exp() / total;
-                    put((token - 1) * len + index, above);
+                for value in (1..q).rev() {
+                    above += (least - u[value]).exp() / total;
+                    put((value - 1) * len + index, above);
                 }
             }
             Rule::Metropolis if q == 2 => {

@@ -4,9 +4,9 @@ use super::plan::{Code, Plan, Rule};
 use super::tables::Tables;
 use crate::device::lanes::{LANES, Lanes, Words};
 use crate::device::level::dispatch;
-use crate::device::{Key, Level, Purpose, philox4x32, random};
+use crate::device::{Key, Purpose, SimdLevel, philox4x32, random};
 
-/// One site's tokens in every lane.
+/// One site's values in every lane.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(align(64))]
 pub(super) struct Row(pub(super) [u8; LANES]);
@@ -42,38 +42,45 @@ impl Tile {
         }
     }
 
-    /// The token of `site` in lane `lane`.
-    pub fn token(&self, lane: usize, site: usize) -> u8 {
+    /// The value of `site` in lane `lane`.
+    pub fn value(&self, lane: usize, site: usize) -> u8 {
         self.rows[site].0[lane]
     }
 
     /// Set the state of one lane.
     pub fn set(&mut self, lane: usize, x: &[u8]) {
-        for (row, &token) in self.rows.iter_mut().zip(x) {
-            row.0[lane] = token;
+        for (row, &site_value) in self.rows.iter_mut().zip(x) {
+            row.0[lane] = site_value;
         }
     }
 
     /// Read the state of one lane.
     pub fn get(&self, lane: usize, x: &mut [u8]) {
-        for (row, token) in self.rows.iter().zip(x) {
-            *token = row.0[lane];
+        for (row, site_value) in self.rows.iter().zip(x) {
+            *site_value = row.0[lane];
         }
     }
 
     /// Copy walker `ancestors[lane]` of the run, which `tiles` hold, into every lane.
     pub fn gather(&mut self, tiles: &[Tile], ancestors: &[u32]) {
         for (site, row) in self.rows.iter_mut().enumerate() {
-            for (token, &ancestor) in row.0.iter_mut().zip(ancestors) {
+            for (site_value, &ancestor) in row.0.iter_mut().zip(ancestors) {
                 let ancestor = ancestor as usize;
-                *token = tiles[ancestor / LANES].rows[site].0[ancestor % LANES];
+                *site_value = tiles[ancestor / LANES].rows[site].0[ancestor % LANES];
             }
         }
     }
 
     /// Make `count` single-site updates; update `p` since the start of the run visits the site
     /// `p mod sites` of the scan.
-    pub fn update(&mut self, plan: &Plan, tables: &Tables, level: Level, from: u64, count: u64) {
+    pub fn update(
+        &mut self,
+        plan: &Plan,
+        tables: &Tables,
+        level: SimdLevel,
+        from: u64,
+        count: u64,
+    ) {
         let (tile, none) = (self, &mut []);
         dispatch!(level, run, (tile: &mut Tile, plan: &Plan, tables: &Tables, from: u64, count: u64, none: &mut [f64]));
     }
@@ -83,7 +90,7 @@ impl Tile {
         &mut self,
         plan: &Plan,
         tables: &Tables,
-        level: Level,
+        level: SimdLevel,
         from: u64,
         count: u64,
         energies: &mut [f64],
@@ -93,7 +100,7 @@ impl Tile {
     }
 
     /// Write `energies[k * 64 + lane]`, every term of every lane.
-    pub fn energies(&self, plan: &Plan, level: Level, energies: &mut [f64]) {
+    pub fn energies(&self, plan: &Plan, level: SimdLevel, energies: &mut [f64]) {
         let tile = self;
         dispatch!(level, measure, (tile: &Tile, plan: &Plan, energies: &mut [f64]));
     }
@@ -118,7 +125,7 @@ impl Tile {
 
     /// The index of the surroundings of a site in every lane.
     #[inline(always)]
-    unsafe fn surroundings<L: Lanes>(&self, code: &Code, tokens: usize, ends: &[u32]) -> L::Halves {
+    unsafe fn surroundings<L: Lanes>(&self, code: &Code, q: usize, ends: &[u32]) -> L::Halves {
         let row = |end: &u32| unsafe { L::load(&self.rows[*end as usize].0) };
         unsafe {
             match code {
@@ -132,10 +139,10 @@ impl Tile {
                 ),
                 Code::General(contribution) => {
                     let mut index = L::widen(L::zero());
-                    for (end, contribution) in ends.iter().zip(contribution.chunks_exact(tokens)) {
+                    for (end, contribution) in ends.iter().zip(contribution.chunks_exact(q)) {
                         let row = row(end);
-                        for (token, &value) in contribution.iter().enumerate().skip(1) {
-                            index = L::add_where(index, row, token as u8, value);
+                        for (site_value, &value) in contribution.iter().enumerate().skip(1) {
+                            index = L::add_where(index, row, site_value as u8, value);
                         }
                     }
                     index
@@ -180,7 +187,7 @@ unsafe fn run<L: Lanes>(
     count: u64,
     energies: &mut [f64],
 ) {
-    let (n, q, per_block) = (plan.sites as u64, plan.tokens, plan.updates_per_block());
+    let (n, q, per_block) = (plan.sites as u64, plan.q, plan.updates_per_block());
     let (mut sweep, mut position) = (from / n, (from % n) as usize);
     for _ in 0..count {
         let at = (sweep, (position / per_block) as u32);
@@ -205,8 +212,9 @@ unsafe fn run<L: Lanes>(
                 Rule::HeatBath => {
                     let digits = L::half(&tile.words[slot / 2], slot % 2 == 1);
                     let mut new = L::zero();
-                    for token in 1..q {
-                        new = L::add(new, below::<L>(table(token - 1), index, digits, further));
+                    for site_value in 1..q {
+                        new =
+                            L::add(new, below::<L>(table(site_value - 1), index, digits, further));
                     }
                     new
                 }
@@ -251,7 +259,7 @@ unsafe fn run<L: Lanes>(
 
 #[inline(always)]
 unsafe fn measure<L: Lanes>(tile: &Tile, plan: &Plan, energies: &mut [f64]) {
-    let q = plan.tokens;
+    let q = plan.q;
     for (energies, &constant) in energies.chunks_exact_mut(LANES).zip(&plan.constants) {
         energies.fill(constant);
     }

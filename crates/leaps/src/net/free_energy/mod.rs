@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::features::{features_with, moment};
 use super::layout::{self, Tensor};
-use crate::device::Level;
+use crate::device::SimdLevel;
 use crate::device::level::dispatch;
 use crate::device::vector::{Array, Floats, Vector, WIDTH, cast, cast_mut};
 use crate::{Error, Result};
@@ -37,9 +37,9 @@ pub enum FreeEnergySpec {
 pub struct FreeEnergy {
     spec: FreeEnergySpec,
     kind: Kind,
-    /// Numbers it is told beside the time.
+    /// WeightBuffer it is told beside the time.
     conditions: usize,
-    level: Level,
+    level: SimdLevel,
 }
 
 #[derive(Clone, Debug)]
@@ -75,13 +75,13 @@ impl FreeEnergy {
                 Kind::Curve(Curve::new(hidden))
             }
         };
-        Ok(FreeEnergy { spec: spec.clone(), kind, conditions: 0, level: Level::detect() })
+        Ok(FreeEnergy { spec: spec.clone(), kind, conditions: 0, level: SimdLevel::detect() })
     }
 
     /// The same as a function of so many numbers beside the time, for a [family](crate::train::Family) of targets.
-    pub fn told(self, conditions: usize) -> Result<Self> {
+    pub fn conditioned_on(self, conditions: usize) -> Result<Self> {
         let kind = match self.kind {
-            Kind::Rate(rate) => Kind::Rate(rate.told(conditions)),
+            Kind::Rate(rate) => Kind::Rate(rate.conditioned_on(conditions)),
             Kind::Curve(_) if conditions > 0 => {
                 return Err(Error::not_applicable(
                     "the free energy mlp",
@@ -93,7 +93,7 @@ impl FreeEnergy {
         Ok(FreeEnergy { kind, conditions, ..self })
     }
 
-    /// Numbers that the function is told beside the time.
+    /// WeightBuffer that the function is told beside the time.
     pub fn conditions(&self) -> usize {
         self.conditions
     }
@@ -124,11 +124,11 @@ impl FreeEnergy {
 
     /// `dF/dt` at every time.
     pub fn rates(&self, parameters: &[f32], times: &[f64]) -> Vec<f32> {
-        self.rates_told(parameters, times, |_| &[])
+        self.rates_at(parameters, times, |_| &[])
     }
 
     /// `dF/dt` at every time, the function being told `condition(k)` beside `times[k]`.
-    pub fn rates_told<'c>(
+    pub fn rates_at<'c>(
         &self,
         parameters: &[f32],
         times: &[f64],
@@ -149,7 +149,7 @@ impl FreeEnergy {
         self.gradient_told(parameters, times, |_| &[], weights, grad);
     }
 
-    /// The same for [`rates_told`](Self::rates_told).
+    /// The same for [`rates_at`](Self::rates_at).
     pub fn gradient_told<'c>(
         &self,
         parameters: &[f32],

@@ -17,8 +17,8 @@ impl Rate {
     }
 
     /// The same as a function of so many numbers beside the time.
-    pub(super) fn told(self, conditions: usize) -> Self {
-        Rate { embedding: self.embedding.told(conditions), ..self }
+    pub(super) fn conditioned_on(self, conditions: usize) -> Self {
+        Rate { embedding: self.embedding.conditioned_on(conditions), ..self }
     }
 
     pub(super) fn tensors(&self) -> Vec<Tensor> {

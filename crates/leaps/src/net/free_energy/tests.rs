@@ -13,7 +13,7 @@ fn functions() -> Vec<FreeEnergy> {
     ]
     .iter()
     .map(|spec| FreeEnergy::new(spec, 9).unwrap())
-    .chain([FreeEnergy::new(&FreeEnergySpec::Rate, 9).unwrap().told(2).unwrap()])
+    .chain([FreeEnergy::new(&FreeEnergySpec::Rate, 9).unwrap().conditioned_on(2).unwrap()])
     .collect()
 }
 
@@ -91,7 +91,7 @@ fn any_number_of_times_is_served_in_single_precision() {
         let p64 = parameters(&function);
         let p: Vec<f32> = p64.iter().map(|&p| p as f32).collect();
         let times: Vec<f64> = (0..21).map(|i| f64::from(i) / 20.0).collect();
-        let all = function.rates_told(&p, &times, |_| &TOLD);
+        let all = function.rates_at(&p, &times, |_| &TOLD);
         for (i, &t) in times.iter().enumerate() {
             let (exact, _) = rates(&function, &p64, Array([t; WIDTH]));
             assert!((f64::from(all[i]) - exact.0[0]).abs() < 1e-5 * (1.0 + exact.0[0].abs()));
@@ -110,16 +110,16 @@ fn any_number_of_times_is_served_in_single_precision() {
 
 #[test]
 fn every_time_is_told_its_own() {
-    let function = FreeEnergy::new(&FreeEnergySpec::Rate, 9).unwrap().told(1).unwrap();
+    let function = FreeEnergy::new(&FreeEnergySpec::Rate, 9).unwrap().conditioned_on(1).unwrap();
     let p: Vec<f32> = parameters(&function).iter().map(|&p| p as f32).collect();
     let told: Vec<[f64; 1]> = (0..40).map(|k| [f64::from(k) / 20.0 - 1.0]).collect();
-    let all = function.rates_told(&p, &[0.3; 40], |k| &told[k]);
+    let all = function.rates_at(&p, &[0.3; 40], |k| &told[k]);
     for (k, &rate) in all.iter().enumerate() {
-        assert_eq!(rate, function.rates_told(&p, &[0.3], |_| &told[k])[0]);
+        assert_eq!(rate, function.rates_at(&p, &[0.3], |_| &told[k])[0]);
         assert!(k == 0 || rate != all[k - 1]);
     }
     let curve = FreeEnergy::new(&FreeEnergySpec::Mlp { hidden: vec![3] }, 9).unwrap();
-    assert!(curve.told(1).unwrap_err().to_string().contains("use rate"));
+    assert!(curve.conditioned_on(1).unwrap_err().to_string().contains("use rate"));
 }
 
 #[test]

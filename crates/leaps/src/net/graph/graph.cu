@@ -1,7 +1,7 @@
 // Messages along orders of the sites, in float32, parameters in their natural order. A block has a lane (forward) or some
 // lanes, one after the other (backward), and keeps their rows in global memory.
 //
-// Given: SITES, INPUTS (1 for spins, else the number of tokens), CHANNELS, ORDERS, BONDS (directed), HEAD, OUTPUTS.
+// Given: SITES, INPUTS (1 for spins, else the number of values), CHANNELS, ORDERS, BONDS (directed), HEAD, OUTPUTS.
 
 #define ALL (ORDERS * CHANNELS) // channels of all orders at one step or site
 #define P_BIAS (INPUTS * CHANNELS)
@@ -62,12 +62,12 @@ __device__ __forceinline__ Orders orders(const u32* tables) {
     return o;
 }
 
-// Channel `i` of what a token adds.
-__device__ __forceinline__ float of_token(const float* token, u8 x, u32 i) {
+// Channel `i` of what a value adds.
+__device__ __forceinline__ float of_value(const float* value, u8 x, u32 i) {
 #if INPUTS == 1
-    return x == 1 ? token[i] : -token[i];
+    return x == 1 ? value[i] : -value[i];
 #else
-    return token[x * CHANNELS + i];
+    return value[x * CHANNELS + i];
 #endif
 }
 
@@ -95,7 +95,7 @@ extern "C" __global__ void graph_forward(const float* p, const u32* tables, cons
                 sum = fmaf(p[P_BOND + o.bond[m] * CHANNELS + i], passed[o.from[m] * ALL + t], sum);
             collected[step * ALL + t] = sum;
             seen[site * ALL + t] = silu(sum);
-            own[step * ALL + t] = silu(fmaf(sum + of_token(p, x[site], i), 1.0f + scale[i], shift[i]));
+            own[step * ALL + t] = silu(fmaf(sum + of_value(p, x[site], i), 1.0f + scale[i], shift[i]));
         }
         __syncthreads();
         FOR(t, ALL) {
@@ -182,7 +182,7 @@ extern "C" __global__ void graph_backward(const float* p, const u32* tables, con
             FOR(t, ALL) {
                 u32 k = t / CHANNELS, i = t % CHANNELS, site = o.sites[k * SITES + step], at = step * ALL + t;
                 float d_own = dot(p + P_PASS + i * CHANNELS, d_passed + step * ALL + k * CHANNELS, CHANNELS, 1);
-                float z = collected[at] + of_token(p, x[site], i), growth = 1.0f + scale[i];
+                float z = collected[at] + of_value(p, x[site], i), growth = 1.0f + scale[i];
                 float active = d_own * silu_slope(fmaf(z, growth, shift[i]));
                 zs[at] = z;
                 d_active[at] = active;
@@ -205,11 +205,11 @@ extern "C" __global__ void graph_backward(const float* p, const u32* tables, con
             for (u32 k = 0; k < ORDERS; k++)
                 for (u32 step = 0; step < SITES; step++) {
                     float one = d_active[step * ALL + k * CHANNELS + i];
-                    u8 token = x[o.sites[k * SITES + step]];
+                    u8 value = x[o.sites[k * SITES + step]];
 #if INPUTS == 1
-                    sum += token == 1 ? one : -one;
+                    sum += value == 1 ? one : -one;
 #else
-                    sum += token == n / CHANNELS ? one : 0.0f;
+                    sum += value == n / CHANNELS ? one : 0.0f;
 #endif
                 }
             g[n] += sum * (1.0f + scale[i]);

@@ -1,11 +1,11 @@
 //! See everything but oneself on any graph: messages that only ever travel forward in an order of the sites.
 //!
-//! Put the sites in an order. Site $i$ collects messages from its neighbours $j \prec i$, adds its own token, and passes the result on:
+//! Put the sites in an order. Site $i$ collects messages from its neighbours $j \prec i$, adds its own value, and passes the result on:
 //!
 //! $$a_i = \beta_i + \sum_{j \sim i,\; j \prec i} w_{ij} \odot g_j,\qquad
 //! h_i = \sigma\big((1 + \alpha(t)) \odot (a_i + E x_i) + \gamma(t)\big),\qquad g_i = U h_i .$$
 //!
-//! What a site has collected, $a_i$, knows the tokens of sites before it and not its own, whatever the loops of the graph. The same order
+//! What a site has collected, $a_i$, knows the values of sites before it and not its own, whatever the loops of the graph. The same order
 //! backwards brings the sites after it, and further orders bring sites that no rising path reaches. The $a_i$ of all orders are then
 //! mixed as in the hollow convolution ([`head`](super::head)).
 //!
@@ -14,7 +14,7 @@
 //! every two sites are neighbours.
 
 #[cfg(feature = "cuda")]
-mod card;
+mod cuda;
 mod orders;
 mod passes;
 #[cfg(test)]
@@ -105,9 +105,9 @@ impl HollowGraph {
     }
 
     /// The same network, told so many numbers beside the time.
-    pub(crate) fn told(mut self, conditions: usize) -> Self {
-        self.time = self.time.told(conditions);
-        self.head = self.head.told(conditions);
+    pub(crate) fn conditioned_on(mut self, conditions: usize) -> Self {
+        self.time = self.time.conditioned_on(conditions);
+        self.head = self.head.conditioned_on(conditions);
         self
     }
 
@@ -122,7 +122,7 @@ impl Network for HollowGraph {
         let c = self.channels;
         let degree = (self.bonds as f64 / self.sites as f64).max(1.0);
         let mut all = vec![
-            Tensor::new("token", &[self.inputs, c], Init::Normal(1.0)),
+            Tensor::new("value", &[self.inputs, c], Init::Normal(1.0)),
             Tensor::new("bias", &[self.sites, c], Init::Normal(0.1)),
             Tensor::new("bond", &[self.bonds, c], Init::Normal(1.0 / degree.sqrt())),
             Tensor::new("pass", &[c, c], Init::Normal(1.0 / (c as f64).sqrt())),

@@ -7,7 +7,7 @@ use crate::net::product::add_sums;
 
 /// Packed parameters of the messages, cut up.
 struct Parameters<'a, S> {
-    token: &'a [S],
+    value: &'a [S],
     bias: &'a [S],
     bond: &'a [S],
     pass_on: &'a [S],
@@ -33,7 +33,7 @@ struct Messages<'a, V> {
     d_time: &'a mut [V],
     embedding: &'a mut [V],
     /// Gradients of `E` and `U`, lane by lane.
-    d_token: &'a mut [V],
+    d_value: &'a mut [V],
     d_pass: &'a mut [V],
 }
 
@@ -45,9 +45,9 @@ impl HollowGraph {
     pub(super) fn lengths(&self) -> [usize; 13] {
         let (width, all) = (self.width(), self.width() * self.sites);
         let (time, kept) = (self.time.outputs, self.time.scratch());
-        let token = self.inputs * self.channels;
+        let value = self.inputs * self.channels;
         let c = self.channels;
-        [all, all, all, all, width, c, all, all, time, time, kept, token, self.pass_on.len()]
+        [all, all, all, all, width, c, all, all, time, time, kept, value, self.pass_on.len()]
     }
 
     #[inline(always)]
@@ -66,7 +66,7 @@ impl HollowGraph {
             time: take_mut(rest, lengths[8]),
             d_time: take_mut(rest, lengths[9]),
             embedding: take_mut(rest, lengths[10]),
-            d_token: take_mut(rest, lengths[11]),
+            d_value: take_mut(rest, lengths[11]),
             d_pass: take_mut(rest, lengths[12]),
         }
     }
@@ -82,7 +82,7 @@ impl HollowGraph {
     fn parameters<'a, S>(&self, mut p: &'a [S]) -> Parameters<'a, S> {
         let (rest, c) = (&mut p, self.channels);
         Parameters {
-            token: take(rest, self.inputs * c),
+            value: take(rest, self.inputs * c),
             bias: take(rest, self.sites * c),
             bond: take(rest, self.bonds * c),
             pass_on: take(rest, self.pass_on.len()),
@@ -141,7 +141,7 @@ impl HollowGraph {
                     for i in 0..c {
                         seen[i] = collected[i].silu();
                         let slope = V::constant(1.0).add(scale[i]);
-                        let z = with_token(p.token, i, c, x, collected[i]);
+                        let z = with_value(p.value, i, c, x, collected[i]);
                         s.own[at + i] = z.fma(slope, shift[i]).silu();
                     }
                 }
@@ -164,14 +164,14 @@ impl HollowGraph {
         let p = self.parameters(packed);
         let s = self.cut(scratch);
         let g = &mut grad;
-        let (g_token, g_bias) = (take_mut(g, p.token.len()), take_mut(g, p.bias.len()));
+        let (g_value, g_bias) = (take_mut(g, p.value.len()), take_mut(g, p.bias.len()));
         let (g_bond, g_pass) = (take_mut(g, p.bond.len()), take_mut(g, p.pass_on.len()));
         unsafe {
             let (scale, shift) = s.time.split_at(c);
             s.d_time.fill(V::zero());
             let (d_scale, d_shift) = s.d_time.split_at_mut(c);
             s.d_passed.fill(V::zero());
-            s.d_token.fill(V::zero());
+            s.d_value.fill(V::zero());
             for step in (0..self.sites).rev() {
                 let (before, now) = s.d_passed.split_at_mut(step * width);
                 self.pass_on.transposed(p.pass_on, &now[..width], s.d_own);
@@ -182,13 +182,13 @@ impl HollowGraph {
                     for i in 0..c {
                         let collected = s.collected[at + i];
                         let slope = V::constant(1.0).add(scale[i]);
-                        let z = with_token(p.token, i, c, x, collected);
+                        let z = with_value(p.value, i, c, x, collected);
                         let d_active = s.d_own[k * c + i].mul(z.fma(slope, shift[i]).silu_slope());
                         d_scale[i] = d_active.fma(z, d_scale[i]);
                         d_shift[i] = d_shift[i].add(d_active);
                         let d_z = d_active.mul(slope);
-                        for (token, &x) in x.iter().enumerate() {
-                            let d = &mut s.d_token[token * c + i];
+                        for (value, &x) in x.iter().enumerate() {
+                            let d = &mut s.d_value[value * c + i];
                             *d = d_z.fma(x, *d);
                         }
                         let d = d_seen[i].fma(collected.silu_slope(), d_z);
@@ -207,7 +207,7 @@ impl HollowGraph {
                     }
                 }
             }
-            add_sums(s.d_token, g_token);
+            add_sums(s.d_value, g_value);
             self.pass_on.gradient(s.own, s.d_passed, true, s.d_pass);
             add_sums(s.d_pass, g_pass);
             self.time.backward(p.time, group.features, s.embedding, s.d_time, grad);
@@ -217,8 +217,8 @@ impl HollowGraph {
 
 /// Channel `i` of `collected + E x`.
 #[inline(always)]
-unsafe fn with_token<V: Vector>(
-    token: &[V::Scalar],
+unsafe fn with_value<V: Vector>(
+    value: &[V::Scalar],
     i: usize,
     channels: usize,
     x: &[V],
@@ -226,7 +226,7 @@ unsafe fn with_token<V: Vector>(
 ) -> V {
     let mut z = collected;
     for (t, &x) in x.iter().enumerate() {
-        z = unsafe { V::splat(token[t * channels + i]).fma(x, z) };
+        z = unsafe { V::splat(value[t * channels + i]).fma(x, z) };
     }
     z
 }

@@ -39,7 +39,7 @@ fn gradients_are_finite_differences_and_outputs_are_hollow() {
         let io = if q == 2 { 1 } else { q };
         let network = HollowGraph::build(channels, orders, head, &graph, io, io);
         testing::check_network(&network, graph.sites(), io, io);
-        testing::check_told(&network.told(1), graph.sites(), io, io, 1);
+        testing::check_conditioned(&network.conditioned_on(1), graph.sites(), io, io, 1);
     }
 }
 
@@ -72,7 +72,7 @@ impl HollowGraph {
 }
 
 #[test]
-fn outputs_do_not_depend_on_the_site_s_own_token() {
+fn outputs_do_not_depend_on_the_site_s_own_value() {
     for (graph, orders) in [(chords(11), 1), (chords(23), 3), (complete(9), 2)] {
         let network = HollowGraph::build(5, orders, 6, &graph, 1, 1);
         let bench = Bench::new(&network, network.sites, 1, 1, 3);
@@ -87,7 +87,7 @@ impl Target for Opaque {
     fn sites(&self) -> usize {
         5
     }
-    fn tokens(&self) -> usize {
+    fn q(&self) -> usize {
         3
     }
     fn energy(&self, _term: usize, x: &[u8]) -> f64 {

@@ -11,7 +11,7 @@
 //!
 //! $$u = M_1\,(\sigma(H_i), \phi_i) + c_1,\quad v = \sigma\big((1 + a(t))\,u + s(t)\big),\quad o(i) = M_3\,\sigma(v + M_2 v + c_2) + c_3 .$$
 //!
-//! Here $\phi_i$ is what all other sites [add up to](totals), the global view that convolutions lack.
+//! Here $\phi_i$ is what all other sites [add up to](global_features), the global view that convolutions lack.
 //!
 //! A layer of `rows` planes reaches `rows - 1` planes back, a stack of `depth` of them, shifted by one, `(rows - 1) depth + 1`. On a torus that must
 //! stay below the length of every axis, or the stack would look all the way round at the site itself. Reaching
@@ -20,16 +20,16 @@
 //! After the blind-spot networks of Laine et al. (2019), where denoisers must not see the pixel they predict.
 
 mod activate;
-#[cfg(feature = "cuda")]
-mod card;
 mod conv;
+#[cfg(feature = "cuda")]
+mod cuda;
 mod geometry;
+mod global_features;
 mod stack;
 mod strips;
 #[cfg(test)]
 mod tests;
 mod tiles;
-mod totals;
 mod winograd;
 
 use serde::{Deserialize, Serialize};
@@ -55,29 +55,29 @@ pub struct HollowSpec {
     pub rows: Option<usize>,
     /// Channels of the layers that mix the half-spaces; without a number twice `channels`.
     pub head: Option<usize>,
-    /// Whether sites are also told what all others add up to: how often each token occurs, and how many bonds join equal ones. Networks saved
+    /// Whether sites are also told what all others add up to: how often each value occurs, and how many bonds join equal ones. Networks saved
     /// before there was this setting do not.
     #[serde(default)]
-    pub totals: bool,
+    pub global_features: bool,
 }
 
 impl Default for HollowSpec {
     fn default() -> Self {
-        HollowSpec { channels: 24, depth: None, rows: None, head: None, totals: true }
+        HollowSpec { channels: 24, depth: None, rows: None, head: None, global_features: true }
     }
 }
 
 /// Layers that are enough for most lattices.
 const USUAL_DEPTH: usize = 6;
 
-/// Numbers that a network is built from, all of them given.
+/// WeightBuffer that a network is built from, all of them given.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Sizes {
     channels: usize,
     depth: usize,
     rows: usize,
     head: usize,
-    totals: bool,
+    global_features: bool,
 }
 
 impl HollowSpec {
@@ -126,7 +126,13 @@ impl HollowSpec {
                 format!("use network.depth = {deepest} or leave it out"),
             ));
         }
-        Ok(Sizes { channels: self.channels, depth, rows, head, totals: self.totals })
+        Ok(Sizes {
+            channels: self.channels,
+            depth,
+            rows,
+            head,
+            global_features: self.global_features,
+        })
     }
 }
 
@@ -156,9 +162,9 @@ impl Hollow {
     }
 
     /// The same network, told so many numbers beside the time.
-    pub(crate) fn told(mut self, conditions: usize) -> Self {
-        self.stack.time = self.stack.time.told(conditions);
-        self.head = self.head.told(conditions);
+    pub(crate) fn conditioned_on(mut self, conditions: usize) -> Self {
+        self.stack.time = self.stack.time.conditioned_on(conditions);
+        self.head = self.head.conditioned_on(conditions);
         self
     }
 
@@ -169,20 +175,20 @@ impl Hollow {
             depth: Some(self.stack.depth()),
             rows: Some(self.geometry.behind + 1),
             head: Some(self.head.width()),
-            totals: self.stack.told() > 0,
+            global_features: self.stack.global_features() > 0,
         }
     }
 
-    /// The network on a card, with space for batches of `lanes`.
+    /// The network on a GPU, with space for batches of `lanes`.
     #[cfg(feature = "cuda")]
-    pub(crate) fn on_card(
+    pub(crate) fn on_gpu(
         &self,
-        tokens: usize,
-        card: &std::sync::Arc<crate::device::Card>,
+        q: usize,
+        gpu: &std::sync::Arc<crate::device::Gpu>,
         lanes: usize,
         precision: crate::device::Precision,
-    ) -> Result<Box<dyn super::card::CardNetwork>> {
-        Ok(Box::new(card::CardHollow::new(self, tokens, card, lanes, precision)?))
+    ) -> Result<Box<dyn super::cuda::CudaNetwork>> {
+        Ok(Box::new(cuda::CudaHollow::new(self, q, gpu, lanes, precision)?))
     }
 
     /// The network as it is, hollow or not.

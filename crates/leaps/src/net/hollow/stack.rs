@@ -4,14 +4,14 @@ use super::Sizes;
 use super::activate::{activate, deactivate, look_ahead, look_back};
 use super::conv::Convolution;
 use super::geometry::Geometry;
-use super::totals::Totals;
+use super::global_features::GlobalFeatures;
 use crate::device::vector::{Real, Vector};
 use crate::net::dense::TimeEmbedding;
 use crate::net::layout::{Init, Tensor, take, take_mut};
 use crate::net::network::Group;
 use crate::net::product::add_columns;
 
-/// A first convolution of the tokens and residual convolutions of channels.
+/// A first convolution of the values and residual convolutions of channels.
 #[derive(Clone, Debug)]
 pub(super) struct Stack {
     pub(super) channels: usize,
@@ -20,12 +20,12 @@ pub(super) struct Stack {
     pub(super) next: Convolution,
     pub(super) time: TimeEmbedding,
     /// How to tell sites what all others add up to.
-    totals: Option<Totals>,
+    global_features: Option<GlobalFeatures>,
 }
 
 /// Scratch space, cut up.
 struct Planes<'a, V> {
-    /// The tokens, with a row of zeros for no site.
+    /// The values, with a row of zeros for no site.
     x: &'a mut [V],
     /// Channels after every layer: `[layer][direction][site or none][channel]`.
     h: &'a mut [V],
@@ -57,7 +57,7 @@ impl Stack {
             first: Convolution::new(geometry, inputs, channels),
             next: Convolution::new(geometry, channels, channels),
             time: TimeEmbedding::new(2 * channels),
-            totals: sizes.totals.then(|| Totals::new(geometry, inputs)),
+            global_features: sizes.global_features.then(|| GlobalFeatures::new(geometry, inputs)),
         }
     }
 
@@ -69,29 +69,29 @@ impl Stack {
         self.depth
     }
 
-    /// Numbers that sites are told beside what they have seen.
-    pub(super) fn told(&self) -> usize {
-        self.totals.as_ref().map_or(0, Totals::width)
+    /// WeightBuffer that sites are told beside what they have seen.
+    pub(super) fn global_features(&self) -> usize {
+        self.global_features.as_ref().map_or(0, GlobalFeatures::width)
     }
 
-    /// Numbers that a site has seen or is told.
+    /// WeightBuffer that a site has seen or is told.
     pub(super) fn seen_width(&self, geometry: &Geometry) -> usize {
-        geometry.directions.len() * self.channels + self.told()
+        geometry.directions.len() * self.channels + self.global_features()
     }
 
     /// Tell the sites what they have not seen.
     #[inline(always)]
     pub(super) unsafe fn tell<V: Vector>(&self, geometry: &Geometry, x: &[V], seen: &mut [V]) {
-        if let Some(totals) = &self.totals {
-            unsafe { totals.tell(geometry, x, seen) };
+        if let Some(global_features) = &self.global_features {
+            unsafe { global_features.tell(geometry, x, seen) };
         }
     }
 
-    /// How counts become the numbers that sites are told: factor and offset of tokens, of bonds, and the root of the sites.
+    /// How counts become the numbers that sites are told: factor and offset of values, of bonds, and the root of the sites.
     #[cfg(feature = "cuda")]
     pub(super) fn total_scales(&self) -> [f32; 5] {
-        let Some(t) = &self.totals else { return [0.0; 5] };
-        [t.tokens.0, t.tokens.1, t.bonds.0, t.bonds.1, t.root].map(|n| n as f32)
+        let Some(t) = &self.global_features else { return [0.0; 5] };
+        [t.q.0, t.q.1, t.bonds.0, t.bonds.1, t.root].map(|n| n as f32)
     }
 
     #[cfg(feature = "cuda")]
@@ -224,7 +224,7 @@ impl Stack {
         (seen, d_seen)
     }
 
-    /// Copy the tokens beside a row of zeros, and embed the times for every residual layer.
+    /// Copy the values beside a row of zeros, and embed the times for every residual layer.
     #[inline(always)]
     pub(super) unsafe fn prepare<V: Vector>(
         &self,
@@ -236,8 +236,8 @@ impl Stack {
     ) {
         let outputs = self.time.outputs;
         unsafe {
-            let (tokens, none) = x.split_at_mut(group.x.len());
-            tokens.copy_from_slice(group.x);
+            let (q, none) = x.split_at_mut(group.x.len());
+            q.copy_from_slice(group.x);
             none.fill(V::zero());
             for layer in 1..self.depth {
                 let parameters = &packed[self.layer_range(layer)];

@@ -166,7 +166,7 @@ impl Tables {
 
 /// Scratch space, cut up.
 struct Planes<'a, V> {
-    /// The tokens, with a row of zeros for no site.
+    /// The values, with a row of zeros for no site.
     x: &'a mut [V],
     /// What every site has seen, after the activation: `[site][direction][channel]`.
     seen: &'a mut [V],

@@ -3,7 +3,7 @@
 use super::*;
 use crate::device::level::dispatch;
 use crate::device::vector::{Array, Floats, WIDTH, cast, cast_mut};
-use crate::device::{Draw, Level, Purpose, Stream};
+use crate::device::{Draw, Purpose, SimdLevel, Stream};
 use crate::net::features::{FEATURES, features};
 use crate::net::testing::{self, Bench};
 use crate::net::{Net, NetSpec, layout};
@@ -39,15 +39,21 @@ fn gradients_are_finite_differences_and_outputs_are_hollow() {
             depth: Some(depth),
             rows: Some(rows),
             head: Some(head),
-            totals: true,
+            global_features: true,
         };
         let network = Hollow::new(&spec, &lattice, channels_of, channels_of).unwrap();
         testing::check_network(&network, lattice.sites(), channels_of, channels_of);
-        testing::check_told(&network.told(2), lattice.sites(), channels_of, channels_of, 2);
+        testing::check_conditioned(
+            &network.conditioned_on(2),
+            lattice.sites(),
+            channels_of,
+            channels_of,
+            2,
+        );
     }
 }
 
-/// Tokens of 16 configurations, their times, and parameters that wake every part of a network.
+/// Values of 16 configurations, their times, and parameters that wake every part of a network.
 struct Case {
     network: Hollow,
     sites: usize,
@@ -64,16 +70,19 @@ impl Case {
         let mut x = vec![Array([0.0; WIDTH]); sites * channels];
         for site in 0..sites {
             for lane in 0..WIDTH {
-                let token = stream.below(q);
+                let site_value = stream.below(q);
                 for c in 0..channels {
-                    x[site * channels + c].0[lane] =
-                        if q == 2 { 2.0 * token as f64 - 1.0 } else { f64::from(token == c) };
+                    x[site * channels + c].0[lane] = if q == 2 {
+                        2.0 * site_value as f64 - 1.0
+                    } else {
+                        f64::from(site_value == c)
+                    };
                 }
             }
         }
         let t = std::array::from_fn(|_| stream.uniform());
         let bench = Bench::new(&network, sites, channels, channels, seed);
-        // Numbers that single precision holds.
+        // WeightBuffer that single precision holds.
         let parameters =
             bench.parameters(seed).iter().map(|&p| f64::from(p as f32)).collect::<Vec<_>>();
         Case { network, sites, channels, x, t, parameters }
@@ -215,7 +224,8 @@ fn reference(case: &Case, lattice: &Lattice, sizes: &Sizes, lane: usize) -> Vec<
             *h = out;
         }
     }
-    let told = |site| if sizes.totals { told(case, lattice, lane, site) } else { Vec::new() };
+    let told =
+        |site| if sizes.global_features { told(case, lattice, lane, site) } else { Vec::new() };
     let (width, seen) = (sizes.head, 2 * d * c + told(0).len());
     let (m1, c1) = (take(&mut rest, width * seen), take(&mut rest, width));
     let (m2, c2) = (take(&mut rest, width * width), take(&mut rest, width));
@@ -249,16 +259,18 @@ fn reference(case: &Case, lattice: &Lattice, sizes: &Sizes, lane: usize) -> Vec<
 /// What the others add up to, site by site and bond by bond.
 fn told(case: &Case, lattice: &Lattice, lane: usize, site: usize) -> Vec<f64> {
     let (n, io) = (lattice.sites(), case.channels);
-    let token = |i: usize| -> Vec<f64> { (0..io).map(|s| case.x[i * io + s].0[lane]).collect() };
+    let site_value =
+        |i: usize| -> Vec<f64> { (0..io).map(|s| case.x[i * io + s].0[lane]).collect() };
     let axes = 0..lattice.shape().len();
     let bonds: Vec<(usize, usize)> = (0..n)
         .flat_map(|i| axes.clone().filter_map(move |axis| Some((i, lattice.ahead(i, axis, 1)?))))
         .collect();
     let others = (0..n).filter(|&i| i != site);
     let mut counts: Vec<(f64, usize)> =
-        (0..io).map(|s| (others.clone().map(|i| token(i)[s]).sum(), n)).collect();
+        (0..io).map(|s| (others.clone().map(|i| site_value(i)[s]).sum(), n)).collect();
     let apart = bonds.iter().filter(|(i, j)| *i != site && *j != site);
-    let equal = apart.map(|&(i, j)| token(i).iter().zip(token(j)).map(|(a, b)| a * b).sum::<f64>());
+    let equal = apart
+        .map(|&(i, j)| site_value(i).iter().zip(site_value(j)).map(|(a, b)| a * b).sum::<f64>());
     counts.push((equal.sum(), bonds.len()));
     let q = if io == 1 { 2.0 } else { io as f64 };
     let numbers = counts.into_iter().flat_map(|(count, all)| {
@@ -274,15 +286,55 @@ fn told(case: &Case, lattice: &Lattice, lane: usize, site: usize) -> Vec<f64> {
 fn values_are_those_of_the_formulas_at_every_level() {
     use Boundary::{Free, Periodic};
     for (shape, boundary, q, sizes) in [
-        (&[7][..], Periodic, 3, Sizes { channels: 5, depth: 2, rows: 3, head: 9, totals: true }),
-        (&[6], Free, 2, Sizes { channels: 13, depth: 3, rows: 3, head: 4, totals: true }),
-        (&[9, 8], Periodic, 2, Sizes { channels: 24, depth: 3, rows: 3, head: 48, totals: false }),
-        (&[5, 7], Periodic, 5, Sizes { channels: 11, depth: 1, rows: 3, head: 10, totals: true }),
-        (&[3, 5], Periodic, 2, Sizes { channels: 6, depth: 1, rows: 2, head: 7, totals: true }),
-        (&[2, 4], Periodic, 2, Sizes { channels: 6, depth: 3, rows: 1, head: 7, totals: true }),
-        (&[3, 5], Free, 3, Sizes { channels: 10, depth: 3, rows: 3, head: 7, totals: false }),
-        (&[4, 5, 4], Periodic, 2, Sizes { channels: 7, depth: 1, rows: 3, head: 8, totals: true }),
-        (&[3, 4, 2], Free, 3, Sizes { channels: 4, depth: 2, rows: 2, head: 5, totals: true }),
+        (
+            &[7][..],
+            Periodic,
+            3,
+            Sizes { channels: 5, depth: 2, rows: 3, head: 9, global_features: true },
+        ),
+        (&[6], Free, 2, Sizes { channels: 13, depth: 3, rows: 3, head: 4, global_features: true }),
+        (
+            &[9, 8],
+            Periodic,
+            2,
+            Sizes { channels: 24, depth: 3, rows: 3, head: 48, global_features: false },
+        ),
+        (
+            &[5, 7],
+            Periodic,
+            5,
+            Sizes { channels: 11, depth: 1, rows: 3, head: 10, global_features: true },
+        ),
+        (
+            &[3, 5],
+            Periodic,
+            2,
+            Sizes { channels: 6, depth: 1, rows: 2, head: 7, global_features: true },
+        ),
+        (
+            &[2, 4],
+            Periodic,
+            2,
+            Sizes { channels: 6, depth: 3, rows: 1, head: 7, global_features: true },
+        ),
+        (
+            &[3, 5],
+            Free,
+            3,
+            Sizes { channels: 10, depth: 3, rows: 3, head: 7, global_features: false },
+        ),
+        (
+            &[4, 5, 4],
+            Periodic,
+            2,
+            Sizes { channels: 7, depth: 1, rows: 3, head: 8, global_features: true },
+        ),
+        (
+            &[3, 4, 2],
+            Free,
+            3,
+            Sizes { channels: 4, depth: 2, rows: 2, head: 5, global_features: true },
+        ),
     ] {
         let lattice = lattice(shape, boundary);
         let io = if q == 2 { 1 } else { q };
@@ -297,7 +349,7 @@ fn values_are_those_of_the_formulas_at_every_level() {
             }
         }
         let steepest = gradient.iter().fold(0.0f64, |m, o| m.max(o.abs()));
-        for level in Level::available() {
+        for level in SimdLevel::available() {
             let (got, slopes) = case.run(|mut pass: Pass<'_, f32>| {
                 let p = &mut pass;
                 dispatch!(level, at_level, (p: &mut Pass<'_, f32>));
@@ -331,7 +383,7 @@ fn passes_that_keep_nothing_write_the_same_bits() {
         let sites = shape.iter().product::<usize>();
         let spec =
             HollowSpec { channels: 7, depth: Some(depth), rows: Some(rows), ..Default::default() };
-        for level in Level::available() {
+        for level in SimdLevel::available() {
             let net = Net::new(&NetSpec::Hollow(spec.clone()), &target).unwrap().at_level(level);
             let packed = net.pack(&net.initial(2));
             let outputs = [net.worker(), net.forward_worker()].map(|mut worker| {
@@ -351,7 +403,7 @@ fn passes_that_keep_nothing_write_the_same_bits() {
     }
 }
 
-/// Whether a network's outputs depend on the site's own token.
+/// Whether a network's outputs depend on the site's own value.
 fn leaks(network: &Hollow, sites: usize) -> bool {
     let bench = Bench::new(network, sites, 1, 1, 3);
     bench.first_leak(&bench.parameters(3)).is_some()
@@ -360,7 +412,7 @@ fn leaks(network: &Hollow, sites: usize) -> bool {
 #[test]
 fn ordinary_convolutions_leak() {
     let lattice = lattice(&[6, 7], Boundary::Periodic);
-    let sizes = Sizes { channels: 5, depth: 2, rows: 3, head: 6, totals: true };
+    let sizes = Sizes { channels: 5, depth: 2, rows: 3, head: 6, global_features: true };
     let mut network = Hollow::build(&sizes, &lattice, 1, 1);
     assert!(!leaks(&network, 42));
     // Without the shift by one plane, a site sees its own.
@@ -384,8 +436,13 @@ fn the_reach_is_the_largest_that_does_not_leak() {
         (&[4, 5, 4], 3, 1),
     ] {
         let lattice = lattice(shape, Boundary::Periodic);
-        let spec =
-            |depth| HollowSpec { channels: 3, depth, rows: Some(rows), head: None, totals: true };
+        let spec = |depth| HollowSpec {
+            channels: 3,
+            depth,
+            rows: Some(rows),
+            head: None,
+            global_features: true,
+        };
         let default = spec(None).sizes(&lattice).unwrap();
         assert_eq!(default.depth, deepest, "{shape:?}");
         assert!(!leaks(&Hollow::build(&default, &lattice, 1, 1), lattice.sites()), "{shape:?}");
@@ -397,7 +454,7 @@ fn the_reach_is_the_largest_that_does_not_leak() {
     }
     // Free boundaries have no way round.
     let free = lattice(&[4, 5], Boundary::Free);
-    let deep = Sizes { channels: 2, depth: 7, rows: 3, head: 2, totals: true };
+    let deep = Sizes { channels: 2, depth: 7, rows: 3, head: 2, global_features: true };
     assert!(!leaks(&Hollow::build(&deep, &free, 1, 1), 20));
 }
 
@@ -449,9 +506,9 @@ fn the_network_is_built_from_a_file() {
     let spec: NetSpec = serde_json::from_str(r#"{"kind": "hollow", "channels": 9}"#).unwrap();
     let net = Net::new(&spec, &model).unwrap();
     assert!(net.parameters() > 0);
-    // Files that do not speak of totals are older than they.
-    assert!(matches!(net.spec(), NetSpec::Hollow(own) if !own.totals));
-    let told = r#"{"kind": "hollow", "channels": 9, "totals": true}"#;
+    // Files that do not speak of global_features are older than they.
+    assert!(matches!(net.spec(), NetSpec::Hollow(own) if !own.global_features));
+    let told = r#"{"kind": "hollow", "channels": 9, "global_features": true}"#;
     let told = Net::new(&serde_json::from_str(told).unwrap(), &model).unwrap();
     assert_eq!(told.parameters() - net.parameters(), 18 * 8);
     assert!(serde_json::from_str::<NetSpec>(r#"{"kind": "hollow", "chanels": 9}"#).is_err());

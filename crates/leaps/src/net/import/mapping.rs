@@ -12,8 +12,8 @@ use crate::net::{FreeEnergySpec, LecSpec};
 #[derive(Clone, Debug)]
 pub(crate) struct Mapped<T> {
     pub(crate) spec: LecSpec,
-    /// Number of tokens.
-    pub(crate) tokens: usize,
+    /// Number of values.
+    pub(crate) q: usize,
     pub(crate) parameters: Vec<T>,
     pub(crate) free_energy: FreeEnergySpec,
     pub(crate) free_energy_parameters: Vec<T>,
@@ -56,13 +56,13 @@ pub(crate) fn map<T: Copy>(state: &StateDict<T>) -> Result<Mapped<T>, Damage> {
     let left = state.iter().map(|(name, tensor)| (name.as_str(), tensor)).collect();
     let mut reader = Reader { left };
     let (free_energy, free_energy_parameters) = free_energy(&mut reader)?;
-    let (spec, tokens, parameters) = network(&mut reader)?;
+    let (spec, q, parameters) = network(&mut reader)?;
     // Masks only say that the centre is left out.
     reader.left.retain(|name, _| !name.ends_with(".mask"));
     if let Some((name, _)) = reader.left.first_key_value() {
         return damage(*name, "no part of a network of this kind has such a tensor");
     }
-    Ok(Mapped { spec, tokens, parameters, free_energy, free_energy_parameters })
+    Ok(Mapped { spec, q, parameters, free_energy, free_energy_parameters })
 }
 
 fn network<T: Copy>(reader: &mut Reader<'_, T>) -> Result<(LecSpec, usize, Vec<T>), Damage> {
@@ -76,15 +76,15 @@ fn network<T: Copy>(reader: &mut Reader<'_, T>) -> Result<(LecSpec, usize, Vec<T
     }
     let mut parameters = Vec::new();
     let embedding = name("emb.embedding.weight");
-    let tokens = match reader.left.get(embedding.as_str()).map(|t| t.shape.as_slice()) {
+    let q = match reader.left.get(embedding.as_str()).map(|t| t.shape.as_slice()) {
         None => 2,
         Some(&[q, _]) if (3..=255).contains(&q) => {
             parameters.extend(&reader.shaped(&embedding, &[q, channels])?.values);
             q
         }
-        Some(_) => return damage(embedding, "it is not a table of 3 to 255 tokens"),
+        Some(_) => return damage(embedding, "it is not a table of 3 to 255 values"),
     };
-    let expected = if tokens == 2 { 1 } else { channels };
+    let expected = if q == 2 { 1 } else { channels };
     if planes != expected {
         let reason = format!("it reads {planes} channels where the input has {expected}");
         return damage(name("initial_conv.weight"), reason);
@@ -105,8 +105,8 @@ fn network<T: Copy>(reader: &mut Reader<'_, T>) -> Result<(LecSpec, usize, Vec<T
     let Some(time_units) = time_units else {
         return damage(name("convs.0.A"), "the tensor is missing");
     };
-    parameters.extend(&read_out(reader, tokens, channels)?.values);
-    Ok((LecSpec { kernels, channels, time_units, imported: true }, tokens, parameters))
+    parameters.extend(&read_out(reader, q, channels)?.values);
+    Ok((LecSpec { kernels, channels, time_units, imported: true }, q, parameters))
 }
 
 /// One state-dependent convolution: its width and the units of its function of time.
@@ -146,20 +146,20 @@ fn layer<T: Copy>(
     Ok((width, units))
 }
 
-/// The matrix that turns channels into outputs; for more than two tokens, whatever its name is.
+/// The matrix that turns channels into outputs; for more than two values, whatever its name is.
 fn read_out<'a, T: Copy>(
     reader: &mut Reader<'a, T>,
-    tokens: usize,
+    q: usize,
     channels: usize,
 ) -> Result<&'a Stored<T>, Damage> {
-    if tokens == 2 {
+    if q == 2 {
         return reader.shaped("net.network.linear", &[channels]);
     }
-    let fits = |tensor: &Stored<T>| tensor.shape == [tokens, channels];
+    let fits = |tensor: &Stored<T>| tensor.shape == [q, channels];
     let mut found = reader.left.iter().filter(|(_, tensor)| fits(tensor)).map(|(name, _)| *name);
     match (found.next(), found.next()) {
         (Some(name), None) => reader.take(name),
-        (None, _) => damage("net.network", format!("no tensor [{tokens}, {channels}] is left")),
+        (None, _) => damage("net.network", format!("no tensor [{q}, {channels}] is left")),
         (Some(a), Some(b)) => {
             damage(a, format!("this and {b} could both be the matrix of the outputs"))
         }

@@ -82,7 +82,7 @@ fn import(bytes: &[u8]) -> std::result::Result<Imported, Damage> {
     let pickle = pickle::read(archive.entry("data.pkl")?)?;
     let state = state::state_dict(&pickle, &archive, bytes.len())?;
     let mapped = map(&state)?;
-    let target = settings::target(&pickle, mapped.tokens)?;
+    let target = settings::target(&pickle, mapped.q)?;
     let imported = Imported {
         spec: NetSpec::Lec(mapped.spec.clone()),
         parameters: mapped.parameters,

@@ -12,8 +12,8 @@ use crate::target::{Boundary, Interaction, Lattice, Pairwise, Target};
 pub struct ImportedTarget {
     /// Ising or Potts.
     pub interaction: Interaction,
-    /// Tokens per site.
-    pub tokens: usize,
+    /// Values per site.
+    pub q: usize,
     /// Sites along each axis.
     pub side: usize,
     /// The coupling `J` at `t = 1`.
@@ -28,7 +28,7 @@ impl ImportedTarget {
         let lattice = Lattice::new(&[self.side, self.side], Boundary::Periodic)?;
         match self.interaction {
             Interaction::Ising => Pairwise::ising(lattice, self.coupling, 0.0),
-            Interaction::Potts => Pairwise::potts(lattice, self.tokens, self.coupling, 0.0),
+            Interaction::Potts => Pairwise::potts(lattice, self.q, self.coupling, 0.0),
         }
     }
 
@@ -42,8 +42,8 @@ impl ImportedTarget {
 /// Larger lattices are no lattices of these checkpoints.
 const MAX_SIDE: f64 = 1024.0;
 
-/// The target that the settings describe, for a network with `tokens` tokens.
-pub(super) fn target(pickle: &Pickle, tokens: usize) -> Result<ImportedTarget, Damage> {
+/// The target that the settings describe, for a network with `q` values.
+pub(super) fn target(pickle: &Pickle, q: usize) -> Result<ImportedTarget, Damage> {
     let Some(all) = pickle.get(pickle.root, "hyper_parameters") else {
         return damage("hyper_parameters", "the entry is missing, and with it the target");
     };
@@ -53,8 +53,8 @@ pub(super) fn target(pickle: &Pickle, tokens: usize) -> Result<ImportedTarget, D
         "potts" => Interaction::Potts,
         other => return damage("config.target", format!("{other:?} is not ising or potts")),
     };
-    if (interaction == Interaction::Ising) != (tokens == 2) {
-        let reason = format!("the network has {tokens} tokens, which is another target");
+    if (interaction == Interaction::Ising) != (q == 2) {
+        let reason = format!("the network has {q} values, which is another target");
         return damage("config.target", reason);
     }
     match settings.text("path")? {
@@ -76,7 +76,7 @@ pub(super) fn target(pickle: &Pickle, tokens: usize) -> Result<ImportedTarget, D
         }
     }
     let coupling = settings.number("J_1")?;
-    Ok(ImportedTarget { interaction, tokens, side: side as usize, coupling, beta })
+    Ok(ImportedTarget { interaction, q, side: side as usize, coupling, beta })
 }
 
 struct Settings<'a> {

@@ -17,7 +17,7 @@ fn a_checkpoint_is_read() {
         assert_eq!(imported.free_energy, FreeEnergySpec::Mlp { hidden: vec![4] });
         assert_eq!(imported.free_energy_parameters.len(), 12);
         let target = &imported.target;
-        assert_eq!((target.side, target.coupling, target.beta, target.tokens), (4, 1.5, 0.4, q));
+        assert_eq!((target.side, target.coupling, target.beta, target.q), (4, 1.5, 0.4, q));
         let ising = target.interaction == Interaction::Ising;
         assert_eq!(ising, q == 2);
         assert_eq!(target.path().unwrap().ends()[0], 0.4);
@@ -199,7 +199,7 @@ fn the_authors_checkpoint_is_what_their_weights_are() {
     let NetSpec::Lec(spec) = &imported.spec else { panic!() };
     assert_eq!((spec.kernels.as_slice(), spec.channels), (&[3, 5, 7, 9, 15][..], 20));
     assert_eq!((imported.target.side, imported.target.beta), (15, 0.4407));
-    assert_eq!((imported.target.tokens, imported.target.coupling), (2, 1.0));
+    assert_eq!((imported.target.q, imported.target.coupling), (2, 1.0));
     let weights = crate::net::authors::weights(&folder);
     let same = |a: &[f32], b: &[f64]| a.iter().map(|&v| f64::from(v)).eq(b.iter().copied());
     assert!(same(&imported.parameters, &weights.parameters));

@@ -138,7 +138,7 @@ lea_attend(const float* tables, const float* times, const u8* states, const u32*
 #pragma unroll
             for (int r = 0; r < ROWS; r++) {
                 score[r] = dot(query[r], k);
-                // The own site has no weight, whatever its token.
+                // The own site has no weight, whatever its value.
                 if (at.first + r * at.step == start + s) score[r] = NEVER;
                 higher |= score[r] > top[r] + SLACK;
             }

@@ -1,11 +1,11 @@
 // Attention over all other sites, in float32, parameters in their natural order.
 //
-// What a site's key and value are depends on its place and its token alone, and its query, but for the time, on its place: they
+// What a site's key and value are depends on its place and its value alone, and its query, but for the time, on its place: they
 // are looked up in tables that are written once for given parameters. Gradients take the same way back: of the tables, summed over
 // lanes, then of the parameters. What is left for every lane is attention itself (attention.cu) and the read-out (readout.cu).
 // All sums are in a fixed order.
 //
-// Given: SITES, INPUTS (1 for spins, else the number of tokens), EMBEDDING, HEADS, WIDTH, OUTPUTS, TIMES; and what attention.cu
+// Given: SITES, INPUTS (1 for spins, else the number of values), EMBEDDING, HEADS, WIDTH, OUTPUTS, TIMES; and what attention.cu
 // and readout.cu say.
 
 #define SIZE (HEADS * WIDTH)
@@ -20,21 +20,21 @@
 #define P_OUT_BIAS (P_OUT + OUTPUTS * EMBEDDING)
 #define P_ALL (P_OUT_BIAS + OUTPUTS)
 
-// Tables of [site][SIZE]: keys with every token, values with every token, queries before the time's scale and shift.
-#define TOKENS (INPUTS == 1 ? 2 : INPUTS)
+// Tables of [site][SIZE]: keys with every value, values with every value, queries before the time's scale and shift.
+#define Q (INPUTS == 1 ? 2 : INPUTS)
 #define TABLE ((u64)SITES * SIZE)
-#define T_VALUE (TOKENS * TABLE)
-#define T_QUERY (2 * TOKENS * TABLE)
+#define T_VALUE (Q * TABLE)
+#define T_QUERY (2 * Q * TABLE)
 
 #define FOR(k, n) for (u32 k = threadIdx.x; k < (n); k += blockDim.x)
 
-// Number c of what describes a site that has a token.
-__device__ __forceinline__ float described(const float* p, u32 token, u32 site, u32 c) {
+// Number c of what describes a site that has a value.
+__device__ __forceinline__ float described(const float* p, u32 value, u32 site, u32 c) {
     float place = p[P_PLACES + site * EMBEDDING + c];
 #if INPUTS == 1
-    return fmaf(p[P_TOKENS + c], token == 1 ? 1.0f : -1.0f, place);
+    return fmaf(p[P_TOKENS + c], value == 1 ? 1.0f : -1.0f, place);
 #else
-    return place + p[P_TOKENS + token * EMBEDDING + c];
+    return place + p[P_TOKENS + value * EMBEDDING + c];
 #endif
 }
 
@@ -42,10 +42,10 @@ __device__ __forceinline__ float described(const float* p, u32 token, u32 site, 
 extern "C" __global__ void lea_tables(const float* p, float* tables) {
     __shared__ float u[EMBEDDING];
     u32 site = blockIdx.x, table = blockIdx.y;
-    bool query = table == 2 * TOKENS;
-    FOR(c, EMBEDDING) u[c] = query ? p[P_PLACES + site * EMBEDDING + c] : described(p, table % TOKENS, site, c);
+    bool query = table == 2 * Q;
+    FOR(c, EMBEDDING) u[c] = query ? p[P_PLACES + site * EMBEDDING + c] : described(p, table % Q, site, c);
     __syncthreads();
-    const float* weight = p + (query ? P_QUERY : table < TOKENS ? P_KEY : P_VALUE);
+    const float* weight = p + (query ? P_QUERY : table < Q ? P_KEY : P_VALUE);
     FOR(c, SIZE) {
         float sum = 0.0f;
         for (u32 b = 0; b < EMBEDDING; b++) sum = fmaf(weight[c * EMBEDDING + b], u[b], sum);
@@ -76,14 +76,14 @@ __device__ float column_sum(u32 n, Of of) {
     return sum;
 }
 
-// The gradient of a token's table of keys or values, given `d[lane][site][SIZE]`: the lanes that have the token at the site.
+// The gradient of a value's table of keys or values, given `d[lane][site][SIZE]`: the lanes that have the value at the site.
 extern "C" __global__ void lea_sum_table(const float* d, const u8* states, const u32* rows, float* d_table, u32 lanes) {
-    u32 k = COLUMN(blockIdx.x), token = blockIdx.y;
+    u32 k = COLUMN(blockIdx.x), value = blockIdx.y;
     float sum = column_sum(lanes, [&](u32 lane) {
-        bool has = k < TABLE && states[(u64)rows[lane] * SITES + k / SIZE] == token;
+        bool has = k < TABLE && states[(u64)rows[lane] * SITES + k / SIZE] == value;
         return has ? d[lane * TABLE + k] : 0.0f;
     });
-    if (FIRST_STRIPE && k < TABLE) d_table[token * TABLE + k] = sum;
+    if (FIRST_STRIPE && k < TABLE) d_table[value * TABLE + k] = sum;
 }
 
 // The same of queries.
@@ -110,35 +110,35 @@ extern "C" __global__ void lea_sum_times(const float* d, const float* tables, fl
 
 // ---- From the gradient of the tables to that of the parameters.
 
-// What describes a site with a token, `d_u[token][site][EMBEDDING]`: blocks for each.
+// What describes a site with a value, `d_u[value][site][EMBEDDING]`: blocks for each.
 extern "C" __global__ void lea_described_back(const float* p, const float* d_tables, float* d_u) {
-    u32 site = blockIdx.x, token = blockIdx.y, b = COLUMN(blockIdx.z);
-    const float *d_key = d_tables + token * TABLE + site * SIZE, *d_value = d_key + T_VALUE;
+    u32 site = blockIdx.x, value = blockIdx.y, b = COLUMN(blockIdx.z);
+    const float *d_key = d_tables + value * TABLE + site * SIZE, *d_value = d_key + T_VALUE;
     float sum = column_sum(SIZE, [&](u32 c) {
         if (b >= EMBEDDING) return 0.0f;
         return fmaf(d_key[c], p[P_KEY + c * EMBEDDING + b], d_value[c] * p[P_VALUE + c * EMBEDDING + b]);
     });
-    if (FIRST_STRIPE && b < EMBEDDING) d_u[(token * SITES + site) * EMBEDDING + b] = sum;
+    if (FIRST_STRIPE && b < EMBEDDING) d_u[(value * SITES + site) * EMBEDDING + b] = sum;
 }
 
-// Places and tokens: blocks for every place, then for every token.
+// Places and values: blocks for every place, then for every value.
 extern "C" __global__ void lea_embeddings_back(const float* p, const float* d_tables, const float* d_u, float* gradient) {
     u32 site = blockIdx.x, b = COLUMN(blockIdx.y);
     if (site < SITES) {
         const float* d_query = d_tables + T_QUERY + site * SIZE;
         float sum = column_sum(SIZE, [&](u32 c) { return b < EMBEDDING ? d_query[c] * p[P_QUERY + c * EMBEDDING + b] : 0.0f; });
         if (!FIRST_STRIPE || b >= EMBEDDING) return;
-        for (u32 token = 0; token < TOKENS; token++) sum += d_u[(token * SITES + site) * EMBEDDING + b];
+        for (u32 value = 0; value < Q; value++) sum += d_u[(value * SITES + site) * EMBEDDING + b];
         gradient[P_PLACES + site * EMBEDDING + b] = sum;
     } else {
-        u32 token = site - SITES;
-        const float* d = d_u + token * SITES * EMBEDDING;
+        u32 value = site - SITES;
+        const float* d = d_u + value * SITES * EMBEDDING;
         float sum = column_sum(SITES, [&](u32 s) {
             u32 k = s * EMBEDDING + b;
             if (b >= EMBEDDING) return 0.0f;
             return INPUTS == 1 ? d[SITES * EMBEDDING + k] - d[k] : d[k];
         });
-        if (FIRST_STRIPE && b < EMBEDDING) gradient[P_TOKENS + token * EMBEDDING + b] = sum;
+        if (FIRST_STRIPE && b < EMBEDDING) gradient[P_TOKENS + value * EMBEDDING + b] = sum;
     }
 }
 
@@ -147,7 +147,7 @@ extern "C" __global__ void lea_projections_back(const float* p, const float* d_t
     u32 c = COLUMN(blockIdx.x), b = blockIdx.y, which = blockIdx.z;
     bool query = which == 2;
     const float* d = d_tables + which * T_VALUE;
-    float sum = column_sum(query ? SITES : TOKENS * SITES, [&](u32 i) {
+    float sum = column_sum(query ? SITES : Q * SITES, [&](u32 i) {
         if (c >= SIZE) return 0.0f;
         float u = query ? p[P_PLACES + i * EMBEDDING + b] : described(p, i / SITES, i % SITES, b);
         return d[(u64)i * SIZE + c] * u;

@@ -1,16 +1,16 @@
 //! Attention over all other sites, for any target.
 //!
-//! Site s is described by $u_s = \sum_c x_{sc} e_c + p_s$, its token and its place. With keys $k_s = A u_s$, values
-//! $v_s = B u_s$ and queries $q_i(t)$ that know the place and the time but not the token, each head gives
+//! Site s is described by $u_s = \sum_c x_{sc} e_c + p_s$, its value and its place. With keys $k_s = A u_s$, values
+//! $v_s = B u_s$ and queries $q_i(t)$ that know the place and the time but not the value, each head gives
 //!
 //! $$a_i = \sum_{s \ne i} \frac{e^{k_s \cdot q_i/\sqrt D}}{\sum_{r \ne i} e^{k_r \cdot q_i/\sqrt D}}\, v_s ,$$
 //!
 //! and the outputs are a small network of the heads' $a_i$, side by side, with time as a scale and a shift. This is the paper's LEA
-//! layer with a hidden layer in place of its linear read-out. The own site is left out of both sums, so no rounding lets its token in.
+//! layer with a hidden layer in place of its linear read-out. The own site is left out of both sums, so no rounding lets its value in.
 
 mod attention;
 #[cfg(feature = "cuda")]
-mod card;
+mod cuda;
 #[cfg(feature = "cuda")]
 mod division;
 
@@ -28,9 +28,9 @@ use attention::Attention;
 pub struct LeaSpec {
     /// Attention heads.
     pub heads: usize,
-    /// Numbers per key, query and value of a head, D.
+    /// WeightBuffer per key, query and value of a head, D.
     pub width: usize,
-    /// Numbers that describe a site, and hidden units of the read-out.
+    /// WeightBuffer that describe a site, and hidden units of the read-out.
     pub embedding: usize,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct Lea {
 
 /// The parameters, or their gradients, taken apart.
 struct Parts<T> {
-    tokens: T,
+    values: T,
     places: T,
     key: T,
     value: T,
@@ -73,8 +73,8 @@ impl Lea {
     }
 
     /// The same network, told so many numbers beside the time.
-    pub(crate) fn told(mut self, conditions: usize) -> Self {
-        self.time = self.time.told(conditions);
+    pub(crate) fn conditioned_on(mut self, conditions: usize) -> Self {
+        self.time = self.time.conditioned_on(conditions);
         self
     }
 
@@ -84,15 +84,15 @@ impl Lea {
     }
 
     fn split<'p, S>(&self, mut p: &'p [S]) -> Parts<&'p [S]> {
-        let [tokens, places, key, value, query, hidden, hidden_bias, out, out_bias] =
+        let [values, places, key, value, query, hidden, hidden_bias, out, out_bias] =
             self.sizes().map(|n| take(&mut p, n));
-        Parts { tokens, places, key, value, query, hidden, hidden_bias, out, out_bias, time: p }
+        Parts { values, places, key, value, query, hidden, hidden_bias, out, out_bias, time: p }
     }
 
     fn split_mut<'p, S>(&self, mut p: &'p mut [S]) -> Parts<&'p mut [S]> {
-        let [tokens, places, key, value, query, hidden, hidden_bias, out, out_bias] =
+        let [values, places, key, value, query, hidden, hidden_bias, out, out_bias] =
             self.sizes().map(|n| take_mut(&mut p, n));
-        Parts { tokens, places, key, value, query, hidden, hidden_bias, out, out_bias, time: p }
+        Parts { values, places, key, value, query, hidden, hidden_bias, out, out_bias, time: p }
     }
 }
 
@@ -194,7 +194,7 @@ impl Network for Lea {
         let (n, e, a) = (self.sites, self.embedding, self.attention.size());
         let fan = |n: usize| Init::Normal(1.0 / (n as f64).sqrt());
         let mut all = vec![
-            Tensor::new("tokens", &[self.inputs, e], Init::Normal(1.0)),
+            Tensor::new("values", &[self.inputs, e], Init::Normal(1.0)),
             Tensor::new("places", &[n, e], Init::Normal(1.0)),
             Tensor::new("key", &[a, e], fan(e)),
             Tensor::new("value", &[a, e], fan(e)),
@@ -232,7 +232,7 @@ impl Network for Lea {
                     let mut sum = V::splat(w.places[site * e + k]);
                     for c in 0..self.inputs {
                         let x = group.x[site * self.inputs + c];
-                        sum = V::splat(w.tokens[c * e + k]).fma(x, sum);
+                        sum = V::splat(w.values[c * e + k]).fma(x, sum);
                     }
                     *u = sum;
                 }
@@ -348,7 +348,7 @@ impl Network for Lea {
                     let d = desk.d_u[site * e + k];
                     g.places[site * e + k] += d.sum();
                     for c in 0..self.inputs {
-                        g.tokens[c * e + k] += d.mul(group.x[site * self.inputs + c]).sum();
+                        g.values[c * e + k] += d.mul(group.x[site * self.inputs + c]).sum();
                     }
                 }
             }
@@ -370,7 +370,7 @@ mod tests {
             let spec = LeaSpec { heads, width: 3, embedding: 4 };
             let lea = Lea::new(&spec, sites, inputs, outputs);
             testing::check_network(&lea, sites, inputs, outputs);
-            testing::check_told(&lea.told(1), sites, inputs, outputs, 1);
+            testing::check_conditioned(&lea.conditioned_on(1), sites, inputs, outputs, 1);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Turn tokens into the channels that convolutions read.
+//! Turn values into the channels that convolutions read.
 
 use super::Lec;
 use crate::device::vector::{Real, Vector};
@@ -36,8 +36,8 @@ impl Lec {
             for value in planes.iter_mut() {
                 *value = V::zero();
             }
-            for token in 0..q {
-                let row = &embedding[token * c..][..c];
+            for site_value in 0..q {
+                let row = &embedding[site_value * c..][..c];
                 let factor = match self.shortened(row) {
                     Some((factor, _)) => V::constant(factor),
                     None => V::constant(1.0),
@@ -46,7 +46,7 @@ impl Lec {
                     let value = V::splat(row[channel]).mul(factor);
                     let plane = &mut planes[channel * (d + 1)..][..d];
                     for (site, out) in plane.iter_mut().enumerate() {
-                        *out = x[site * q + token].fma(value, *out);
+                        *out = x[site * q + site_value].fma(value, *out);
                     }
                 }
             }
@@ -66,14 +66,14 @@ impl Lec {
         let (d, q, c) = (self.sites, self.inputs, self.channels);
         let d_row = &mut spare[..c];
         unsafe {
-            for token in 0..q {
-                let row = &embedding[token * c..][..c];
+            for site_value in 0..q {
+                let row = &embedding[site_value * c..][..c];
                 let mut along = V::zero();
                 for channel in 0..c {
                     let plane = &d_planes[channel * (d + 1)..][..d];
                     let mut sum = V::zero();
                     for (site, &d_plane) in plane.iter().enumerate() {
-                        sum = x[site * q + token].fma(d_plane, sum);
+                        sum = x[site * q + site_value].fma(d_plane, sum);
                     }
                     d_row[channel] = sum;
                     along = V::splat(row[channel]).fma(sum, along);
@@ -85,7 +85,7 @@ impl Lec {
                 };
                 for channel in 0..c {
                     let d = V::splat(row[channel]).fma(radial, d_row[channel].mul(factor));
-                    grad[token * c + channel] += d.sum();
+                    grad[site_value * c + channel] += d.sum();
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! State-dependent convolutions on a lattice: the paper's locally equivariant convolutional network (LEC).
 //!
-//! With $x$ the spins (two tokens) or the learned embeddings of the tokens (more), a masked convolution and then layers
+//! With $x$ the spins (two values) or the learned embeddings of the values (more), a masked convolution and then layers
 //! whose kernels are computed from what came before, at the same site:
 //!
 //! $$u^0 = s_0(t)\; w * x, \qquad
@@ -9,16 +9,14 @@
 //! o_\tau(i) = s_1(t) \sum_c \omega_{\tau c}\, u^L_c(i),$$
 //!
 //! with $\sigma$ the silu function and $\theta^l$ a small function of time. The centre $\delta = 0$ is not stored, so a site's
-//! outputs cannot depend on its own token. Spins have one channel, which all $c$ share; embeddings have one for each.
+//! outputs cannot depend on its own value. Spins have one channel, which all $c$ share; embeddings have one for each.
 //!
 //! The scales $s$ are read off the first and the last function of time. Imported networks have the quirks of the
 //! authors' code instead: $s_0 = 1 + t$; $s_1 = 1 + t$ for spins and 1 for embeddings; a first
 //! convolution that does not wrap around the torus; embeddings shortened to length 1.
 
 #[cfg(feature = "cuda")]
-mod card;
-#[cfg(feature = "cuda")]
-mod card_back;
+mod cuda;
 mod embed;
 mod ends;
 mod first;
@@ -66,7 +64,7 @@ impl Default for LecSpec {
 pub(crate) struct Lec {
     sites: usize,
     channels: usize,
-    /// Number of tokens if they are embedded, 1 for spins.
+    /// Number of values if they are embedded, 1 for spins.
     inputs: usize,
     imported: bool,
     first: Stencil,
@@ -103,7 +101,7 @@ impl Lec {
         Ok(Lec {
             sites: lattice.sites(),
             channels: spec.channels,
-            inputs: if target.tokens() == 2 { 1 } else { target.tokens() },
+            inputs: if target.q() == 2 { 1 } else { target.q() },
             imported: spec.imported,
             first,
             layers,

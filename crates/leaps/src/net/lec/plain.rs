@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::device::vector::{Array, WIDTH};
-use crate::device::{Draw, Level, Purpose, Stream};
+use crate::device::{Draw, Purpose, SimdLevel, Stream};
 use crate::net::features::FEATURES;
 use crate::net::layout::{take, total};
 use crate::net::network::{Group, Network};
@@ -20,7 +20,7 @@ fn dense(weight: &[f64], bias: &[f64], input: &[f64]) -> Vec<f64> {
     weight.chunks_exact(input.len()).zip(bias).map(row).collect()
 }
 
-/// The token at an offset from a site, if it is inside.
+/// The value at an offset from a site, if it is inside.
 fn neighbour(
     lattice: &Lattice,
     x: &[u8],
@@ -61,8 +61,8 @@ fn plain(spec: &LecSpec, lattice: &Lattice, q: usize, p: &[f64], x: &[u8], t: f6
         });
         rows.flatten().collect()
     };
-    let value = |token: Option<u8>, plane: usize| {
-        token.map_or(0.0, |token| embedding[token as usize * planes + plane])
+    let value = |site_value: Option<u8>, plane: usize| {
+        site_value.map_or(0.0, |site_value| embedding[site_value as usize * planes + plane])
     };
     let taps = offsets(spec.kernels[0]);
     let first = take(&mut p, c * planes * taps.len());
@@ -70,8 +70,8 @@ fn plain(spec: &LecSpec, lattice: &Lattice, q: usize, p: &[f64], x: &[u8], t: f6
     for (site, u) in u.iter_mut().enumerate() {
         for (k, weight) in first.iter().enumerate() {
             let (channel, plane) = (k / taps.len() / planes, k / taps.len() % planes);
-            let token = neighbour(lattice, x, site, taps[k % taps.len()], !spec.imported);
-            u[channel] += weight * value(token, plane);
+            let site_value = neighbour(lattice, x, site, taps[k % taps.len()], !spec.imported);
+            u[channel] += weight * value(site_value, plane);
         }
     }
     let depth = spec.kernels.len() - 1;
@@ -110,8 +110,8 @@ fn plain(spec: &LecSpec, lattice: &Lattice, q: usize, p: &[f64], x: &[u8], t: f6
                     let at = channel * n + tap;
                     let z = dense(&a[at * c..][..c], &inner[at..=at], &h)[0];
                     let kernel = silu(z) + outer[at] + time[tap];
-                    let token = neighbour(lattice, x, site, taps[tap], wraps);
-                    u[channel] += kernel * value(token, channel.min(planes - 1));
+                    let site_value = neighbour(lattice, x, site, taps[tap], wraps);
+                    u[channel] += kernel * value(site_value, channel.min(planes - 1));
                 }
             }
         }
@@ -165,18 +165,22 @@ impl Case {
     fn outputs(&self, lane: usize) -> Vec<f64> {
         let lattice = self.target.lattice().unwrap();
         let (x, t) = (&self.states[lane], self.times[lane]);
-        plain(&self.spec, lattice, self.target.tokens(), &self.parameters, x, t)
+        plain(&self.spec, lattice, self.target.q(), &self.parameters, x, t)
     }
 
     /// The gradient of `sum d_out(index, lane) out` in double precision, from the passes.
     fn gradient(&self) -> Vec<f64> {
         let network = Lec::new(&self.spec, &self.target).unwrap();
-        let (q, inputs) = (self.target.tokens(), network.inputs);
+        let (q, inputs) = (self.target.q(), network.inputs);
         let x: Vec<Array<f64>> = (0..self.target.sites() * inputs)
             .map(|i| {
                 Array(std::array::from_fn(|lane| {
-                    let token = self.states[lane][i / inputs] as usize;
-                    if q == 2 { 2.0 * token as f64 - 1.0 } else { f64::from(token == i % inputs) }
+                    let site_value = self.states[lane][i / inputs] as usize;
+                    if q == 2 {
+                        2.0 * site_value as f64 - 1.0
+                    } else {
+                        f64::from(site_value == i % inputs)
+                    }
                 }))
             })
             .collect();
@@ -211,7 +215,7 @@ fn all_levels_compute_the_formulas_and_their_gradient() {
         let parameters: Vec<f32> = case.parameters.iter().map(|&p| p as f32).collect();
         let (packed, want) = (net.pack(&parameters), case.gradient());
         let largest = want.iter().fold(0.0, |m: f64, g| m.max(g.abs()));
-        for level in Level::available() {
+        for level in SimdLevel::available() {
             let net = net.clone().at_level(level);
             let mut worker = net.worker();
             for lane in 0..WIDTH {

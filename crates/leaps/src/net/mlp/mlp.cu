@@ -1,7 +1,7 @@
 // The multilayer perceptron in float32, parameters in their natural order: weight[(unit * SITES + i) * FAN + (j, c)] without
 // j = i, bias[unit * SITES + i], out[s * HIDDEN + unit].
 //
-// Given: SITES, INPUTS (1 for spins, else the number of tokens), HIDDEN, OUTPUTS, TOGETHER (lanes that read a weight at once).
+// Given: SITES, INPUTS (1 for spins, else the number of values), HIDDEN, OUTPUTS, TOGETHER (lanes that read a weight at once).
 
 #define FAN ((SITES - 1) * INPUTS)
 
@@ -10,12 +10,12 @@ __device__ __forceinline__ u32 other_site(u32 place, u32 own) { return place + (
 
 // `sums[lane * HIDDEN * SITES + unit * SITES + i]`. A warp has a row of weights at a time.
 extern "C" __global__ void mlp_sums(const float* weight, const u8* states, const u32* rows, float* sums, u32 lanes) {
-    __shared__ u8 tokens[TOGETHER * SITES];
+    __shared__ u8 values[TOGETHER * SITES];
     const float* bias = weight + (u64)HIDDEN * SITES * FAN;
     u32 first = blockIdx.x * TOGETHER, me = threadIdx.x % 32;
     for (u32 k = threadIdx.x; k < TOGETHER * SITES; k += blockDim.x) {
         u32 lane = min(first + k / SITES, lanes - 1);
-        tokens[k] = states[(u64)rows[lane] * SITES + k % SITES];
+        values[k] = states[(u64)rows[lane] * SITES + k % SITES];
     }
     __syncthreads();
     for (u32 row = blockIdx.y * (blockDim.x / 32) + threadIdx.x / 32; row < HIDDEN * SITES; row += gridDim.y * (blockDim.x / 32)) {
@@ -27,11 +27,11 @@ extern "C" __global__ void mlp_sums(const float* weight, const u8* states, const
             u32 site = other_site(place, row % SITES);
 #pragma unroll
             for (int l = 0; l < TOGETHER; l++) {
-                u8 token = tokens[l * SITES + site];
+                u8 value = values[l * SITES + site];
 #if INPUTS == 1
-                sum[l] = fmaf(w[place], token == 1 ? 1.0f : -1.0f, sum[l]);
+                sum[l] = fmaf(w[place], value == 1 ? 1.0f : -1.0f, sum[l]);
 #else
-                sum[l] += w[place * INPUTS + token];
+                sum[l] += w[place * INPUTS + value];
 #endif
             }
         }
@@ -99,12 +99,12 @@ extern "C" __global__ void mlp_weights(const float* d_sums, const u8* states, co
     float sum = 0.0f;
 #pragma unroll 4
     for (u32 lane = 0; lane < lanes; lane++) {
-        u8 token = states[(u64)rows[lane] * SITES + site];
+        u8 value = states[(u64)rows[lane] * SITES + site];
         float d = d_sums[(u64)lane * HIDDEN * SITES + row];
 #if INPUTS == 1
-        sum += token == 1 ? d : -d;
+        sum += value == 1 ? d : -d;
 #else
-        sum += token == k % INPUTS ? d : 0.0f;
+        sum += value == k % INPUTS ? d : 0.0f;
 #endif
     }
     gradient[(u64)row * FAN + k] = sum;

@@ -8,7 +8,7 @@
 //! rounding can let it in.
 
 #[cfg(feature = "cuda")]
-mod card;
+mod cuda;
 
 use serde::{Deserialize, Serialize};
 
@@ -48,8 +48,8 @@ impl Mlp {
     }
 
     /// The same network, told so many numbers beside the time.
-    pub(crate) fn told(mut self, conditions: usize) -> Self {
-        self.time = self.time.told(conditions);
+    pub(crate) fn conditioned_on(mut self, conditions: usize) -> Self {
+        self.time = self.time.conditioned_on(conditions);
         self
     }
 
@@ -192,7 +192,7 @@ mod tests {
         {
             let mlp = Mlp::new(&MlpSpec { hidden }, sites, inputs, outputs);
             testing::check_network(&mlp, sites, inputs, outputs);
-            testing::check_told(&mlp.told(2), sites, inputs, outputs, 2);
+            testing::check_conditioned(&mlp.conditioned_on(2), sites, inputs, outputs, 2);
         }
     }
 }

@@ -40,7 +40,7 @@ fn hollow(depth: usize) -> NetSpec {
         depth: Some(depth),
         rows: Some(2),
         head: Some(7),
-        totals: true,
+        global_features: true,
     })
 }
 
@@ -61,8 +61,8 @@ fn outputs(net: &Net, parameters: &[f32], state: &[u8]) -> Vec<f32> {
 fn parameters_of_convolutions_go_to_larger_lattices() {
     let lec = NetSpec::Lec(LecSpec { kernels: vec![3, 5], channels: 4, ..LecSpec::default() });
     let NetSpec::Hollow(hollow) = hollow(2) else { unreachable!() };
-    // Without totals, which are shares of the other sites: of 24 here, of 99 there.
-    let local = NetSpec::Hollow(HollowSpec { totals: false, ..hollow });
+    // Without global features, which are shares of the other sites: of 24 here, of 99 there.
+    let local = NetSpec::Hollow(HollowSpec { global_features: false, ..hollow });
     for spec in [local, lec] {
         let (net, free) = build(&spec, 5);
         let (model, average) = model(&net, &free);
@@ -121,7 +121,7 @@ fn what_does_not_fit_is_named_with_its_shapes() {
         depth: Some(2),
         rows: Some(2),
         head: Some(7),
-        totals: true,
+        global_features: true,
     });
     for (old, new, side, name, shapes) in [
         (&mlp, &mlp, 6, "net.weight", (Some(vec![4, 25, 24]), Some(vec![4, 36, 35]))),

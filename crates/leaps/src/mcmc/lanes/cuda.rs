@@ -1,0 +1,232 @@
+//! Make table-driven sweeps on a GPU: the walks of [`Tile`](super::Tile), bit by bit, with a thread for every walker.
+//!
+//! Thresholds are computed there as well; a chance may differ from the CPU's by 2^-32 where two roundings of an
+//! exponential fall to different sides.
+
+use std::sync::Arc;
+
+use cudarc::driver::{CudaFunction, CudaSlice};
+
+use super::plan::{Class, Code, Plan, Rule};
+use crate::Result;
+use crate::device::cuda::{Gpu, address, launch};
+
+/// Source of the kernels.
+const LANES: &str = include_str!("lanes.cu");
+
+/// Bytes of states that a block may keep in shared memory, at most: beyond it too few blocks share a multiprocessor.
+const STAGE: usize = 100 << 10;
+
+/// Bytes of thresholds kept at once.
+const TABLE_BYTES: usize = 64 << 20;
+
+/// Numbers of a class, for 16-byte loads.
+const CLASS: usize = 8;
+
+/// A plan on a GPU.
+pub(crate) struct CudaPlan {
+    gpu: Arc<Gpu>,
+    thresholds: usize,
+    classes: usize,
+    arguments: [u64; 8],
+    threads: usize,
+    shared: usize,
+    set: CudaFunction,
+    measure: CudaFunction,
+    carry: CudaFunction,
+    /// Thresholds of [`room`](Self::room) times.
+    tables: CudaSlice<u32>,
+    _lists: [CudaSlice<u32>; 4],
+    _contributions: CudaSlice<u16>,
+    _numbers: [CudaSlice<f64>; 3],
+}
+
+/// Walkers on a GPU, their energies `[walker * terms + term]` and their log-weights.
+pub(crate) struct Carried<'a> {
+    pub(crate) walkers: usize,
+    pub(crate) states: &'a mut CudaSlice<u8>,
+    pub(crate) energies: &'a mut CudaSlice<f64>,
+    pub(crate) log_weights: &'a mut CudaSlice<f64>,
+}
+
+/// What a class adds to the index of the surroundings, `[slot * q + value]`.
+fn contributions(class: &Class, q: usize, degree: usize) -> Vec<u16> {
+    match &class.code {
+        Code::Sum => [0, 1].repeat(degree),
+        Code::Bits => (0..degree).flat_map(|slot| [0, 1 << slot]).collect(),
+        Code::General(all) => all[..degree * q].to_vec(),
+    }
+}
+
+/// How the kernels are compiled: defines, threads of a block, bytes of shared memory.
+fn compilation(plan: &Plan, available: usize) -> (Vec<(&'static str, usize)>, usize, usize) {
+    // A row ends 4 bytes late, so that a warp that copies one state to its column meets all banks.
+    let need = |threads: usize| plan.sites * (threads + 4);
+    let fits = |room: usize| [128, 64, 32].into_iter().find(|&threads| need(threads) <= room);
+    let staged = fits(available.min(STAGE)).or_else(|| fits(available));
+    let threads = staged.unwrap_or(128);
+    let defines = vec![
+        ("SITES", plan.sites),
+        ("Q", plan.q),
+        ("TERMS", plan.terms),
+        ("METROPOLIS", usize::from(plan.rule == Rule::Metropolis)),
+        ("THRESHOLDS", plan.thresholds),
+        ("THREADS", threads),
+        ("PITCH", threads + 4),
+        ("STAGED", usize::from(staged.is_some())),
+    ];
+    (defines, threads, if staged.is_some() { need(threads) } else { 0 })
+}
+
+impl CudaPlan {
+    /// Put a plan on a GPU.
+    pub(crate) fn new(gpu: &Arc<Gpu>, plan: &Plan) -> Result<Self> {
+        let (defines, threads, shared) = compilation(plan, gpu.shared());
+        let kernels = gpu.compile(LANES, &defines)?;
+        let sites: Vec<u32> =
+            (0..plan.sites).flat_map(|site| [plan.class_of[site], plan.starts[site]]).collect();
+        let mut degrees = vec![0; plan.classes.len()];
+        for (site, &class) in plan.class_of.iter().enumerate() {
+            degrees[class as usize] = plan.ends(site).len();
+        }
+        let (mut classes, mut adds) = (Vec::new(), Vec::new());
+        let (mut local, mut share) = (Vec::new(), Vec::new());
+        for (class, &degree) in plan.classes.iter().zip(&degrees) {
+            let length = class.table_len(plan.q, plan.rule);
+            let numbers =
+                [class.entries, class.offset, length, adds.len(), local.len(), degree, 0, 0];
+            classes.extend(numbers.map(|n| n as u32));
+            adds.extend(contributions(class, plan.q, degree));
+            local.extend_from_slice(&class.local);
+            share.extend_from_slice(&class.share);
+        }
+        debug_assert_eq!(classes.len(), CLASS * plan.classes.len());
+        // No array is empty.
+        adds.push(0);
+        let ends = [&plan.ends[..], &[0]].concat();
+        let lists = [
+            gpu.upload(&plan.order)?,
+            gpu.upload(&sites)?,
+            gpu.upload(&ends)?,
+            gpu.upload(&classes)?,
+        ];
+        let contributions = gpu.upload(&adds)?;
+        let numbers = [gpu.upload(&local)?, gpu.upload(&share)?, gpu.upload(&plan.constants)?];
+        let [order, sites, ends, classes] = [0, 1, 2, 3].map(|i| address(gpu, &lists[i]));
+        let [local, share, constants] = [0, 1, 2].map(|i| address(gpu, &numbers[i]));
+        let room = (TABLE_BYTES / plan.table_bytes().max(1)).clamp(1, 1 << 15);
+        Ok(CudaPlan {
+            thresholds: plan.thresholds,
+            classes: plan.classes.len(),
+            arguments: [
+                order,
+                sites,
+                ends,
+                classes,
+                address(gpu, &contributions),
+                local,
+                share,
+                constants,
+            ],
+            threads,
+            shared,
+            set: kernels.get("thresholds", 0)?,
+            measure: kernels.get("measure_all", 0)?,
+            carry: kernels.get("carry", shared)?,
+            tables: gpu.zeros(room * plan.thresholds)?,
+            gpu: gpu.clone(),
+            _lists: lists,
+            _contributions: contributions,
+            _numbers: numbers,
+        })
+    }
+
+    /// Most intervals that [`carry`](Self::carry) takes at once.
+    pub(crate) fn room(&self) -> usize {
+        self.tables.len() / self.thresholds.max(1)
+    }
+
+    /// Compile the kernels for a plan, where there is a compiler.
+    #[cfg(test)]
+    fn compiles(plan: &Plan) {
+        crate::device::cuda::testing::compiles(LANES, &compilation(plan, 227 << 10).0);
+    }
+
+    /// Write the energies of all walkers.
+    pub(crate) fn measure(&self, walkers: &mut Carried<'_>) -> Result<()> {
+        let grid = (walkers.walkers.div_ceil(self.threads) as u32, 1, 1);
+        let (states, energies, n) =
+            (&*walkers.states, &mut *walkers.energies, walkers.walkers as u32);
+        launch!(
+            self.gpu,
+            self.measure,
+            (grid, self.threads, 0),
+            &self.arguments,
+            states,
+            energies,
+            &n
+        )
+    }
+
+    /// Carry walkers through the intervals that end at `times` of the grid whose weights `lambda[time * terms + term]` are
+    /// given, at most [`room`](Self::room) of them: weigh if `weigh`, then make `updates` updates; `from` were made before.
+    pub(crate) fn carry(
+        &mut self,
+        walkers: &mut Carried<'_>,
+        lambda: &CudaSlice<f64>,
+        times: std::ops::Range<usize>,
+        seed: u64,
+        (from, updates): (u64, u64),
+        weigh: bool,
+    ) -> Result<()> {
+        debug_assert!(times.len() <= self.room());
+        let (first, count, weigh) = (times.start as u32, times.len() as u32, u32::from(weigh));
+        let grid = (self.classes as u32, count, 1);
+        let tables = &mut self.tables;
+        launch!(self.gpu, self.set, (grid, 64, 0), &self.arguments, &mut *tables, lambda, &first)?;
+        let grid = (walkers.walkers.div_ceil(self.threads) as u32, 1, 1);
+        let n = walkers.walkers as u32;
+        launch!(
+            self.gpu,
+            self.carry,
+            (grid, self.threads, self.shared),
+            &self.arguments,
+            &mut *walkers.states,
+            &mut *walkers.energies,
+            &mut *walkers.log_weights,
+            &*tables,
+            lambda,
+            &seed,
+            &from,
+            &updates,
+            &first,
+            &count,
+            &weigh,
+            &n,
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Scan;
+    use super::*;
+    use crate::target::{Boundary, Disorder, Lattice, Pairwise};
+
+    #[test]
+    fn kernels_compile_for_all_codes_and_rules() {
+        let torus = |side| Lattice::new(&[side, side], Boundary::Periodic).unwrap();
+        let glass = Pairwise::edwards_anderson(torus(6), Disorder::Gaussian, 2).unwrap();
+        for target in [
+            Pairwise::ising(torus(8), 1.0, 0.3).unwrap(),
+            glass.with_uniform_field(-0.2).unwrap(),
+            Pairwise::potts(torus(6), 3, 1.0, 0.2).unwrap(),
+            Pairwise::potts(torus(5), 5, 1.0, 0.0).unwrap(),
+            Pairwise::ising(torus(90), 1.0, 0.1).unwrap(),
+        ] {
+            for rule in [Rule::HeatBath, Rule::Metropolis] {
+                CudaPlan::compiles(&Plan::new(&target, rule, Scan::Coloured).unwrap());
+            }
+        }
+    }
+}

@@ -1,0 +1,438 @@
+//! Compare networks on a GPU with the same on the CPU.
+
+use std::sync::Arc;
+
+use cudarc::driver::CudaSlice;
+
+use super::cuda::{CudaBatch, CudaNetwork, moment};
+use super::layout::Init;
+use super::*;
+use crate::device::vector::WIDTH;
+use crate::device::{Draw, Gpu, Precision, Purpose, Stream};
+use crate::target::{Boundary, Interaction, Lattice, Pairwise, Target};
+
+/// A GPU, or a word that there is none.
+fn gpu() -> Option<Arc<Gpu>> {
+    match Gpu::open(0) {
+        Ok(gpu) => Some(gpu),
+        Err(error) => {
+            eprintln!("skipped: no GPU ({error})");
+            None
+        }
+    }
+}
+
+fn on_lattice(shape: &[usize], boundary: Boundary, q: usize) -> Pairwise {
+    let lattice = Lattice::new(shape, boundary).unwrap();
+    match q {
+        2 => Pairwise::ising(lattice, 1.0, 0.1).unwrap(),
+        _ => Pairwise::potts(lattice, q, 1.0, 0.1).unwrap(),
+    }
+}
+
+/// A glass on a ring with some chords: sites of different degree.
+fn on_graph(sites: u32) -> Pairwise {
+    let ring = (0..sites).map(|i| (i, (i + 1) % sites, 0.5));
+    let chords = (0..sites / 3).map(|i| (i, i + sites / 2, -0.7));
+    let edges: Vec<_> = ring.chain(chords).collect();
+    Pairwise::from_edges(Interaction::Ising, sites as usize, 2, &edges).unwrap()
+}
+
+/// States of several rows, and lanes that read them in another order at mixed times.
+struct Batch {
+    states: Vec<Vec<u8>>,
+    rows: Vec<u32>,
+    moments: Vec<u32>,
+    times: Vec<f64>,
+    d_out: Vec<f32>,
+}
+
+impl Batch {
+    fn new(net: &Net, q: usize, lanes: usize, seed: u64) -> Self {
+        let mut stream = Stream::new(seed, Purpose::Statistic, 2, 0);
+        let sites = net.sites();
+        let state = |stream: &mut Stream| (0..sites).map(|_| stream.below(q) as u8).collect();
+        let states = (0..lanes + 3).map(|_| state(&mut stream)).collect();
+        let times: Vec<f64> = (0..4).map(|_| stream.uniform()).collect();
+        Batch {
+            states,
+            rows: (0..lanes).map(|lane| ((lane * 5 + 2) % (lanes + 3)) as u32).collect(),
+            moments: (0..lanes).map(|_| stream.below(times.len()) as u32).collect(),
+            times,
+            d_out: (0..lanes * sites * net.outputs()).map(|_| stream.normal() as f32).collect(),
+        }
+    }
+
+    fn lanes(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Outputs and gradient as the CPU computes them.
+    fn on_cpu(&self, net: &Net, parameters: &[f32]) -> (Vec<f32>, Vec<f32>) {
+        let (packed, n) = (net.pack(parameters), net.sites() * net.outputs());
+        let (mut worker, mut out) = (net.worker(), vec![0.0; self.lanes() * n]);
+        let mut sums = vec![0.0; packed.len()];
+        for first in (0..self.lanes()).step_by(WIDTH) {
+            let some = first..(first + WIDTH).min(self.lanes());
+            for place in 0..WIDTH {
+                let lane = (first + place).min(self.lanes() - 1);
+                let t = self.times[self.moments[lane] as usize];
+                worker.set(place, &self.states[self.rows[lane] as usize], t);
+                for k in 0..n {
+                    let slope = if first + place == lane { self.d_out[lane * n + k] } else { 0.0 };
+                    worker.set_slope(place, k, slope);
+                }
+            }
+            net.forward(&packed, &mut worker);
+            for lane in some {
+                for k in 0..n {
+                    out[lane * n + k] = worker.output(lane - first, k);
+                }
+            }
+            net.backward(&packed, &mut worker, &mut sums);
+        }
+        let mut gradient = vec![0.0; parameters.len()];
+        net.unpack(&sums, &mut gradient);
+        (out, gradient)
+    }
+}
+
+/// A network on a GPU with its parameters.
+struct Bench<'a> {
+    gpu: &'a Arc<Gpu>,
+    network: Box<dyn CudaNetwork>,
+    parameters: usize,
+    size: usize,
+}
+
+/// A batch on a GPU.
+struct OnGpu {
+    states: CudaSlice<u8>,
+    rows: CudaSlice<u32>,
+    moments: CudaSlice<u32>,
+    table: CudaSlice<f32>,
+}
+
+impl<'a> Bench<'a> {
+    fn new(
+        gpu: &'a Arc<Gpu>,
+        net: &Net,
+        parameters: &[f32],
+        lanes: usize,
+        precision: Precision,
+    ) -> Self {
+        let mut network = net.on_gpu(gpu, lanes, precision).unwrap();
+        let mut given = parameters.to_vec();
+        given.extend([f32::NAN; 5]); // what follows the parameters is not theirs
+        network.refresh(&gpu.upload(&given).unwrap()).unwrap();
+        Bench { gpu, network, parameters: parameters.len(), size: net.sites() * net.outputs() }
+    }
+
+    fn place(&self, batch: &Batch) -> OnGpu {
+        let table: Vec<f32> = batch.times.iter().flat_map(|&t| moment(t)).collect();
+        OnGpu {
+            states: self.gpu.upload(&batch.states.concat()).unwrap(),
+            rows: self.gpu.upload(&batch.rows).unwrap(),
+            moments: self.gpu.upload(&batch.moments).unwrap(),
+            table: self.gpu.upload(&table).unwrap(),
+        }
+    }
+
+    fn forward(&mut self, batch: &Batch) -> Vec<f32> {
+        let (on_gpu, lanes) = (self.place(batch), batch.lanes());
+        let mut out = self.gpu.upload(&vec![f32::NAN; lanes * self.size]).unwrap();
+        self.network.forward(&on_gpu.batch(lanes), &mut out).unwrap();
+        self.gpu.download(&out).unwrap()
+    }
+
+    fn both(&mut self, batch: &Batch) -> (Vec<f32>, Vec<f32>) {
+        let (on_gpu, lanes) = (self.place(batch), batch.lanes());
+        let mut out = self.gpu.upload(&vec![f32::NAN; lanes * self.size]).unwrap();
+        let mut gradient = self.gpu.upload(&vec![f32::NAN; self.parameters + 3]).unwrap();
+        let d_out = self.gpu.upload(&batch.d_out).unwrap();
+        self.network.forward_train(&on_gpu.batch(lanes), &mut out).unwrap();
+        let mut view = gradient.slice_mut(2..2 + self.parameters);
+        self.network.backward(&on_gpu.batch(lanes), &d_out, &mut view).unwrap();
+        let gradient = self.gpu.download(&gradient).unwrap();
+        let outside = [gradient[0], gradient[1], gradient[self.parameters + 2]];
+        assert!(outside.iter().all(|g| g.is_nan()), "wrote outside of the gradient");
+        let gradient = gradient[2..2 + self.parameters].to_vec();
+        (self.gpu.download(&out).unwrap(), gradient)
+    }
+}
+
+impl OnGpu {
+    fn batch(&self, lanes: usize) -> CudaBatch<'_> {
+        let OnGpu { states, rows, moments, table } = self;
+        CudaBatch { lanes, states, rows, moments, table }
+    }
+}
+
+/// The largest difference, relative to the largest number; infinite if a number is not finite.
+fn error(got: &[f32], want: &[f32]) -> f32 {
+    assert_eq!(got.len(), want.len());
+    let largest = want.iter().fold(0.0f32, |m, w| m.max(w.abs()));
+    let worst = got
+        .iter()
+        .zip(want)
+        .fold(0.0f32, |m, (g, w)| if g.is_finite() { m.max((g - w).abs()) } else { f32::INFINITY });
+    worst / largest.max(1e-30)
+}
+
+fn same_bits(a: &[f32], b: &[f32]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits())
+}
+
+/// Random parameters, none of them zero, so that no part of a network is asleep.
+fn parameters(net: &Net) -> Vec<f32> {
+    let mut stream = Stream::new(4, Purpose::Parameters, 1, 0);
+    let mut out = Vec::new();
+    for tensor in net.tensors() {
+        let scale = match tensor.init {
+            Init::Zero => 0.3,
+            Init::Normal(deviation) => 1.5 * deviation,
+        };
+        out.extend((0..tensor.len()).map(|_| (scale * stream.normal()) as f32));
+    }
+    out
+}
+
+/// Everything a network on a GPU must do. What is wrong is said for all cases before it fails.
+fn check(gpu: &Arc<Gpu>, spec: &NetSpec, target: &dyn Target, precisions: &[Precision]) -> bool {
+    let net = Net::new(spec, target).unwrap();
+    let (q, parameters, mut good) = (target.q(), parameters(&net), true);
+    let mut claim = |holds: bool, what: String| {
+        if !holds {
+            eprintln!("WRONG {spec:?} on {} sites, {q} values: {what}", target.sites());
+            good = false;
+        }
+    };
+    for &precision in precisions {
+        let allowed = if precision == Precision::Float32 { 1e-5 } else { 3e-2 };
+        let mut bench = Bench::new(gpu, &net, &parameters, 33, precision);
+        for lanes in [1, 5, 33] {
+            let batch = Batch::new(&net, q, lanes, lanes as u64);
+            let (want, want_gradient) = batch.on_cpu(&net, &parameters);
+            let got = bench.forward(&batch);
+            let wrong = error(&got, &want);
+            claim(
+                wrong < allowed,
+                format!("{precision:?}, {lanes} lanes: outputs off by {wrong:e}"),
+            );
+            let (kept, gradient) = bench.both(&batch);
+            claim(same_bits(&got, &kept), format!("{precision:?}: kept outputs differ"));
+            let mut start = 0;
+            let largest = want_gradient.iter().fold(0.0f32, |m, g| m.max(g.abs()));
+            for tensor in net.tensors() {
+                let range = start..start + tensor.len();
+                start = range.end;
+                let (got, want) = (&gradient[range.clone()], &want_gradient[range]);
+                let own = want.iter().fold(0.0f32, |m, g| m.max(g.abs()));
+                let wrong = error(got, want) * own / largest;
+                claim(
+                    wrong < allowed || tensor.is_empty(),
+                    format!(
+                        "{precision:?}, {lanes} lanes: gradient of {} off by {wrong:e}",
+                        tensor.name
+                    ),
+                );
+            }
+            let wrong = error(&gradient, &want_gradient);
+            println!(
+                "{precision:?} {lanes} lanes: outputs {:.1e}, gradient {wrong:.1e}",
+                error(&got, &want)
+            );
+            let again = bench.both(&batch);
+            claim(same_bits(&gradient, &again.1), format!("{precision:?}: another gradient"));
+            if lanes < 33 {
+                continue;
+            }
+            // The same lanes in another order, and with other neighbours.
+            let mut other =
+                Batch { rows: vec![], moments: vec![], ..Batch::new(&net, q, lanes, 33) };
+            let order: Vec<usize> = (0..lanes - 4).map(|lane| (lane * 7 + 3) % lanes).collect();
+            for &lane in &order {
+                other.rows.push(batch.rows[lane]);
+                other.moments.push(batch.moments[lane]);
+            }
+            let (moved, n) = (bench.forward(&other), bench.size);
+            let stays = order
+                .iter()
+                .enumerate()
+                .all(|(to, &from)| same_bits(&moved[to * n..][..n], &got[from * n..][..n]));
+            claim(stays, format!("{precision:?}: outputs depend on the place in the batch"));
+            // Other values at a site of every lane.
+            for round in 0..3 {
+                let site = |lane: usize| (lane * 3 + round * 11) % net.sites();
+                let mut flipped = Batch::new(&net, q, lanes, 33);
+                flipped.states = (0..lanes)
+                    .map(|lane| {
+                        let mut state = batch.states[batch.rows[lane] as usize].clone();
+                        state[site(lane)] = (state[site(lane)] + 1) % q as u8;
+                        state
+                    })
+                    .collect();
+                flipped.rows = (0..lanes as u32).collect();
+                let (out, m) = (bench.forward(&flipped), net.outputs());
+                let hollow = (0..lanes).all(|lane| {
+                    let at = lane * n + site(lane) * m;
+                    same_bits(&out[at..at + m], &got[at..at + m])
+                });
+                claim(hollow, format!("{precision:?}: outputs depend on the own value"));
+                claim(!same_bits(&out, &got), format!("{precision:?}: outputs see no values"));
+            }
+        }
+    }
+    good
+}
+
+const ALL: [Precision; 2] = [Precision::Float32, Precision::Tf32];
+
+fn lec(kernels: &[usize], channels: usize, imported: bool, time_units: usize) -> NetSpec {
+    NetSpec::Lec(LecSpec { kernels: kernels.to_vec(), channels, imported, time_units })
+}
+
+/// Lattices and LEC networks: odd sizes, all kinds of boundaries and values.
+fn lec_cases() -> Vec<(Pairwise, NetSpec)> {
+    use Boundary::{Free, Periodic};
+    vec![
+        (on_lattice(&[5, 7], Periodic, 2), lec(&[3, 5, 3], 5, true, 3)),
+        (on_lattice(&[5, 7], Periodic, 2), lec(&[3, 5, 3], 20, false, 9)),
+        (on_lattice(&[6, 5], Free, 2), lec(&[5, 7], 7, false, 5)),
+        (on_lattice(&[5, 5], Periodic, 3), lec(&[3, 3, 5], 4, true, 3)),
+        (on_lattice(&[4, 5], Free, 3), lec(&[3, 3, 5], 21, false, 4)),
+        (on_lattice(&[5, 3], Periodic, 5), lec(&[3, 3], 9, true, 3)),
+        (on_lattice(&[9], Periodic, 2), lec(&[3, 7, 5], 1, false, 70)),
+        (on_lattice(&[3, 3, 4], Periodic, 2), lec(&[3, 3], 26, false, 3)),
+        (on_lattice(&[4, 4], Periodic, 3), lec(&[3, 3], 1, false, 3)),
+    ]
+}
+
+#[test]
+fn lec_on_a_gpu_computes_what_the_cpu_does() {
+    let Some(gpu) = gpu() else { return };
+    let cases = lec_cases();
+    let good = cases.iter().filter(|(target, spec)| check(&gpu, spec, target, &ALL)).count();
+    assert_eq!(good, cases.len());
+}
+
+/// The authors' network, and the same as we build it.
+fn large_cases() -> Vec<(Pairwise, NetSpec)> {
+    let case = |imported| {
+        let target = on_lattice(&[15, 15], Boundary::Periodic, 2);
+        (target, lec(&[3, 5, 7, 9, 15], 20, imported, 64))
+    };
+    vec![case(true), case(false)]
+}
+
+#[test]
+fn the_authors_lec_on_a_gpu_computes_what_the_cpu_does() {
+    let Some(gpu) = gpu() else { return };
+    for (target, spec) in large_cases() {
+        assert!(check(&gpu, &spec, &target, &ALL));
+    }
+}
+
+/// MLP, LEA and hollow graph networks, for lattices and graphs.
+fn dense_cases() -> Vec<(Pairwise, NetSpec)> {
+    use Boundary::Periodic;
+    let mlp = |hidden| NetSpec::Mlp(MlpSpec { hidden });
+    let lea = |heads, width, embedding| NetSpec::Lea(LeaSpec { heads, width, embedding });
+    let graph =
+        |channels, orders, head| NetSpec::HollowGraph(HollowGraphSpec { channels, orders, head });
+    vec![
+        (on_lattice(&[5, 7], Periodic, 2), mlp(16)),
+        (on_lattice(&[3, 5], Periodic, 3), mlp(3)),
+        (on_lattice(&[4, 3], Periodic, 5), mlp(40)),
+        (on_graph(43), mlp(2)),
+        (on_lattice(&[5, 7], Periodic, 2), lea(4, 8, 32)),
+        (on_lattice(&[3, 5], Periodic, 3), lea(1, 3, 5)),
+        (on_lattice(&[4, 3], Periodic, 5), lea(3, 4, 7)),
+        (on_graph(17), lea(2, 1, 1)),
+        // Several threads for a row; more sites than a tile or a block has.
+        (on_lattice(&[15, 15], Periodic, 2), lea(2, 40, 40)),
+        (on_lattice(&[3, 5], Periodic, 3), lea(3, 19, 70)),
+        (on_graph(41), lea(1, 200, 6)),
+        (on_lattice(&[5, 7], Periodic, 2), graph(16, 2, None)),
+        (on_lattice(&[3, 5], Periodic, 3), graph(3, 1, Some(5))),
+        (on_lattice(&[4, 3], Periodic, 5), graph(5, 3, Some(4))),
+        (on_graph(29), graph(9, 1, None)),
+    ]
+}
+
+#[test]
+fn other_networks_on_a_gpu_compute_what_the_cpu_does() {
+    let Some(gpu) = gpu() else { return };
+    let cases = dense_cases();
+    let float = [Precision::Float32];
+    let good = cases.iter().filter(|(target, spec)| check(&gpu, spec, target, &float)).count();
+    assert_eq!(good, cases.len());
+}
+
+/// Hollow convolutions of one to three dimensions, some too large for tensor cores.
+fn hollow_cases() -> Vec<(Pairwise, NetSpec)> {
+    use Boundary::{Free, Periodic};
+    // One of them, of 24 channels, is not told what the others add up to.
+    let hollow = |channels, depth, rows, head| {
+        let (depth, rows, head) = (Some(depth), Some(rows), Some(head));
+        NetSpec::Hollow(HollowSpec { channels, depth, rows, head, global_features: channels != 24 })
+    };
+    vec![
+        (on_lattice(&[8, 8], Periodic, 2), hollow(16, 3, 3, 32)),
+        (on_lattice(&[7], Periodic, 3), hollow(5, 2, 3, 9)),
+        (on_lattice(&[6], Free, 2), hollow(13, 3, 3, 4)),
+        (on_lattice(&[9, 8], Periodic, 2), hollow(24, 3, 3, 48)),
+        (on_lattice(&[5, 7], Periodic, 5), hollow(11, 1, 3, 10)),
+        (on_lattice(&[3, 5], Periodic, 2), hollow(6, 1, 2, 7)),
+        (on_lattice(&[2, 4], Periodic, 2), hollow(6, 3, 1, 7)),
+        (on_lattice(&[3, 5], Free, 3), hollow(10, 3, 3, 7)),
+        (on_lattice(&[4, 5, 4], Periodic, 2), hollow(7, 1, 3, 8)),
+        (on_lattice(&[5, 6, 7], Free, 3), hollow(16, 2, 3, 32)),
+        (on_lattice(&[5, 5], Periodic, 12), hollow(8, 1, 3, 16)),
+        (on_lattice(&[15, 15], Periodic, 2), hollow(48, 6, 3, 96)),
+        (on_lattice(&[24, 24], Periodic, 2), hollow(48, 9, 3, 96)),
+        (on_lattice(&[32, 32], Periodic, 2), hollow(32, 2, 3, 64)),
+    ]
+}
+
+#[test]
+fn hollow_convolutions_on_a_gpu_compute_what_the_cpu_does() {
+    let Some(gpu) = gpu() else { return };
+    let cases = hollow_cases();
+    let both = [Precision::Float32, Precision::Bf16];
+    let good = cases.iter().filter(|(target, spec)| check(&gpu, spec, target, &both)).count();
+    assert_eq!(good, cases.len());
+}
+
+#[test]
+fn a_cuda_net_takes_states_and_gives_numbers() {
+    let Some(gpu) = gpu() else { return };
+    let target = on_lattice(&[3, 5], Boundary::Periodic, 3);
+    let net = Net::new(&NetSpec::Mlp(MlpSpec { hidden: 3 }), &target).unwrap();
+    let parameters = parameters(&net);
+    let mut batch = Batch::new(&net, 3, 6, 1);
+    batch.times = (0..6).map(|k| f64::from(k) / 5.0).collect();
+    batch.moments = (0..6).collect();
+    let states: Vec<u8> =
+        batch.rows.iter().flat_map(|&row| batch.states[row as usize].clone()).collect();
+    let (want, want_gradient) = batch.on_cpu(&net, &parameters);
+    let mut on_gpu = CudaNet::new(&net, &gpu, 7, Precision::Float32).unwrap();
+    on_gpu.load(&parameters).unwrap();
+    let got = on_gpu.forward(&states, &batch.times).unwrap();
+    assert!(error(&got, &want) < 1e-5);
+    let gradient = on_gpu.gradient(&states, &batch.times, &batch.d_out).unwrap();
+    assert!(error(&gradient, &want_gradient) < 1e-5);
+    assert!(on_gpu.load(&parameters[1..]).is_err());
+    assert!(on_gpu.place(&states[1..], &batch.times).is_err());
+    assert!(on_gpu.place(&[0; 8 * 15], &[0.5; 8]).is_err());
+}
+
+#[test]
+fn kernels_compile() {
+    let wide = (on_lattice(&[3, 3, 3], Boundary::Periodic, 2), lec(&[3, 3], 96, false, 5));
+    for (target, spec) in
+        large_cases().into_iter().chain(lec_cases()).chain(dense_cases()).chain([wide])
+    {
+        Net::new(&spec, &target).unwrap().compiles();
+    }
+}

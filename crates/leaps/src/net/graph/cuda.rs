@@ -1,0 +1,194 @@
+//! The network on a GPU, in float32.
+
+use std::sync::Arc;
+
+use cudarc::driver::{CudaFunction, CudaSlice, CudaViewMut};
+
+use super::HollowGraph;
+use crate::Result;
+use crate::device::cuda::{Gpu, Precision, failed, launch};
+use crate::net::cuda::{BLOCKS, CudaBatch, CudaNetwork, CudaTime, MOMENT, SumRows, check_lanes};
+use crate::net::layout::total;
+use crate::net::network::Network;
+
+const SOURCE: &str =
+    concat!(include_str!("../sums.cu"), include_str!("../dense.cu"), include_str!("graph.cu"));
+
+/// See the [module](self).
+struct CudaGraph {
+    gpu: Arc<Gpu>,
+    lanes: usize,
+    forward: CudaFunction,
+    backward: CudaFunction,
+    rows: SumRows,
+    /// Functions of time of the messages and of the head; the latter's parameters come last.
+    time: CudaTime,
+    head_time: CudaTime,
+    head_start: usize,
+    parameters: CudaSlice<f32>,
+    tables: CudaSlice<u32>,
+    kept: CudaSlice<f32>,
+    /// WeightBuffer that a block of the backward pass needs.
+    space: usize,
+    back: Option<Back>,
+}
+
+/// Space for the backward pass: of every block, and what it adds to the gradient.
+struct Back {
+    spaces: CudaSlice<f32>,
+    parts: CudaSlice<f32>,
+}
+
+impl HollowGraph {
+    fn defines(&self) -> Vec<(&'static str, usize)> {
+        vec![
+            ("SITES", self.sites),
+            ("INPUTS", self.inputs),
+            ("CHANNELS", self.channels),
+            ("ORDERS", self.orders.len()),
+            ("BONDS", self.bonds),
+            ("TIME_PARAMETERS", self.time.parameters()),
+            ("HEAD", self.head.width()),
+            ("OUTPUTS", self.head.outputs()),
+            ("MOMENT", MOMENT),
+        ]
+    }
+
+    /// The orders as the source reads them, see `Orders` there.
+    fn tables(&self) -> Vec<u32> {
+        let (n, count) = (self.sites, self.orders.len() * self.sites);
+        let (mut sites, mut steps) = (Vec::new(), vec![0; count]);
+        let (mut starts, mut from, mut bond) = (vec![0], Vec::new(), Vec::new());
+        let mut leaving = vec![Vec::new(); count];
+        let (mut bond_to, mut bond_from) = (vec![0; self.bonds], vec![0; self.bonds]);
+        for (k, order) in self.orders.iter().enumerate() {
+            for (step, &site) in order.sites.iter().enumerate() {
+                sites.push(site);
+                steps[k * n + site as usize] = step as u32;
+                for message in order.messages(step) {
+                    from.push(message.from);
+                    bond.push(message.bond);
+                    leaving[k * n + message.from as usize].push((step as u32, message.bond));
+                    bond_to[message.bond as usize] = site;
+                    bond_from[message.bond as usize] = order.sites[message.from as usize];
+                }
+                starts.push(from.len() as u32);
+            }
+        }
+        let mut leave = vec![0];
+        for list in &leaving {
+            leave.push(leave[leave.len() - 1] + list.len() as u32);
+        }
+        let (to, leave_bond): (Vec<u32>, Vec<u32>) = leaving.into_iter().flatten().unzip();
+        [sites, steps, starts, leave, bond_to, bond_from, from, bond, to, leave_bond].concat()
+    }
+
+    /// Compile the kernels, where there is a compiler.
+    #[cfg(test)]
+    pub(crate) fn compiles(&self) {
+        crate::device::cuda::testing::compiles(SOURCE, &self.defines());
+    }
+
+    /// The network on a GPU, for batches of up to `lanes`; always in float32.
+    pub(crate) fn on_gpu(
+        &self,
+        gpu: &Arc<Gpu>,
+        lanes: usize,
+        _: Precision,
+    ) -> Result<Box<dyn CudaNetwork>> {
+        let kernels = gpu.compile(SOURCE, &self.defines())?;
+        let (all, c, width) = (total(&self.tensors()), self.channels, self.head.width());
+        let messages = (self.inputs + self.sites + self.bonds + c) * c;
+        let head_time = self.head.time();
+        let head_start = all - head_time.parameters();
+        Ok(Box::new(CudaGraph {
+            forward: kernels.get("graph_forward", 0)?,
+            backward: kernels.get("graph_backward", 0)?,
+            rows: SumRows::new(&kernels)?,
+            time: CudaTime::new(gpu, &kernels, self.time, lanes, messages)?,
+            head_time: CudaTime::new(gpu, &kernels, head_time, lanes, head_start)?,
+            head_start,
+            parameters: gpu.zeros(all)?,
+            tables: gpu.upload(&self.tables())?,
+            kept: gpu.zeros(lanes * self.sites * (4 * self.width() + 3 * width))?,
+            space: self.sites * (5 * self.width() + 4 * width),
+            back: None,
+            gpu: Arc::clone(gpu),
+            lanes,
+        }))
+    }
+}
+
+impl CudaNetwork for CudaGraph {
+    fn refresh(&mut self, parameters: &CudaSlice<f32>) -> Result<()> {
+        let given = parameters.slice(..self.parameters.len());
+        let stream = &self.gpu.stream;
+        stream.memcpy_dtod(&given, &mut self.parameters).map_err(failed("memory of the GPU"))
+    }
+
+    fn forward(&mut self, batch: &CudaBatch<'_>, out: &mut CudaSlice<f32>) -> Result<()> {
+        check_lanes(batch.lanes, self.lanes)?;
+        if batch.lanes == 0 {
+            return Ok(());
+        }
+        let (gpu, p, grid) = (&self.gpu, &self.parameters, (batch.lanes as u32, 1, 1));
+        self.time.forward(gpu, p, batch)?;
+        self.head_time.forward(gpu, p, batch)?;
+        launch!(
+            gpu,
+            self.forward,
+            (grid, 128, 0),
+            p,
+            &self.tables,
+            &self.time.times,
+            &self.head_time.times,
+            batch.states,
+            batch.rows,
+            &mut self.kept,
+            out
+        )
+    }
+
+    fn forward_train(&mut self, batch: &CudaBatch<'_>, out: &mut CudaSlice<f32>) -> Result<()> {
+        self.forward(batch, out)
+    }
+
+    fn backward(
+        &mut self,
+        batch: &CudaBatch<'_>,
+        d_out: &CudaSlice<f32>,
+        gradient: &mut CudaViewMut<'_, f32>,
+    ) -> Result<()> {
+        let (gpu, p, most) = (&self.gpu, &self.parameters, self.lanes.min(BLOCKS));
+        let back = match &mut self.back {
+            Some(back) => back,
+            none => none.insert(Back {
+                spaces: gpu.zeros(most * self.space)?,
+                parts: gpu.zeros(most * self.head_start)?,
+            }),
+        };
+        let (blocks, n) = (batch.lanes.min(BLOCKS), batch.lanes as u32);
+        launch!(
+            gpu,
+            self.backward,
+            ((blocks as u32, 1, 1), 128, 0),
+            p,
+            &self.tables,
+            &self.time.times,
+            &self.head_time.times,
+            batch.states,
+            batch.rows,
+            &self.kept,
+            d_out,
+            &mut back.spaces,
+            &mut self.time.d_times,
+            &mut self.head_time.d_times,
+            &mut back.parts,
+            &n
+        )?;
+        // The messages' functions of time are among the others: written as 0 here, then as they are.
+        self.rows.sum(gpu, &back.parts, gradient, 0, self.head_start, blocks)?;
+        self.time.backward(gpu, p, batch, gradient)?;
+        self.head_time.backward(gpu, p, batch, gradient)
+    }
+}

@@ -1,0 +1,65 @@
+// What all other sites add up to, as global_features.rs tells it: [lane][site][GLOBAL_FEATURES].
+//
+// Given: GLOBAL_FEATURES, the numbers of a site (0: none are told; on tensor cores padded with zeros to a multiple of 8).
+
+#if GLOBAL_FEATURES > 0
+
+// WeightBuffer that are told: four functions of every count. Two values have one count, the sum of the spins.
+#define TOLD (4 * ((Q == 2 ? 1 : Q) + 1))
+
+__device__ __forceinline__ float told(int function, float count, float factor, float offset, float root) {
+    float z = fmaf(count, factor, offset), square = z * z, y = z * root;
+    switch (function) {
+    case 0: return z;
+    case 1: return fmaf(square, 2.0f, -1.0f);
+    case 2: return z * fmaf(square, 4.0f, -3.0f);
+    default: return y / (1.0f + fabsf(y));
+    }
+}
+
+// A block has one lane.
+extern "C" __global__ void __launch_bounds__(128)
+tell(const u8* states, const u32* rows, const u32* before, TOTAL_WORD* global_features, float value_factor, float value_offset, float bond_factor,
+    float bond_offset, float root) {
+    __shared__ int values[Q], equal, bonds;
+    const u8* x = states + (u64)rows[blockIdx.x] * SITES;
+    for (int i = threadIdx.x; i < Q; i += 128) values[i] = 0;
+    if (threadIdx.x == 0) equal = bonds = 0;
+    __syncthreads();
+    int own_equal = 0, own_bonds = 0;
+    for (int site = threadIdx.x; site < SITES; site += 128) {
+        atomicAdd(&values[x[site]], 1);
+        for (int direction = 0; direction < DIRECTIONS; direction += 2) {
+            u32 from = before[direction * SITES + site];
+            own_bonds += from != NONE;
+            own_equal += from != NONE && x[from] == x[site];
+        }
+    }
+    atomicAdd(&equal, own_equal);
+    atomicAdd(&bonds, own_bonds);
+    __syncthreads();
+    for (int site = threadIdx.x; site < SITES; site += 128) {
+        int site_value = x[site], rest_equal = equal, rest_bonds = bonds;
+        for (int direction = 0; direction < DIRECTIONS; direction++) {
+            u32 from = before[direction * SITES + site];
+            rest_bonds -= from != NONE;
+            rest_equal -= from != NONE && x[from] == site_value;
+        }
+        float bond_count = Q == 2 ? 2 * rest_equal - rest_bonds : rest_equal;
+        float numbers[2];
+        for (int k = 0; k < GLOBAL_FEATURES; k++) {
+            int which = k / 4;
+            float value = 0.0f;
+            if (k >= TOLD - 4) {
+                if (k < TOLD) value = told(k % 4, bond_count, bond_factor, bond_offset, root);
+            } else {
+                int count = Q == 2 ? values[1] - values[0] - (site_value == 1 ? 1 : -1) : values[which] - (site_value == which);
+                value = told(k % 4, count, value_factor, value_offset, root);
+            }
+            numbers[k % 2] = value;
+            STORE_TOTAL(global_features, ((u64)blockIdx.x * SITES + site) * GLOBAL_FEATURES + k, numbers);
+        }
+    }
+}
+
+#endif

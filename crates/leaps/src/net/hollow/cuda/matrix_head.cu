@@ -1,0 +1,331 @@
+// ---- The head: every site alone.
+
+#define HEAD_WARPS 4
+#define HEAD_TILES 2
+#define HEAD_ROWS (HEAD_WARPS * HEAD_TILES * 16)
+#define H_TILES (HEAD / 8)
+#define H_PAIRS (H_TILES / 2)
+#define H_STEPS (HEAD / 16)
+#define SEEN_CHUNKS (DIRECTIONS * CHUNKS)
+#define MIX_CHUNKS (SEEN_CHUNKS + GLOBAL_FEATURES / 8)
+#define MIX_STEPS ((MIX_CHUNKS + 1) / 2)
+#define SEEN_WIDTH (DIRECTIONS * CHANNELS)
+#define MIX_WIDTH (SEEN_WIDTH + GLOBAL_FEATURES)
+
+// Accumulators of two neighbouring tiles of columns as the left factor of a product.
+__device__ __forceinline__ void as_factor(const float* one, const float* two, u32* a) {
+    a[0] = pack(one[0], one[1]);
+    a[1] = pack(one[2], one[3]);
+    a[2] = pack(two[0], two[1]);
+    a[3] = pack(two[2], two[3]);
+}
+
+// out: [lane][site][output]; u, v, w: what the backward pass needs, [lane][site][HEAD], if KEEP.
+template <bool KEEP>
+__device__ __forceinline__ void head(const u32* seen, const u32* global_features, const u32* before, const u32* moments, const float* times, const uint4* mix, const float* mix_bias,
+    const uint4* hidden, const float* hidden_bias, const float* last, const float* last_bias, float* out, u32* kept_u, u32* kept_v,
+    u32* kept_w) {
+    __shared__ float scale[HEAD], shift[HEAD], c1[HEAD], c2[HEAD], m3[OUTPUTS * HEAD];
+    int thread = threadIdx.x, lane = thread & 31, warp = thread >> 5, g = lane >> 2, t = lane & 3;
+    int batch_lane = blockIdx.x;
+    for (int i = thread; i < HEAD; i += HEAD_WARPS * 32) {
+        const float* time = times + (u64)moments[batch_lane] * TIME_ROW + (LAYERS - 1) * 2 * CHANNELS;
+        scale[i] = 1.0f + time[i];
+        shift[i] = time[HEAD + i];
+        c1[i] = mix_bias[i];
+        c2[i] = hidden_bias[i];
+    }
+    for (int i = thread; i < OUTPUTS * HEAD; i += HEAD_WARPS * 32) m3[i] = last[i];
+    __syncthreads();
+    int start = blockIdx.y * HEAD_ROWS + warp * HEAD_TILES * 16;
+    float u[HEAD_TILES][H_TILES][4];
+#pragma unroll
+    for (int m = 0; m < HEAD_TILES; m++)
+#pragma unroll
+        for (int n = 0; n < H_TILES; n++)
+#pragma unroll
+            for (int k = 0; k < 4; k++) u[m][n][k] = c1[n * 8 + 2 * t + (k & 1)];
+    const u32* own = seen + (u64)batch_lane * DIRECTIONS * SITES * (CHANNELS / 2);
+#pragma unroll 2
+    for (int step = 0; step < MIX_STEPS; step++) {
+        u32 a[HEAD_TILES][4];
+#pragma unroll
+        for (int part = 0; part < 2; part++) {
+            int chunk = 2 * step + part, direction = chunk / CHUNKS, c = chunk % CHUNKS;
+#pragma unroll
+            for (int m = 0; m < HEAD_TILES; m++)
+#pragma unroll
+                for (int half = 0; half < 2; half++) {
+                    int row = start + m * 16 + half * 8 + g;
+                    if (GLOBAL_FEATURES > 0 && chunk >= SEEN_CHUNKS) {
+                        a[m][2 * part + half] = row < SITES && chunk < MIX_CHUNKS
+                            ? global_features[((u64)batch_lane * SITES + row) * (GLOBAL_FEATURES / 2) + (chunk - SEEN_CHUNKS) * 4 + t]
+                            : 0;
+                        continue;
+                    }
+                    u32 from = row < SITES && chunk < SEEN_CHUNKS ? before[direction * SITES + row] : NONE;
+                    a[m][2 * part + half] =
+                        from == NONE ? 0 : own[(u64)(direction * SITES + from) * (CHANNELS / 2) + c * 4 + t];
+                }
+        }
+#pragma unroll
+        for (int p = 0; p < H_PAIRS; p++) {
+            uint4 b = __ldg(mix + (step * H_PAIRS + p) * 32 + lane);
+#pragma unroll
+            for (int m = 0; m < HEAD_TILES; m++) {
+                multiply(u[m][2 * p], a[m], b.x, b.y);
+                multiply(u[m][2 * p + 1], a[m], b.z, b.w);
+            }
+        }
+    }
+    u32 v[HEAD_TILES][H_STEPS][4];
+#pragma unroll
+    for (int m = 0; m < HEAD_TILES; m++) {
+#pragma unroll
+        for (int n = 0; n < H_TILES; n++)
+#pragma unroll
+            for (int half = 0; half < 2; half++) {
+                int c = n * 8 + 2 * t, row = start + m * 16 + half * 8 + g;
+                float* pair = &u[m][n][2 * half];
+                u64 at = ((u64)batch_lane * SITES + row) * (HEAD / 2) + c / 2;
+                if (KEEP && row < SITES) kept_u[at] = pack(pair[0], pair[1]);
+                float v0 = quick_silu(fmaf(pair[0], scale[c], shift[c]));
+                float v1 = quick_silu(fmaf(pair[1], scale[c + 1], shift[c + 1]));
+                u32 both = pack(v0, v1);
+                if (KEEP && row < SITES) kept_v[at] = both;
+                v[m][n / 2][2 * (n % 2) + half] = both;
+                pair[0] = v0 + c2[c];
+                pair[1] = v1 + c2[c + 1];
+            }
+    }
+#pragma unroll
+    for (int step = 0; step < H_STEPS; step++)
+#pragma unroll
+        for (int p = 0; p < H_PAIRS; p++) {
+            uint4 b = __ldg(hidden + (step * H_PAIRS + p) * 32 + lane);
+#pragma unroll
+            for (int m = 0; m < HEAD_TILES; m++) {
+                multiply(u[m][2 * p], v[m][step], b.x, b.y);
+                multiply(u[m][2 * p + 1], v[m][step], b.z, b.w);
+            }
+        }
+#pragma unroll
+    for (int m = 0; m < HEAD_TILES; m++)
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            int row = start + m * 16 + half * 8 + g;
+            u64 site = (u64)batch_lane * SITES + row;
+            if (KEEP && row < SITES)
+#pragma unroll
+                for (int n = 0; n < H_TILES; n++)
+                    kept_w[site * (HEAD / 2) + n * 4 + t] = pack(u[m][n][2 * half], u[m][n][2 * half + 1]);
+#pragma unroll
+            for (int n = 0; n < H_TILES; n++) {
+                u[m][n][2 * half] = quick_silu(u[m][n][2 * half]);
+                u[m][n][2 * half + 1] = quick_silu(u[m][n][2 * half + 1]);
+            }
+            for (int o = 0; o < OUTPUTS; o++) {
+                float sum = 0.0f;
+#pragma unroll
+                for (int n = 0; n < H_TILES; n++) {
+                    const float* w = m3 + o * HEAD + n * 8 + 2 * t;
+                    sum = fmaf(u[m][n][2 * half], w[0], sum);
+                    sum = fmaf(u[m][n][2 * half + 1], w[1], sum);
+                }
+                sum += __shfl_xor_sync(0xffffffffu, sum, 1);
+                sum += __shfl_xor_sync(0xffffffffu, sum, 2);
+                if (t == 0 && row < SITES) out[site * OUTPUTS + o] = sum + last_bias[o];
+            }
+        }
+}
+
+extern "C" __global__ void __launch_bounds__(HEAD_WARPS * 32, 2)
+head_forward(const u32* seen, const u32* global_features, const u32* before, const u32* moments, const float* times, const uint4* mix, const float* mix_bias, const uint4* hidden,
+    const float* hidden_bias, const float* last, const float* last_bias, float* out) {
+    head<false>(seen, global_features, before, moments, times, mix, mix_bias, hidden, hidden_bias, last, last_bias, out, (u32*)0, (u32*)0, (u32*)0);
+}
+
+extern "C" __global__ void __launch_bounds__(HEAD_WARPS * 32, 2)
+head_kept(const u32* seen, const u32* global_features, const u32* before, const u32* moments, const float* times, const uint4* mix, const float* mix_bias, const uint4* hidden,
+    const float* hidden_bias, const float* last, const float* last_bias, float* out, u32* kept_u, u32* kept_v, u32* kept_w) {
+    head<true>(seen, global_features, before, moments, times, mix, mix_bias, hidden, hidden_bias, last, last_bias, out, kept_u, kept_v, kept_w);
+}
+
+// Sums over a block's rows, one row of HEAD_SUMS numbers for each block: scale and shift of the first activation, biases of
+// mix and hidden, weights and biases of the last layer.
+#define HEAD_SUMS (4 * HEAD + OUTPUTS * HEAD + OUTPUTS)
+
+// Writes d_u, d_w [lane][site][HEAD], d_seen [lane][site][direction * channel] and the sums.
+extern "C" __global__ void __launch_bounds__(HEAD_WARPS * 32, 2)
+head_backward(const u32* moments, const float* times, const uint4* mix_back, const uint4* hidden_back, const float* last, const float* d_out, const u32* kept_u,
+    const u32* kept_w, u32* d_u_out, u32* d_w_out, u32* d_seen, float* sums) {
+    __shared__ float scale[HEAD], shift[HEAD], m3[OUTPUTS * HEAD], part[HEAD_WARPS][HEAD_SUMS];
+    int thread = threadIdx.x, lane = thread & 31, warp = thread >> 5, g = lane >> 2, t = lane & 3;
+    int batch_lane = blockIdx.x;
+    for (int i = thread; i < HEAD; i += HEAD_WARPS * 32) {
+        const float* time = times + (u64)moments[batch_lane] * TIME_ROW + (LAYERS - 1) * 2 * CHANNELS;
+        scale[i] = 1.0f + time[i];
+        shift[i] = time[HEAD + i];
+    }
+    for (int i = thread; i < OUTPUTS * HEAD; i += HEAD_WARPS * 32) m3[i] = last[i];
+    __syncthreads();
+    int start = blockIdx.y * HEAD_ROWS + warp * HEAD_TILES * 16;
+    float* own = part[warp];
+    float d[HEAD_TILES][H_TILES][4];
+#pragma unroll
+    for (int m = 0; m < HEAD_TILES; m++)
+#pragma unroll
+        for (int n = 0; n < H_TILES; n++)
+#pragma unroll
+            for (int k = 0; k < 4; k++) d[m][n][k] = 0.0f;
+    // Through the last layer, output by output.
+    for (int o = 0; o < OUTPUTS; o++) {
+        float slope[HEAD_TILES][2], bias_sum = 0.0f;
+#pragma unroll
+        for (int m = 0; m < HEAD_TILES; m++)
+#pragma unroll
+            for (int half = 0; half < 2; half++) {
+                int row = start + m * 16 + half * 8 + g;
+                slope[m][half] = row < SITES ? d_out[((u64)batch_lane * SITES + row) * OUTPUTS + o] : 0.0f;
+                bias_sum += slope[m][half];
+            }
+        bias_sum = sum_rows(bias_sum);
+        if (lane == 0) own[4 * HEAD + OUTPUTS * HEAD + o] = bias_sum;
+#pragma unroll
+        for (int n = 0; n < H_TILES; n++) {
+            int c = n * 8 + 2 * t;
+            float sum0 = 0.0f, sum1 = 0.0f, w0 = m3[o * HEAD + c], w1 = m3[o * HEAD + c + 1];
+#pragma unroll
+            for (int m = 0; m < HEAD_TILES; m++)
+#pragma unroll
+                for (int half = 0; half < 2; half++) {
+                    int row = start + m * 16 + half * 8 + g;
+                    u32 w = row < SITES ? kept_w[((u64)batch_lane * SITES + row) * (HEAD / 2) + c / 2] : 0;
+                    sum0 = fmaf(slope[m][half], quick_silu(low(w)), sum0);
+                    sum1 = fmaf(slope[m][half], quick_silu(high(w)), sum1);
+                    d[m][n][2 * half] = fmaf(slope[m][half], w0, d[m][n][2 * half]);
+                    d[m][n][2 * half + 1] = fmaf(slope[m][half], w1, d[m][n][2 * half + 1]);
+                }
+            sum0 = sum_rows(sum0);
+            sum1 = sum_rows(sum1);
+            if (g == 0) {
+                own[4 * HEAD + o * HEAD + c] = sum0;
+                own[4 * HEAD + o * HEAD + c + 1] = sum1;
+            }
+        }
+    }
+    // d is the gradient of silu(w); then of w.
+    u32 factor[HEAD_TILES][H_STEPS][4];
+#pragma unroll
+    for (int n = 0; n < H_TILES; n++) {
+        int c = n * 8 + 2 * t;
+        float sum0 = 0.0f, sum1 = 0.0f;
+#pragma unroll
+        for (int m = 0; m < HEAD_TILES; m++)
+#pragma unroll
+            for (int half = 0; half < 2; half++) {
+                int row = start + m * 16 + half * 8 + g;
+                u64 at = ((u64)batch_lane * SITES + row) * (HEAD / 2) + c / 2;
+                u32 w = row < SITES ? kept_w[at] : 0;
+                float* pair = &d[m][n][2 * half];
+                pair[0] *= quick_slope(low(w));
+                pair[1] *= quick_slope(high(w));
+                sum0 += pair[0];
+                sum1 += pair[1];
+                u32 both = pack(pair[0], pair[1]);
+                factor[m][n / 2][2 * (n % 2) + half] = both;
+                if (row < SITES) d_w_out[at] = both;
+            }
+        sum0 = sum_rows(sum0);
+        sum1 = sum_rows(sum1);
+        if (g == 0) {
+            own[3 * HEAD + c] = sum0;
+            own[3 * HEAD + c + 1] = sum1;
+        }
+    }
+    // v = ... adds to w directly and through the hidden layer.
+#pragma unroll
+    for (int step = 0; step < H_STEPS; step++)
+#pragma unroll
+        for (int p = 0; p < H_PAIRS; p++) {
+            uint4 b = __ldg(hidden_back + (step * H_PAIRS + p) * 32 + lane);
+#pragma unroll
+            for (int m = 0; m < HEAD_TILES; m++) {
+                multiply(d[m][2 * p], factor[m][step], b.x, b.y);
+                multiply(d[m][2 * p + 1], factor[m][step], b.z, b.w);
+            }
+        }
+#pragma unroll
+    for (int n = 0; n < H_TILES; n++) {
+        int c = n * 8 + 2 * t;
+        float scale0 = 0.0f, scale1 = 0.0f, shift0 = 0.0f, shift1 = 0.0f, bias0 = 0.0f, bias1 = 0.0f;
+#pragma unroll
+        for (int m = 0; m < HEAD_TILES; m++)
+#pragma unroll
+            for (int half = 0; half < 2; half++) {
+                int row = start + m * 16 + half * 8 + g;
+                u64 at = ((u64)batch_lane * SITES + row) * (HEAD / 2) + c / 2;
+                u32 u = row < SITES ? kept_u[at] : 0;
+                float* pair = &d[m][n][2 * half];
+                float z0 = pair[0] * quick_slope(fmaf(low(u), scale[c], shift[c]));
+                float z1 = pair[1] * quick_slope(fmaf(high(u), scale[c + 1], shift[c + 1]));
+                scale0 = fmaf(z0, low(u), scale0);
+                scale1 = fmaf(z1, high(u), scale1);
+                shift0 += z0;
+                shift1 += z1;
+                z0 *= scale[c];
+                z1 *= scale[c + 1];
+                bias0 += z0;
+                bias1 += z1;
+                u32 both = pack(z0, z1);
+                factor[m][n / 2][2 * (n % 2) + half] = both;
+                if (row < SITES) d_u_out[at] = both;
+            }
+        float all[6] = {scale0, scale1, shift0, shift1, bias0, bias1};
+#pragma unroll
+        for (int k = 0; k < 6; k++) {
+            float sum = sum_rows(all[k]);
+            if (g == 0) own[(k / 2) * HEAD + c + k % 2] = sum;
+        }
+    }
+    __syncthreads();
+    float* to = sums + (u64)(blockIdx.x * gridDim.y + blockIdx.y) * HEAD_SUMS;
+    for (int i = thread; i < HEAD_SUMS; i += HEAD_WARPS * 32) {
+        float sum = 0.0f;
+        for (int w = 0; w < HEAD_WARPS; w++) sum += part[w][i];
+        to[i] = sum;
+    }
+    // To what was seen, direction by direction.
+#pragma unroll 1
+    for (int direction = 0; direction < DIRECTIONS; direction++) {
+        float seen[HEAD_TILES][N_PAIRS * 2][4];
+#pragma unroll
+        for (int m = 0; m < HEAD_TILES; m++)
+#pragma unroll
+            for (int n = 0; n < N_PAIRS * 2; n++)
+#pragma unroll
+                for (int k = 0; k < 4; k++) seen[m][n][k] = 0.0f;
+#pragma unroll
+        for (int step = 0; step < H_STEPS; step++)
+#pragma unroll
+            for (int p = 0; p < N_PAIRS; p++) {
+                uint4 b = __ldg(mix_back + ((direction * H_STEPS + step) * N_PAIRS + p) * 32 + lane);
+#pragma unroll
+                for (int m = 0; m < HEAD_TILES; m++) {
+                    multiply(seen[m][2 * p], factor[m][step], b.x, b.y);
+                    multiply(seen[m][2 * p + 1], factor[m][step], b.z, b.w);
+                }
+            }
+#pragma unroll
+        for (int m = 0; m < HEAD_TILES; m++)
+#pragma unroll
+            for (int half = 0; half < 2; half++) {
+                int row = start + m * 16 + half * 8 + g;
+                if (row >= SITES) continue;
+                u32* to = d_seen + ((u64)batch_lane * SITES + row) * (SEEN_WIDTH / 2) + direction * (CHANNELS / 2);
+#pragma unroll
+                for (int n = 0; n < N_TILES; n++) to[n * 4 + t] = pack(seen[m][n][2 * half], seen[m][n][2 * half + 1]);
+            }
+    }
+}
+

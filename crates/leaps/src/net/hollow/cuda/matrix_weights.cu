@@ -1,0 +1,221 @@
+// ---- Gradients of weights: sums over rows of products of two channels.
+
+#define M_TILES ((CHANNELS + 15) / 16)
+#define SITE_STEPS ((SITES + 15) / 16)
+
+// Weights of one layer, partial sums of one group of lanes and directions: [group][layer - 1][tap][input][output].
+// A warp has one tap.
+extern "C" __global__ void __launch_bounds__(OUTER_TAPS * 32, 2)
+weights_backward(const u32* moments, const float* times, const u32* taps, const u32* kept, const u32* d_kept, float* parts, u32 items) {
+    u8* z = shared;
+    u8* d = shared + PLANE;
+    u32* tap = (u32*)(d + SITE_STEPS * 16 * STRIDE + 32);
+    int layer = blockIdx.y + 1, first_tap = blockIdx.z * OUTER_TAPS;
+    int thread = threadIdx.x, threads = OUTER_TAPS * 32, lane = thread & 31, warp = thread >> 5, g = lane >> 2, t = lane & 3;
+    u64 plane = (u64)SITES * (CHANNELS / 2), layer_size = (u64)items * plane;
+    float sums[M_TILES][N_TILES][4];
+#pragma unroll
+    for (int m = 0; m < M_TILES; m++)
+#pragma unroll
+        for (int n = 0; n < N_TILES; n++)
+#pragma unroll
+            for (int k = 0; k < 4; k++) sums[m][n][k] = 0.0f;
+    for (int i = thread; i < (STRIDE + 32) / 4; i += threads) ((u32*)(z + SITES * STRIDE))[i] = 0;
+    for (int i = SITES * STRIDE / 4 + thread; i < (SITE_STEPS * 16 * STRIDE + 32) / 4; i += threads) ((u32*)d)[i] = 0;
+    int k_a = (lane & 7) + ((lane >> 4) & 1) * 8, m_off = ((lane >> 3) & 1) * 16;
+    int k_b = (lane & 7) + ((lane >> 3) & 1) * 8, n_off = (lane >> 4) * 16;
+    // Items of one direction at a time: the table of taps stays. Groups are spread over directions.
+    int direction = blockIdx.x % DIRECTIONS, groups = gridDim.x / DIRECTIONS;
+    for (int i = thread; i < OUTER_TAPS * SITE_STEPS * 16; i += threads) {
+        int which = first_tap + i / (SITE_STEPS * 16), row = i % (SITE_STEPS * 16);
+        tap[i] = which < TAPS && row < SITES ? taps[(direction * TAPS + which) * FORWARD_ROWS + row] : SITES * STRIDE;
+    }
+    for (u32 batch_lane = blockIdx.x / DIRECTIONS; batch_lane < items / DIRECTIONS; batch_lane += groups) {
+        u64 item = (u64)batch_lane * DIRECTIONS + direction;
+        const float* time = times + (u64)moments[batch_lane] * TIME_ROW + (layer - 1) * 2 * CHANNELS;
+        const u32* h = kept + (layer - 1) * layer_size + item * plane;
+        const u32* dh = d_kept + layer * layer_size + item * plane;
+        __syncthreads();
+        u32 d_to = shared_address(d);
+        for (int i = thread; i < SITES * CHUNKS; i += threads) {
+            int row = i / CHUNKS, c = i % CHUNKS * 8;
+            copy_16(d_to + row * STRIDE + c * 2, dh + i * 4);
+            uint4 eight = ((const uint4*)h)[i];
+            u32* pairs = (u32*)&eight;
+#pragma unroll
+            for (int k = 0; k < 4; k++) {
+                const float* own = time + c + 2 * k;
+                float a0 = fmaf(low(pairs[k]), 1.0f + own[0], own[CHANNELS]);
+                float a1 = fmaf(high(pairs[k]), 1.0f + own[1], own[CHANNELS + 1]);
+                pairs[k] = pack(quick_silu(a0), quick_silu(a1));
+            }
+            *(uint4*)(z + row * STRIDE + c * 2) = eight;
+        }
+        end_copies();
+        await_copies<0>();
+        __syncthreads();
+        u32 za = shared_address(z) + m_off, da = shared_address(d) + n_off;
+#pragma unroll 1
+        for (int step = 0; step < SITE_STEPS; step++) {
+            u32 b[N_PAIRS][4], a[4];
+#pragma unroll
+            for (int p = 0; p < N_PAIRS; p++) load_transposed(da + (step * 16 + k_b) * STRIDE + p * 32, b[p]);
+            u32 from = za + tap[warp * SITE_STEPS * 16 + step * 16 + k_a];
+#pragma unroll
+            for (int m = 0; m < M_TILES; m++) {
+                load_transposed(from + m * 32, a);
+#pragma unroll
+                for (int p = 0; p < N_PAIRS; p++) {
+                    multiply(sums[m][2 * p], a, b[p][0], b[p][1]);
+                    if (2 * p + 1 < N_TILES) multiply(sums[m][2 * p + 1], a, b[p][2], b[p][3]);
+                }
+            }
+        }
+    }
+    if (first_tap + warp >= TAPS) return;
+    float* to = parts + (((u64)blockIdx.x * (LAYERS - 1) + layer - 1) * TAPS + first_tap + warp) * CHANNELS * CHANNELS;
+#pragma unroll
+    for (int m = 0; m < M_TILES; m++)
+#pragma unroll
+        for (int n = 0; n < N_TILES; n++)
+#pragma unroll
+            for (int k = 0; k < 4; k++) {
+                int input = m * 16 + (k >> 1) * 8 + g, output = n * 8 + 2 * t + (k & 1);
+                if (input < CHANNELS) to[input * CHANNELS + output] = sums[m][n][k];
+            }
+}
+
+// Weights of the first layer: parts [group][tap][value][channel]. A thread has one tap and two channels, a block some values.
+#define VALUE_BLOCK (Q < 8 ? Q : 8)
+extern "C" __global__ void first_backward(const u8* states, const u32* rows, const u32* taps, const u32* d_kept, float* parts, u32 items) {
+    u32* d = (u32*)shared;
+    u32* tap = d + SITES * (CHANNELS / 2);
+    u16* site_value = (u16*)(tap + TAPS * SITES);
+    int direction = blockIdx.x % DIRECTIONS, groups = gridDim.x / DIRECTIONS, value_0 = blockIdx.y * VALUE_BLOCK;
+    int thread = threadIdx.x, threads = blockDim.x;
+    for (int i = thread; i < TAPS * SITES; i += threads) tap[i] = taps[(direction * TAPS + i / SITES) * FORWARD_ROWS + i % SITES] / STRIDE;
+    float sums[2][VALUE_BLOCK];
+    int pairs = TAPS * (CHANNELS / 2);
+    int own = thread;
+#pragma unroll
+    for (int s = 0; s < VALUE_BLOCK; s++) sums[0][s] = sums[1][s] = 0.0f;
+    for (u32 batch_lane = blockIdx.x / DIRECTIONS; batch_lane < items / DIRECTIONS; batch_lane += groups) {
+        const u8* x = states + (u64)rows[batch_lane] * SITES;
+        const u32* from = d_kept + ((u64)batch_lane * DIRECTIONS + direction) * SITES * (CHANNELS / 2);
+        __syncthreads();
+        for (int i = thread; i < SITES * (CHANNELS / 2); i += threads) d[i] = from[i];
+        for (int i = thread; i <= SITES; i += threads) site_value[i] = i < SITES ? x[i] : 0xffff;
+        __syncthreads();
+        if (own < pairs) {
+            int k = own / (CHANNELS / 2), c = own % (CHANNELS / 2);
+            for (int row = 0; row < SITES; row++) {
+                int s = site_value[tap[k * SITES + row]] - value_0;
+                u32 pair = d[row * (CHANNELS / 2) + c];
+#pragma unroll
+                for (int j = 0; j < VALUE_BLOCK; j++) {
+                    sums[0][j] += s == j ? low(pair) : 0.0f;
+                    sums[1][j] += s == j ? high(pair) : 0.0f;
+                }
+            }
+        }
+    }
+    if (own >= pairs) return;
+    int k = own / (CHANNELS / 2), c = own % (CHANNELS / 2);
+#pragma unroll
+    for (int j = 0; j < VALUE_BLOCK; j++) {
+        if (value_0 + j >= Q) continue;
+        float* to = parts + (((u64)blockIdx.x * TAPS + k) * Q + value_0 + j) * CHANNELS;
+        to[2 * c] = sums[0][j];
+        to[2 * c + 1] = sums[1][j];
+    }
+}
+
+// Products of what entered a layer of the head with the gradient of what left it, summed over sites and lanes:
+// parts [group][entering channel][HEAD]. A warp has 48 entering channels. Entering rows come from `before` if that is given,
+// followed by the global_features.
+#define OUTER_TILES 3
+#define OUTER_ROWS 64
+#define H_STRIDE (HEAD * 2 + 16 - (HEAD / 8) % 2 * 16)
+
+template <int WIDTH, bool GATHER>
+__device__ __forceinline__ void head_outer(const u32* entering, const u32* global_features, const u32* before, const u32* d, float* parts, u32 lanes) {
+    const int warps = (WIDTH + OUTER_TILES * 16 - 1) / (OUTER_TILES * 16), threads = warps * 32;
+    const int stride = WIDTH * 2 + 16 - (WIDTH / 8) % 2 * 16;
+    u8* a_rows = shared;
+    u8* d_rows = shared + OUTER_ROWS * stride + 128;
+    int thread = threadIdx.x, lane = thread & 31, warp = thread >> 5, g = lane >> 2, t = lane & 3;
+    float sums[OUTER_TILES][H_TILES][4];
+#pragma unroll
+    for (int m = 0; m < OUTER_TILES; m++)
+#pragma unroll
+        for (int n = 0; n < H_TILES; n++)
+#pragma unroll
+            for (int k = 0; k < 4; k++) sums[m][n][k] = 0.0f;
+    int k_a = (lane & 7) + ((lane >> 4) & 1) * 8, m_off = ((lane >> 3) & 1) * 16;
+    int k_b = (lane & 7) + ((lane >> 3) & 1) * 8, n_off = (lane >> 4) * 16;
+    const int blocks = (SITES + OUTER_ROWS - 1) / OUTER_ROWS;
+    for (u32 job = blockIdx.x; job < lanes * blocks; job += gridDim.x) {
+        u32 batch_lane = job / blocks;
+        int start = job % blocks * OUTER_ROWS;
+        __syncthreads();
+        const uint4 zero = {0, 0, 0, 0};
+#pragma unroll 4
+        for (int i = thread; i < OUTER_ROWS * (WIDTH / 8); i += threads) {
+            int row = i / (WIDTH / 8), c = i % (WIDTH / 8), site = start + row;
+            uint4 value = zero;
+            if (site < SITES) {
+                if (GATHER && c >= SEEN_CHUNKS) {
+                    value = ((const uint4*)global_features)[((u64)batch_lane * SITES + site) * (GLOBAL_FEATURES / 8) + c - SEEN_CHUNKS];
+                } else if (GATHER) {
+                    int direction = c / CHUNKS;
+                    u32 from = before[direction * SITES + site];
+                    if (from != NONE)
+                        value = ((const uint4*)entering)[((u64)(batch_lane * DIRECTIONS + direction) * SITES + from) * CHUNKS + c % CHUNKS];
+                } else {
+                    value = ((const uint4*)entering)[((u64)batch_lane * SITES + site) * (WIDTH / 8) + c];
+                }
+            }
+            *(uint4*)(a_rows + row * stride + c * 16) = value;
+        }
+#pragma unroll 4
+        for (int i = thread; i < OUTER_ROWS * (HEAD / 8); i += threads) {
+            int row = i / (HEAD / 8), c = i % (HEAD / 8), site = start + row;
+            *(uint4*)(d_rows + row * H_STRIDE + c * 16) = site < SITES ? ((const uint4*)d)[((u64)batch_lane * SITES + site) * (HEAD / 8) + c] : zero;
+        }
+        __syncthreads();
+        u32 aa = shared_address(a_rows) + warp * OUTER_TILES * 32 + m_off, da = shared_address(d_rows) + n_off;
+#pragma unroll 1
+        for (int step = 0; step < OUTER_ROWS / 16; step++) {
+            u32 a[OUTER_TILES][4], b[4];
+#pragma unroll
+            for (int m = 0; m < OUTER_TILES; m++) load_transposed(aa + (step * 16 + k_a) * stride + m * 32, a[m]);
+#pragma unroll
+            for (int p = 0; p < H_PAIRS; p++) {
+                load_transposed(da + (step * 16 + k_b) * H_STRIDE + p * 32, b);
+#pragma unroll
+                for (int m = 0; m < OUTER_TILES; m++) {
+                    multiply(sums[m][2 * p], a[m], b[0], b[1]);
+                    multiply(sums[m][2 * p + 1], a[m], b[2], b[3]);
+                }
+            }
+        }
+    }
+    float* to = parts + (u64)blockIdx.x * WIDTH * HEAD;
+#pragma unroll
+    for (int m = 0; m < OUTER_TILES; m++)
+#pragma unroll
+        for (int n = 0; n < H_TILES; n++)
+#pragma unroll
+            for (int k = 0; k < 4; k++) {
+                int input = (warp * OUTER_TILES + m) * 16 + (k >> 1) * 8 + g, output = n * 8 + 2 * t + (k & 1);
+                if (input < WIDTH) to[input * HEAD + output] = sums[m][n][k];
+            }
+}
+
+extern "C" __global__ void mix_outer(const u32* seen, const u32* global_features, const u32* before, const u32* d_u, float* parts, u32 lanes) {
+    head_outer<MIX_WIDTH, true>(seen, global_features, before, d_u, parts, lanes);
+}
+
+extern "C" __global__ void hidden_outer(const u32* v, const u32* d_w, float* parts, u32 lanes) {
+    head_outer<HEAD, false>(v, (const u32*)0, (const u32*)0, d_w, parts, lanes);
+}

@@ -1,0 +1,33 @@
+use super::source;
+use crate::device::cuda::testing::compiles;
+
+#[test]
+fn kernels_compile() {
+    let shape = [
+        ("SITES", 35),
+        ("CHANNELS", 24),
+        ("LAYERS", 2),
+        ("TAPS", 9),
+        ("Q", 3),
+        ("DIRECTIONS", 4),
+        ("HEAD", 48),
+        ("OUTPUTS", 3),
+        ("GLOBAL_FEATURES", 16),
+    ];
+    let plain = [("FORWARD_ROWS", 48), ("BACK_ROWS", 48), ("SHARED_PLANE", 1)];
+    let matrix = [
+        ("FORWARD_TILES", 1),
+        ("FORWARD_WARPS", 3),
+        ("FORWARD_BLOCKS", 4),
+        ("BACK_TILES", 1),
+        ("BACK_WARPS", 3),
+        ("BACK_BLOCKS", 4),
+        ("OUTER_TAPS", 9),
+    ];
+    compiles(&source(false), &[&shape[..], &plain].concat());
+    compiles(&source(true), &[&shape[..], &matrix].concat());
+    let mut without = shape;
+    without[8].1 = 0;
+    compiles(&source(false), &[&without[..], &plain].concat());
+    compiles(&source(true), &[&without[..], &matrix].concat());
+}

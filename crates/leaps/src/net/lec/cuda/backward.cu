@@ -1,0 +1,635 @@
+// The state-dependent convolutions, backward. Sums run in a fixed order: the bits of a gradient are always the same.
+//
+// For a position, an output channel c and a tap i, with D the gradient of the layer's outputs and x the input at the tap,
+// g = D_c x, dz = g silu'(z): the gradient of A is the sum of dz h over positions (`back_weights`), that of h the sum of
+// A dz over channels and taps (`back_inputs`). Both compute z again. In float32 (EXACT) every factor is two tf32 numbers.
+//
+// Given too: SPAN (positions in shared memory at a time), WARPS and ITEMS (warps of a block, output channels of a warp).
+
+#define H_ROW (COLUMNS * 8)
+#define H_STRIDE (H_ROW + 4) // 4 more than a multiple of 8: no bank conflicts
+#define X_STRIDE (SPAN + 8)
+#define PARTS (CHANNELS + 2) // of a kernel element: A, the inner and the outer bias
+
+// The slope of silu at twice y.
+__device__ __forceinline__ float half_slope(float y) {
+#if EXACT
+    float s = reciprocal(1.0f + power_of_two(-2.0f * LOG2_E * y));
+    return s * fmaf(2.0f * y, 1.0f - s, 1.0f);
+#else
+    float w = quick_tanh(y);
+    return fmaf(0.5f, w, 0.5f) * fmaf(-y, w, 1.0f + y);
+#endif
+}
+
+// A number as one or two of tf32.
+struct Halves {
+    u32 high;
+#if EXACT
+    u32 low;
+#endif
+};
+
+__device__ __forceinline__ Halves halves(float value) {
+    Halves h;
+#if EXACT
+    h.high = __float_as_uint(value) & 0xffffe000u;
+    h.low = __float_as_uint(value - __uint_as_float(h.high));
+#else
+    h.high = rounded(value);
+#endif
+    return h;
+}
+
+struct Left {
+    uint4 high;
+#if EXACT
+    uint4 low;
+#endif
+};
+
+// The transpose of a product's columns, as the next product's left factor.
+__device__ __forceinline__ Left as_left(const float* d) {
+    Halves a = halves(d[0]), b = halves(d[2]), c = halves(d[1]), e = halves(d[3]);
+    Left l;
+    l.high = make_uint4(a.high, b.high, c.high, e.high);
+#if EXACT
+    l.low = make_uint4(a.low, b.low, c.low, e.low);
+#endif
+    return l;
+}
+
+__device__ __forceinline__ void multiply(float* d, const Left& a, const Halves& b0, const Halves& b1) {
+#if EXACT
+    multiply(d, a.low, b0.high, b1.high);
+    multiply(d, a.high, b0.low, b1.low);
+#endif
+    multiply(d, a.high, b0.high, b1.high);
+}
+
+__device__ __forceinline__ void multiply_first(float* d, const Left& a, const Halves& b0, const Halves& b1) {
+#if EXACT
+    multiply_first(d, a.low, b0.high, b1.high);
+    multiply(d, a.high, b0.low, b1.low);
+    multiply(d, a.high, b0.high, b1.high);
+#else
+    multiply_first(d, a.high, b0.high, b1.high);
+#endif
+}
+
+// Half of A and b as right factors for 8 taps, `high[((tile * CHANNELS + channel) * COLUMNS + j) * 32 + lane]`: two of
+// (channel, tap) to compute z, two of (tap, channel) to go back. Products run over taps 0, 2, 4, 6, 1, 3, 5, 7 there.
+extern "C" __global__ void pack_right(const float* weight, const float* inner, uint4* high, uint4* low, u32 taps) {
+    u32 at = blockIdx.x * blockDim.x + threadIdx.x, lane = at % 32, j = at / 32 % COLUMNS;
+    u32 channel = at / 32 / COLUMNS % CHANNELS, tile = at / 32 / COLUMNS / CHANNELS;
+    if (tile * 8 >= taps) return;
+    u32 g = lane / 4, t = lane % 4, tap = tile * 8;
+    float v[4] = {half_weight(weight, inner, taps, channel, tap + g, j * 8 + t),
+                  half_weight(weight, inner, taps, channel, tap + g, j * 8 + t + 4),
+                  half_weight(weight, inner, taps, channel, tap + 2 * t, j * 8 + g),
+                  half_weight(weight, inner, taps, channel, tap + 2 * t + 1, j * 8 + g)};
+    u32 h[4], l[4];
+    for (int i = 0; i < 4; i++) {
+        h[i] = tf32(v[i]);
+        l[i] = tf32(v[i] - __uint_as_float(h[i]));
+    }
+    high[at] = make_uint4(h[0], h[1], h[2], h[3]);
+    low[at] = make_uint4(l[0], l[1], l[2], l[3]);
+}
+
+// ---- Outputs: a block for every lane. Writes the gradient of the last layer, of the weights (for the lane) and of the scale.
+extern "C" __global__ void read_back(const float* u, const float* weight, const float* ends, const float* d_out, float* d,
+                                     float* d_weight, float* d_ends) {
+    __shared__ float space[33];
+    u32 lane = blockIdx.x;
+    float scale = ends[2 * lane + 1], d_scale = 0.0f;
+    u += (u64)lane * CHANNELS * SITES;
+    d += (u64)lane * CHANNELS * SITES;
+    d_out += (u64)lane * SITES * OUTPUTS;
+    for (u32 site = threadIdx.x; site < SITES; site += blockDim.x) {
+        for (int c = 0; c < CHANNELS; c++) {
+            float sum = 0.0f;
+            for (int s = 0; s < OUTPUTS; s++) sum = fmaf(weight[s * CHANNELS + c], d_out[site * OUTPUTS + s], sum);
+            d_scale = fmaf(sum, u[c * SITES + site], d_scale);
+            d[c * SITES + site] = sum * scale;
+        }
+    }
+    d_scale = block_sum(d_scale, space);
+    if (threadIdx.x == 0) d_ends[2 * lane + 1] = d_scale;
+    u32 warp = threadIdx.x / 32, me = threadIdx.x % 32;
+    for (u32 k = warp; k < OUTPUTS * CHANNELS; k += blockDim.x / 32) {
+        u32 s = k / CHANNELS, c = k % CHANNELS;
+        float sum = 0.0f;
+        for (u32 site = me; site < SITES; site += 32) sum = fmaf(u[c * SITES + site], d_out[site * OUTPUTS + s], sum);
+        sum = warp_sum(sum);
+        if (me == 0) d_weight[lane * (OUTPUTS * CHANNELS) + k] = sum * scale;
+    }
+}
+
+// ---- What a layer reads, `h[position * H_ROW + channel]`, behind it a 1 and zeros.
+extern "C" __global__ void spread(const float* u, const float* ends, float* h, u32 lanes, u32 is_first) {
+    u64 position = (u64)blockIdx.x * blockDim.x + threadIdx.x;
+    u32 lane = (u32)(position / SITES), site = (u32)(position % SITES);
+    if (lane >= lanes) return;
+    float scale = is_first ? ends[2 * lane] : 1.0f;
+    for (int c = 0; c < H_ROW; c++) {
+        float value = c == CHANNELS ? 1.0f : 0.0f;
+        if (c < CHANNELS) value = exact_silu(u[((u64)lane * CHANNELS + c) * SITES + site] * scale);
+        h[position * H_ROW + c] = value;
+    }
+}
+
+// ---- Gradients of A and the biases over some positions: rows are 16 taps (of blockIdx.y).
+// `parts[((share * CHANNELS + channel) * taps + tap) * PARTS + k]`; for embeddings also
+// `d_values[((share * tiles + tile) * CHANNELS + channel) * Q + site_value]`.
+extern "C" __global__ void __launch_bounds__(WARPS * 32)
+back_weights(const float* __restrict__ h, const float* __restrict__ d, const Seen* __restrict__ x,
+             const float* __restrict__ theta, const uint4* __restrict__ high, const uint4* __restrict__ low,
+             const float* __restrict__ outer, const Near* __restrict__ near, const float* __restrict__ values,
+             float* __restrict__ parts, float* __restrict__ d_values, u32 lanes, u32 taps, u32 share) {
+    __shared__ __align__(16) u32 h_high[SPAN * H_STRIDE];
+#if EXACT
+    __shared__ __align__(16) u32 h_low[SPAN * H_STRIDE];
+#endif
+    __shared__ float d_staged[WARPS * ITEMS * SPAN];
+    __shared__ Seen x_staged[16 * X_STRIDE];
+    const u32 me = threadIdx.x & 31, g = me >> 2, t = me & 3, tile = blockIdx.y;
+    const u32 block0 = blockIdx.z * WARPS * ITEMS, slot0 = threadIdx.x / 32 * ITEMS;
+    const u32 all = lanes * SITES, begin = blockIdx.x * share, end = min(begin + share, all);
+    Left w[ITEMS][COLUMNS];
+    float sums[ITEMS][COLUMNS][4], outer_sum[ITEMS][2];
+#if EXACT
+    float totals[ITEMS][COLUMNS][4];
+#endif
+#if !SPINS
+    float d_value[ITEMS][Q];
+#endif
+#pragma unroll
+    for (int r = 0; r < ITEMS; r++) {
+        u32 channel = min(block0 + slot0 + r, (u32)CHANNELS - 1);
+#pragma unroll
+        for (int j = 0; j < COLUMNS; j++) {
+            u64 at = ((u64)(tile * CHANNELS + channel) * COLUMNS + j) * 32 + me;
+            w[r][j].high = high[at];
+#if EXACT
+            w[r][j].low = low[at];
+#endif
+#pragma unroll
+            for (int k = 0; k < 4; k++) {
+                sums[r][j][k] = 0.0f;
+#if EXACT
+                totals[r][j][k] = 0.0f;
+#endif
+            }
+        }
+        outer_sum[r][0] = outer_sum[r][1] = 0.0f;
+#if !SPINS
+        for (int site_value = 0; site_value < Q; site_value++) d_value[r][site_value] = 0.0f;
+#endif
+    }
+    for (u32 base = begin; base < end; base += SPAN) {
+        __syncthreads();
+        // Behind the end there is no gradient: any h and x will do, as long as they are numbers.
+        for (u32 k = threadIdx.x; k < SPAN * (H_ROW / 4); k += WARPS * 32) {
+            u32 row = k / (H_ROW / 4), column = k % (H_ROW / 4);
+            float4 value = ((const float4*)h)[(u64)min(base + row, end - 1) * (H_ROW / 4) + column];
+            Halves a = halves(value.x), b = halves(value.y), c = halves(value.z), e = halves(value.w);
+            ((uint4*)h_high)[row * (H_STRIDE / 4) + column] = make_uint4(a.high, b.high, c.high, e.high);
+#if EXACT
+            ((uint4*)h_low)[row * (H_STRIDE / 4) + column] = make_uint4(a.low, b.low, c.low, e.low);
+#endif
+        }
+        for (u32 k = threadIdx.x; k < 16 * SPAN; k += WARPS * 32) {
+            u32 position = min(base + k % SPAN, end - 1), tap = tile * 16 + k / SPAN;
+            Seen value = BEHIND;
+            if (tap < taps) value = x[(u64)(position / SITES) * PLACES + near[tap * SITES + position % SITES]];
+            x_staged[k / SPAN * X_STRIDE + k % SPAN] = value;
+        }
+        for (u32 k = threadIdx.x; k < WARPS * ITEMS * SPAN; k += WARPS * 32) {
+            u32 position = base + k % SPAN, channel = block0 + k / SPAN;
+            bool inside = position < end && channel < CHANNELS;
+            d_staged[k] = inside ? d[((u64)(position / SITES) * CHANNELS + channel) * SITES + position % SITES] : 0.0f;
+        }
+        __syncthreads();
+#pragma unroll 1
+        for (u32 s = 0; s < SPAN; s += 8) {
+            Halves across[COLUMNS][2], along[COLUMNS][2];
+#pragma unroll
+            for (int j = 0; j < COLUMNS; j++)
+#pragma unroll
+                for (int e = 0; e < 2; e++) {
+                    u32 one = (s + g) * H_STRIDE + j * 8 + t + e * 4, other = (s + 2 * t + e) * H_STRIDE + j * 8 + g;
+                    across[j][e].high = h_high[one];
+                    along[j][e].high = h_high[other];
+#if EXACT
+                    across[j][e].low = h_low[one];
+                    along[j][e].low = h_low[other];
+#endif
+                }
+            Seen v[4];
+#pragma unroll
+            for (int k = 0; k < 4; k++) v[k] = x_staged[(g + k / 2 * 8) * X_STRIDE + s + 2 * t + k % 2];
+#pragma unroll
+            for (int r = 0; r < ITEMS; r++) {
+                float y[4];
+                multiply_first(y, w[r][0], across[0][0], across[0][1]);
+#pragma unroll
+                for (int j = 1; j < COLUMNS; j++) multiply(y, w[r][j], across[j][0], across[j][1]);
+                const float* row = d_staged + (slot0 + r) * SPAN + s + 2 * t;
+                float slopes[4];
+#pragma unroll
+                for (int k = 0; k < 4; k++) {
+#if SPINS
+                    float grown = row[k % 2] * v[k];
+#else
+                    u32 channel = min(block0 + slot0 + r, (u32)CHANNELS - 1);
+                    float grown = row[k % 2] * values[v[k] * CHANNELS + channel];
+                    u64 lane = min(base + s + 2 * t + k % 2, end - 1) / SITES;
+                    u32 tap = min(tile * 16 + g + k / 2 * 8, taps - 1);
+                    float kernel = 2.0f * y[k] * reciprocal(1.0f + power_of_two(-2.0f * LOG2_E * y[k]));
+                    kernel += outer[channel * taps + tap] + theta[lane * THETAS + tap];
+                    kernel *= row[k % 2];
+#pragma unroll
+                    for (int site_value = 0; site_value < Q; site_value++) d_value[r][site_value] += site_value == v[k] ? kernel : 0.0f;
+#endif
+                    outer_sum[r][k / 2] += grown;
+                    slopes[k] = grown * half_slope(y[k]);
+                }
+                Left back = as_left(slopes);
+#pragma unroll
+                for (int j = 0; j < COLUMNS; j++) multiply(sums[r][j], back, along[j][0], along[j][1]);
+            }
+        }
+#if EXACT
+        // Matrix units do not round to nearest: let them add up few numbers only.
+#pragma unroll
+        for (int r = 0; r < ITEMS; r++)
+#pragma unroll
+            for (int j = 0; j < COLUMNS; j++)
+#pragma unroll
+                for (int k = 0; k < 4; k++) {
+                    totals[r][j][k] += sums[r][j][k];
+                    sums[r][j][k] = 0.0f;
+                }
+#endif
+    }
+#pragma unroll
+    for (int r = 0; r < ITEMS; r++) {
+        u32 channel = block0 + slot0 + r;
+#pragma unroll
+        for (int e = 0; e < 2; e++) {
+            float sum = outer_sum[r][e];
+            sum += __shfl_xor_sync(0xffffffffu, sum, 1);
+            sum += __shfl_xor_sync(0xffffffffu, sum, 2);
+            u32 tap = tile * 16 + g + e * 8;
+            if (channel < CHANNELS && tap < taps) {
+                float* to = parts + (((u64)blockIdx.x * CHANNELS + channel) * taps + tap) * PARTS;
+                if (t == 0) to[CHANNELS + 1] = sum;
+#pragma unroll
+                for (int j = 0; j < COLUMNS; j++)
+#pragma unroll
+                    for (int k = 0; k < 2; k++) {
+                        u32 b = j * 8 + 2 * t + k;
+#if EXACT
+                        if (b <= CHANNELS) to[b] = totals[r][j][2 * e + k];
+#else
+                        if (b <= CHANNELS) to[b] = sums[r][j][2 * e + k];
+#endif
+                    }
+            }
+        }
+#if !SPINS
+        for (int site_value = 0; site_value < Q; site_value++) {
+            float sum = warp_sum(d_value[r][site_value]);
+            if (me == 0 && channel < CHANNELS)
+                d_values[(((u64)blockIdx.x * gridDim.y + tile) * CHANNELS + channel) * Q + site_value] = sum;
+        }
+#endif
+    }
+}
+
+// Add up the parts of a layer, in order.
+extern "C" __global__ void sum_weights(const float* parts, float* gradient, u32 offset, u32 taps, u32 shares) {
+    u32 at = blockIdx.x * blockDim.x + threadIdx.x, n = CHANNELS * taps;
+    if (at >= n * PARTS) return;
+    float sum = 0.0f;
+    for (u32 share = 0; share < shares; share++) sum += parts[(u64)share * n * PARTS + at];
+    u32 row = at / PARTS, k = at % PARTS;
+    if (k < CHANNELS) gradient[offset + row * CHANNELS + k] = sum;
+    if (k == CHANNELS) gradient[offset + n * CHANNELS + row] = sum;
+    if (k == CHANNELS + 1) gradient[offset + n * (CHANNELS + 1) + row] = sum;
+}
+
+// ---- Gradient of h: rows are 16 positions, columns 8 taps; a warp has twice 16 positions.
+extern "C" __global__ void __launch_bounds__(128, 3)
+back_inputs(const float* __restrict__ h, const float* __restrict__ d, const Seen* __restrict__ x,
+            const uint4* __restrict__ high, const uint4* __restrict__ low, const Near* __restrict__ near,
+            const float* __restrict__ values, float* __restrict__ d_h, u32 lanes, u32 taps) {
+    __shared__ float d_staged[CHANNELS * 128];
+    const u32 me = threadIdx.x & 31, g = me >> 2, t = me & 3, mine = threadIdx.x / 32 * 32;
+    const u32 all = lanes * SITES, base = blockIdx.x * 128, own = base + threadIdx.x;
+    for (u32 c = 0; c < CHANNELS; c++)
+        d_staged[c * 128 + threadIdx.x] = own < all ? d[((u64)(own / SITES) * CHANNELS + c) * SITES + own % SITES] : 0.0f;
+    __syncthreads();
+    Left left[2][COLUMNS];
+    u32 sites[2][2], rows[2][2];
+    float sums[2][COLUMNS][4];
+#if EXACT
+    float totals[2][COLUMNS][4];
+#endif
+#pragma unroll
+    for (int m = 0; m < 2; m++) {
+#pragma unroll
+        for (int e = 0; e < 2; e++) {
+            u32 at = min(base + mine + m * 16 + g + e * 8, all - 1);
+            sites[m][e] = at % SITES;
+            rows[m][e] = at / SITES;
+        }
+#pragma unroll
+        for (int j = 0; j < COLUMNS; j++) {
+            float v[4];
+#pragma unroll
+            for (int k = 0; k < 4; k++) {
+                u64 at = rows[m][k % 2] * SITES + sites[m][k % 2];
+                v[k] = h[at * H_ROW + j * 8 + t + k / 2 * 4];
+                sums[m][j][k] = 0.0f;
+#if EXACT
+                totals[m][j][k] = 0.0f;
+#endif
+            }
+            Halves a = halves(v[0]), b = halves(v[1]), c = halves(v[2]), e = halves(v[3]);
+            left[m][j].high = make_uint4(a.high, b.high, c.high, e.high);
+#if EXACT
+            left[m][j].low = make_uint4(a.low, b.low, c.low, e.low);
+#endif
+        }
+    }
+    for (u32 tile = 0; tile * 8 < taps; tile++) {
+        Seen v[2][4];
+#pragma unroll
+        for (int m = 0; m < 2; m++)
+#pragma unroll
+            for (int k = 0; k < 4; k++) {
+                u32 tap = tile * 8 + 2 * t + k % 2, e = k / 2;
+                v[m][k] = tap < taps ? x[(u64)rows[m][e] * PLACES + near[tap * SITES + sites[m][e]]] : BEHIND;
+            }
+        const u32 from = tile * CHANNELS * COLUMNS * 32 + me;
+#pragma unroll 1
+        for (u32 channel = 0; channel < CHANNELS; channel++) {
+            Halves one[COLUMNS][2], other[COLUMNS][2];
+#pragma unroll
+            for (int j = 0; j < COLUMNS; j++) {
+                uint4 w = high[from + (channel * COLUMNS + j) * 32];
+                one[j][0].high = w.x, one[j][1].high = w.y, other[j][0].high = w.z, other[j][1].high = w.w;
+#if EXACT
+                w = low[from + (channel * COLUMNS + j) * 32];
+                one[j][0].low = w.x, one[j][1].low = w.y, other[j][0].low = w.z, other[j][1].low = w.w;
+#endif
+            }
+#pragma unroll
+            for (int m = 0; m < 2; m++) {
+                float y[4];
+                multiply_first(y, left[m][0], one[0][0], one[0][1]);
+#pragma unroll
+                for (int j = 1; j < COLUMNS; j++) multiply(y, left[m][j], one[j][0], one[j][1]);
+                float slopes[4];
+#pragma unroll
+                for (int k = 0; k < 4; k++) {
+                    float grown = d_staged[channel * 128 + mine + m * 16 + g + k / 2 * 8];
+#if SPINS
+                    grown *= v[m][k];
+#else
+                    grown *= values[v[m][k] * CHANNELS + channel];
+#endif
+                    slopes[k] = grown * half_slope(y[k]);
+                }
+                Left back = as_left(slopes);
+#pragma unroll
+                for (int j = 0; j < COLUMNS; j++) multiply(sums[m][j], back, other[j][0], other[j][1]);
+            }
+        }
+#if EXACT
+#pragma unroll
+        for (int m = 0; m < 2; m++)
+#pragma unroll
+            for (int j = 0; j < COLUMNS; j++)
+#pragma unroll
+                for (int k = 0; k < 4; k++) {
+                    totals[m][j][k] += sums[m][j][k];
+                    sums[m][j][k] = 0.0f;
+                }
+#endif
+    }
+#pragma unroll
+    for (int m = 0; m < 2; m++)
+#pragma unroll
+        for (int j = 0; j < COLUMNS; j++)
+#pragma unroll
+            for (int k = 0; k < 4; k++) {
+                u32 b = j * 8 + 2 * t + k % 2;
+                u32 at = base + mine + m * 16 + g + k / 2 * 8;
+#if EXACT
+                float value = totals[m][j][k];
+#else
+                float value = sums[m][j][k];
+#endif
+                // A was halved.
+                if (b < CHANNELS && at < all) d_h[((u64)(at / SITES) * CHANNELS + b) * SITES + at % SITES] = 2.0f * value;
+            }
+}
+
+// ---- From the gradient of h to that of u, in place, and to that of the first scale: a block for every lane.
+extern "C" __global__ void activate_back(const float* u, const float* ends, float* d, float* d_ends, u32 is_first) {
+    __shared__ float space[33];
+    u32 lane = blockIdx.x;
+    u += (u64)lane * CHANNELS * SITES;
+    d += (u64)lane * CHANNELS * SITES;
+    float scale = is_first ? ends[2 * lane] : 1.0f, d_scale = 0.0f;
+    for (u32 k = threadIdx.x; k < CHANNELS * SITES; k += blockDim.x) {
+        float slope = d[k] * half_slope(0.5f * u[k] * scale);
+        d_scale = fmaf(slope, u[k], d_scale);
+        d[k] = slope * scale;
+    }
+    if (!is_first) return;
+    d_scale = block_sum(d_scale, space);
+    if (threadIdx.x == 0) d_ends[2 * lane] = d_scale;
+}
+
+// ---- Gradients of a function of time's outputs, from that of the layer's outputs: a block for every lane.
+// `seen_by` has space for what a site adds for every value, `[(lane * SITES + site) * (Q + 1) + site_value]`.
+extern "C" __global__ void theta_back(const float* d, const Seen* x, const Near* near, const float* values, float* seen_by,
+                                      float* d_theta, u32 taps) {
+    u32 lane = blockIdx.x;
+    d += (u64)lane * CHANNELS * SITES;
+    x += (u64)lane * PLACES;
+    seen_by += (u64)lane * SITES * (Q + 1);
+    for (u32 site = threadIdx.x; site < SITES; site += blockDim.x) {
+#if SPINS
+        float sum = 0.0f;
+        for (int c = 0; c < CHANNELS; c++) sum += d[c * SITES + site];
+        seen_by[site] = sum;
+#else
+        for (int site_value = 0; site_value <= Q; site_value++) {
+            float sum = 0.0f;
+            for (int c = 0; c < CHANNELS; c++) sum = fmaf(values[site_value * CHANNELS + c], d[c * SITES + site], sum);
+            seen_by[site * (Q + 1) + site_value] = sum;
+        }
+#endif
+    }
+    __syncthreads();
+    u32 warp = threadIdx.x / 32, me = threadIdx.x % 32;
+    for (u32 tap = warp; tap < taps; tap += blockDim.x / 32) {
+        float sum = 0.0f;
+        for (u32 site = me; site < SITES; site += 32) {
+            Seen seen = x[near[tap * SITES + site]];
+#if SPINS
+            sum = fmaf(seen_by[site], seen, sum);
+#else
+            sum += seen_by[site * (Q + 1) + seen];
+#endif
+        }
+        sum = warp_sum(sum);
+        if (me == 0) d_theta[(u64)lane * THETAS + tap] = sum;
+    }
+}
+
+// ---- Functions of time: a block for every lane and layer. Keeps, for `time_sum`,
+// `kept[((lane * layers + layer) * 4 + k) * UNITS + unit]`: both hidden layers, then their gradients.
+extern "C" __global__ void time_back(const float* parameters, const float* turned, const Time* layers, const u32* moments,
+                                     const float* table, const float* d_ends, float* d_theta, float* kept) {
+    __shared__ float z1[UNITS], a1[UNITS], z2[UNITS], a2[UNITS], d2[UNITS];
+    u32 lane = blockIdx.x;
+    Time layer = layers[blockIdx.y];
+    const float* p = parameters + layer.parameters;
+    d_theta += (u64)lane * THETAS;
+#if !IMPORTED
+    // One layer may have both scales, and then they are one number.
+    if (blockIdx.y == 0 && threadIdx.x == 0)
+        d_theta[FIRST_SCALE] = d_ends[2 * lane] + (FIRST_SCALE == LAST_SCALE ? d_ends[2 * lane + 1] : 0.0f);
+    if (blockIdx.y == gridDim.y - 1 && FIRST_SCALE != LAST_SCALE && threadIdx.x == 0)
+        d_theta[LAST_SCALE] = d_ends[2 * lane + 1];
+    __syncthreads();
+#endif
+    d_theta += layer.theta;
+    time_hidden(p, turned + layer.turned, table[moments[lane] * MOMENT], z1, a1, z2, a2);
+    const float *w2 = p + UNITS * 2, *w3 = p + UNITS * (UNITS + 3);
+    kept += ((u64)lane * gridDim.y + blockIdx.y) * 4 * UNITS;
+    for (int k = threadIdx.x; k < UNITS; k += blockDim.x) {
+        float sum = 0.0f;
+        for (u32 o = 0; o < layer.outputs; o++) sum = fmaf(w3[o * UNITS + k], d_theta[o], sum);
+        d2[k] = sum * silu_slope(z2[k]);
+    }
+    __syncthreads();
+    for (int k = threadIdx.x; k < UNITS; k += blockDim.x) {
+        float sum = 0.0f;
+        for (int o = 0; o < UNITS; o++) sum = fmaf(w2[o * UNITS + k], d2[o], sum);
+        kept[k] = a1[k];
+        kept[UNITS + k] = a2[k];
+        kept[2 * UNITS + k] = sum * silu_slope(z1[k]);
+        kept[3 * UNITS + k] = d2[k];
+    }
+}
+
+// All gradients of the functions of time: a thread for every parameter of layer blockIdx.y, lanes in order.
+extern "C" __global__ void time_sum(const float* kept, const float* d_theta, const Time* layers, const u32* moments,
+                                    const float* table, float* gradient, u32 lanes) {
+    Time layer = layers[blockIdx.y];
+    u32 at = blockIdx.x * blockDim.x + threadIdx.x, k = at;
+    if (at >= UNITS * (UNITS + 3) + layer.outputs * (UNITS + 1)) return;
+    kept += blockIdx.y * 4 * UNITS;
+    d_theta += layer.theta;
+    const u64 step = (u64)gridDim.y * 4 * UNITS;
+    // The gradient is the sum of left times right, a row of each for every lane; no right is a 1.
+    const float *left, *right = 0;
+    u64 left_step = step;
+    bool with_time = false;
+    if (k < 2 * UNITS) {
+        left = kept + 2 * UNITS + k % UNITS;
+        with_time = k < UNITS;
+    } else if ((k -= 2 * UNITS) < UNITS * UNITS) {
+        left = kept + 3 * UNITS + k / UNITS;
+        right = kept + k % UNITS;
+    } else if ((k -= UNITS * UNITS) < UNITS) {
+        left = kept + 3 * UNITS + k;
+    } else {
+        k -= UNITS;
+        bool weight = k < layer.outputs * UNITS;
+        left = d_theta + (weight ? k / UNITS : k - layer.outputs * UNITS);
+        left_step = THETAS;
+        if (weight) right = kept + UNITS + k % UNITS;
+    }
+    float sum = 0.0f;
+#pragma unroll 8
+    for (u32 lane = 0; lane < lanes; lane++) {
+        float factor = with_time ? table[moments[lane] * MOMENT] : right ? right[lane * step] : 1.0f;
+        sum = fmaf(left[lane * left_step], factor, sum);
+    }
+    gradient[layer.parameters + at] = sum;
+}
+
+// ---- The first convolution. For every lane, channel and tap the sum of D over sites, times the spin seen or apart by
+// values: `parts[(lane * CHANNELS + channel) * taps + tap]`, or `[((lane * CHANNELS + channel) * taps + tap) * Q + site_value]`.
+extern "C" __global__ void first_back(const float* d, const Seen* x, const Near* near, float* parts, u32 taps) {
+    u32 lane = blockIdx.x, warp = threadIdx.x / 32, me = threadIdx.x % 32;
+    d += (u64)lane * CHANNELS * SITES;
+    x += (u64)lane * PLACES;
+    for (u32 k = warp; k < CHANNELS * taps; k += blockDim.x / 32) {
+        u32 channel = k / taps, tap = k % taps;
+#if SPINS
+        float sum = 0.0f;
+        for (u32 site = me; site < SITES; site += 32)
+            sum = fmaf(d[channel * SITES + site], x[near[tap * SITES + site]], sum);
+        sum = warp_sum(sum);
+        if (me == 0) parts[(u64)lane * CHANNELS * taps + k] = sum;
+#else
+        for (int site_value = 0; site_value < Q; site_value++) {
+            float sum = 0.0f;
+            for (u32 site = me; site < SITES; site += 32)
+                sum += x[near[tap * SITES + site]] == site_value ? d[channel * SITES + site] : 0.0f;
+            sum = warp_sum(sum);
+            if (me == 0) parts[((u64)lane * CHANNELS * taps + k) * Q + site_value] = sum;
+        }
+#endif
+    }
+}
+
+// ---- For embeddings.
+
+// The weights of the first convolution, from the sums `total[(channel * taps + tap) * Q + site_value]`.
+extern "C" __global__ void first_weights(const float* total, const float* values, float* gradient, u32 offset, u32 taps) {
+    u32 at = blockIdx.x * blockDim.x + threadIdx.x;
+    if (at >= CHANNELS * CHANNELS * taps) return;
+    u32 tap = at % taps, plane = at / taps % CHANNELS, channel = at / taps / CHANNELS;
+    float sum = 0.0f;
+    for (int site_value = 0; site_value < Q; site_value++)
+        sum = fmaf(total[(channel * taps + tap) * Q + site_value], values[site_value * CHANNELS + plane], sum);
+    gradient[offset + at] = sum;
+}
+
+// Embeddings: what the first convolution says of them and what the layers do, `d_values[channel * Q + site_value]`.
+extern "C" __global__ void embed_back(const float* embedding, const float* weight, const float* total, const float* d_values,
+                                      float* gradient, u32 taps, u32 layers) {
+    __shared__ float d[CHANNELS];
+    __shared__ float space[33];
+    u32 site_value = blockIdx.x;
+    const float* row = embedding + site_value * CHANNELS;
+    double square = 0.0;
+    for (int c = 0; c < CHANNELS; c++) square += (double)row[c] * row[c];
+    float along = 0.0f;
+    for (u32 plane = threadIdx.x; plane < CHANNELS; plane += blockDim.x) {
+        float sum = 0.0f;
+        for (u32 l = 0; l < layers; l++) sum += d_values[(l * CHANNELS + plane) * Q + site_value];
+        for (u32 channel = 0; channel < CHANNELS; channel++)
+            for (u32 tap = 0; tap < taps; tap++)
+                sum = fmaf(weight[(channel * CHANNELS + plane) * taps + tap], total[(channel * taps + tap) * Q + site_value], sum);
+        d[plane] = sum;
+        along = fmaf(row[plane], sum, along);
+    }
+    along = block_sum(along, space);
+    // e' = f e with f = 1 / (|e| + tiny): de' = f de - f^2 / |e| (e . de) e.
+    double length = sqrt(square), f = 1.0 / (length + 1e-7);
+    bool shortened = IMPORTED && length > 1.0;
+    float factor = shortened ? (float)f : 1.0f, radial = shortened ? (float)(-f * f / length) * along : 0.0f;
+    for (u32 c = threadIdx.x; c < CHANNELS; c += blockDim.x)
+        gradient[site_value * CHANNELS + c] = fmaf(row[c], radial, d[c] * factor);
+}

@@ -1,0 +1,335 @@
+//! The backward pass on a GPU.
+
+use std::sync::Arc;
+
+use cudarc::driver::{CudaSlice, CudaViewMut};
+
+use super::{CudaLec, blocks};
+use crate::Result;
+use crate::device::cuda::launch;
+use crate::net::cuda::CudaBatch;
+
+/// Blocks that `back_weights` is cut into, about: a fixed number, so that all GPUs compute the same sums.
+const BLOCKS: usize = 528;
+
+/// Space for the backward pass.
+pub(super) struct Back {
+    /// Gradients of a layer's outputs and of its input, its input, what a site adds for every value.
+    d: CudaSlice<f32>,
+    d_h: CudaSlice<f32>,
+    h: CudaSlice<f32>,
+    seen_by: CudaSlice<f32>,
+    /// Of functions of time: their outputs' gradients, what they keep; of both scales.
+    d_theta: CudaSlice<f32>,
+    kept: CudaSlice<f32>,
+    d_ends: CudaSlice<f32>,
+    /// Sums over some positions: of a layer's weights, of values' channels, of outputs and of the first convolution.
+    parts: CudaSlice<f32>,
+    value_parts: CudaSlice<f32>,
+    d_values: CudaSlice<f32>,
+    lane_parts: CudaSlice<f32>,
+    first_total: CudaSlice<f32>,
+}
+
+impl CudaLec {
+    /// How the positions of a batch are shared out to sum a layer's gradients: so many each, and shares.
+    fn shares(&self, l: usize, lanes: usize) -> (usize, usize) {
+        let span = self.sizes.span;
+        let spans = (lanes * self.lec.sites).div_ceil(span);
+        let share = spans.div_ceil(self.most_shares(l)) * span;
+        (share, (lanes * self.lec.sites).div_ceil(share))
+    }
+
+    fn most_shares(&self, l: usize) -> usize {
+        (BLOCKS / (self.layers[l].taps.div_ceil(16) * self.across())).max(1)
+    }
+
+    /// Blocks that the output channels take.
+    fn across(&self) -> usize {
+        self.lec.channels.div_ceil(self.sizes.warps * self.sizes.items)
+    }
+
+    /// Space for the backward pass of a full batch.
+    pub(super) fn back_space(&self) -> Result<Back> {
+        let (gpu, c, lanes) = (&self.gpu, self.lec.channels, self.lanes);
+        let (q, cells) = (self.lec.q(), lanes * self.lec.sites);
+        let (mut parts, mut value_parts) = (0, 0);
+        for (l, layer) in self.layers.iter().enumerate() {
+            let shares = self.most_shares(l).min(cells.div_ceil(self.sizes.span));
+            parts = parts.max(shares * c * layer.taps * (c + 2));
+            value_parts = value_parts.max(shares * layer.taps.div_ceil(16) * c * q);
+        }
+        let first = c * self.lec.first.taps() * if self.lec.inputs == 1 { 1 } else { q };
+        let units = self.lec.layers[0].time.units;
+        Ok(Back {
+            d: gpu.zeros(cells * c)?,
+            d_h: gpu.zeros(cells * c)?,
+            h: gpu.zeros(cells * ((c + 8) / 8 * 8))?,
+            seen_by: gpu.zeros(cells * (q + 1))?,
+            d_theta: gpu.zeros(lanes * self.thetas)?,
+            kept: gpu.zeros(lanes * self.layers.len() * 4 * units)?,
+            d_ends: gpu.zeros(lanes * 2)?,
+            parts: gpu.zeros(parts)?,
+            value_parts: gpu.zeros(value_parts)?,
+            d_values: gpu.zeros(self.layers.len() * c * q)?,
+            lane_parts: gpu.zeros(lanes * first.max(self.lec.inputs * c))?,
+            first_total: gpu.zeros(first)?,
+        })
+    }
+
+    /// See [`backward`](crate::net::cuda::CudaNetwork::backward).
+    pub(super) fn go_back(
+        &mut self,
+        batch: &CudaBatch<'_>,
+        d_out: &CudaSlice<f32>,
+        gradient: &mut CudaViewMut<'_, f32>,
+    ) -> Result<()> {
+        if self.back.is_none() {
+            self.back = Some(self.back_space()?);
+        }
+        let Some(mut space) = self.back.take() else { return Ok(()) };
+        let done = self.go_back_in(&mut space, batch, d_out, gradient);
+        self.back = Some(space);
+        done
+    }
+
+    fn go_back_in(
+        &self,
+        space: &mut Back,
+        batch: &CudaBatch<'_>,
+        d_out: &CudaSlice<f32>,
+        gradient: &mut CudaViewMut<'_, f32>,
+    ) -> Result<()> {
+        let (gpu, f, lanes) = (Arc::clone(&self.gpu), &self.functions, batch.lanes);
+        let (c, sites, depth) = (self.lec.channels, self.lec.sites, self.layers.len());
+        let (spins, q) = (self.lec.inputs == 1, self.lec.q());
+        let n = lanes as u32;
+        let each_lane = (n, 1, 1);
+        let rows = |n: usize| blocks(n * 32);
+
+        let weight = self.parameters.slice(self.out_weight()..);
+        launch!(
+            gpu,
+            f.read_back,
+            (each_lane, 256, 0),
+            &self.u[depth],
+            &weight,
+            &self.ends,
+            d_out,
+            &mut space.d,
+            &mut space.lane_parts,
+            &mut space.d_ends
+        )?;
+        let (offset, count) = (self.out_weight() as u32, (self.lec.inputs * c) as u32);
+        launch!(
+            gpu,
+            f.sum_rows,
+            (rows(count as usize), 256, 0),
+            &space.lane_parts,
+            &mut *gradient,
+            &offset,
+            &count,
+            &n
+        )?;
+
+        for (l, layer) in self.layers.iter().enumerate().rev() {
+            let (taps, first) = (layer.taps as u32, u32::from(l == 0));
+            let u = &self.u[l];
+            launch!(
+                gpu,
+                f.spread,
+                (blocks(lanes * sites), 256, 0),
+                u,
+                &self.ends,
+                &mut space.h,
+                &n,
+                &first
+            )?;
+            let mut d_theta = space.d_theta.slice_mut(layer.theta..);
+            launch!(
+                gpu,
+                f.theta_back,
+                (each_lane, 256, 0),
+                &space.d,
+                &self.x,
+                &layer.near,
+                &self.values,
+                &mut space.seen_by,
+                &mut d_theta,
+                &taps
+            )?;
+
+            let (share, shares) = self.shares(l, lanes);
+            let tiles = layer.taps.div_ceil(16);
+            let grid = (shares as u32, tiles as u32, self.across() as u32);
+            let theta = self.theta.slice(layer.theta..);
+            let outer = self.parameters.slice(layer.weight + c * layer.taps * (c + 1)..);
+            let [left, left_low] = &layer.left;
+            let share = share as u32;
+            launch!(
+                gpu,
+                f.back_weights,
+                (grid, self.sizes.warps * 32, 0),
+                &space.h,
+                &space.d,
+                &self.x,
+                &theta,
+                left,
+                left_low,
+                &outer,
+                &layer.near,
+                &self.values,
+                &mut space.parts,
+                &mut space.value_parts,
+                &n,
+                &taps,
+                &share
+            )?;
+            let (offset, shares) = (layer.weight as u32, shares as u32);
+            let grid = blocks(c * layer.taps * (c + 2));
+            launch!(
+                gpu,
+                f.sum_weights,
+                (grid, 256, 0),
+                &space.parts,
+                &mut *gradient,
+                &offset,
+                &taps,
+                &shares
+            )?;
+            if !spins {
+                let (offset, count) = ((l * c * q) as u32, (c * q) as u32);
+                let all = shares * tiles as u32;
+                launch!(
+                    gpu,
+                    f.sum_rows,
+                    (rows(c * q), 256, 0),
+                    &space.value_parts,
+                    &mut space.d_values,
+                    &offset,
+                    &count,
+                    &all
+                )?;
+            }
+
+            let [right, right_low] = &layer.right;
+            let grid = ((lanes * sites).div_ceil(128) as u32, 1, 1);
+            launch!(
+                gpu,
+                f.back_inputs,
+                (grid, 128, 0),
+                &space.h,
+                &space.d,
+                &self.x,
+                right,
+                right_low,
+                &layer.near,
+                &self.values,
+                &mut space.d_h,
+                &n,
+                &taps
+            )?;
+            launch!(
+                gpu,
+                f.activate_back,
+                (each_lane, 256, 0),
+                u,
+                &self.ends,
+                &mut space.d_h,
+                &mut space.d_ends,
+                &first
+            )?;
+            std::mem::swap(&mut space.d, &mut space.d_h);
+        }
+
+        let grid = (n, depth as u32, 1);
+        launch!(
+            gpu,
+            f.time_back,
+            (grid, 128, 0),
+            &self.parameters,
+            &self.turned,
+            &self.times,
+            batch.moments,
+            batch.table,
+            &space.d_ends,
+            &mut space.d_theta,
+            &mut space.kept
+        )?;
+        let most = self.lec.layers.iter().map(|layer| layer.time.parameters()).max().unwrap_or(1);
+        let grid = (most.div_ceil(128) as u32, depth as u32, 1);
+        launch!(
+            gpu,
+            f.time_sum,
+            (grid, 128, 0),
+            &space.kept,
+            &space.d_theta,
+            &self.times,
+            batch.moments,
+            batch.table,
+            &mut *gradient,
+            &n
+        )?;
+
+        let taps = self.lec.first.taps();
+        let (offset, taps_given) = (self.first_weight as u32, taps as u32);
+        launch!(
+            gpu,
+            f.first_back,
+            (each_lane, 256, 0),
+            &space.d,
+            &self.x,
+            &self.first_near,
+            &mut space.lane_parts,
+            &taps_given
+        )?;
+        if spins {
+            let count = (c * taps) as u32;
+            return launch!(
+                gpu,
+                f.sum_rows,
+                (rows(c * taps), 256, 0),
+                &space.lane_parts,
+                &mut *gradient,
+                &offset,
+                &count,
+                &n
+            );
+        }
+        let (start, count) = (0u32, (c * taps * q) as u32);
+        launch!(
+            gpu,
+            f.sum_rows,
+            (rows(c * taps * q), 256, 0),
+            &space.lane_parts,
+            &mut space.first_total,
+            &start,
+            &count,
+            &n
+        )?;
+        launch!(
+            gpu,
+            f.first_weights,
+            (blocks(c * c * taps), 256, 0),
+            &space.first_total,
+            &self.values,
+            &mut *gradient,
+            &offset,
+            &taps_given
+        )?;
+        let weight = self.parameters.slice(self.first_weight..);
+        let layers = depth as u32;
+        launch!(
+            gpu,
+            f.embed_back,
+            ((q as u32, 1, 1), 64, 0),
+            &self.parameters,
+            &weight,
+            &space.first_total,
+            &space.d_values,
+            &mut *gradient,
+            &taps_given,
+            &layers
+        )
+    }
+}

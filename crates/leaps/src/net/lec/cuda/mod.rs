@@ -1,0 +1,495 @@
+//! The network on a GPU: its memory there and the forward pass.
+
+mod backward;
+
+use std::sync::Arc;
+
+use cudarc::driver::{CudaFunction, CudaSlice, CudaViewMut};
+
+use super::Lec;
+use super::stencil::Stencil;
+use crate::device::cuda::{Gpu, Kernels, Precision, failed, launch};
+use crate::net::cuda::{CudaBatch, CudaNetwork, MOMENT, check_lanes};
+use crate::net::layout::total;
+use crate::net::network::Network;
+use crate::{Error, Result};
+use backward::Back;
+
+const SOURCE: &str = concat!(
+    include_str!("units.cu"),
+    include_str!("forward.cu"),
+    include_str!("../../sums.cu"),
+    include_str!("backward.cu")
+);
+
+/// Most channels: what shared memory holds.
+const MOST_CHANNELS: usize = 96;
+
+/// WeightBuffer that shape the kernels, as `#define`s.
+pub(super) struct Sizes {
+    /// Output channels of a thread of `layer_exact`, and groups of them.
+    group: usize,
+    groups: usize,
+    /// Lanes of a thread there.
+    per: usize,
+    /// Positions that `back_weights` holds at a time, its warps and their output channels.
+    pub(super) span: usize,
+    pub(super) warps: usize,
+    pub(super) items: usize,
+    exact: bool,
+}
+
+impl Sizes {
+    fn new(channels: usize, exact: bool) -> Self {
+        let groups = channels.div_ceil(20);
+        let columns = (channels + 8) / 8;
+        let items = (if exact { 6 } else { 12 } / columns).clamp(1, 4).min(channels);
+        let warps = channels.div_ceil(items).min(10);
+        let bytes = |span: usize| {
+            let rows = span * (8 * columns + 4) * if exact { 2 } else { 1 };
+            4 * (rows + warps * items * span + 16 * (span + 8))
+        };
+        let span = [64, 32, 16].into_iter().find(|&span| bytes(span) <= 48 << 10).unwrap_or(8);
+        let per = if channels <= 24 { 2 } else { 1 };
+        Sizes { group: channels.div_ceil(groups), groups, per, span, warps, items, exact }
+    }
+}
+
+/// Parameters of a layer as the kernels read them, and where they are among all.
+pub(super) struct CudaLayer {
+    pub(super) taps: usize,
+    pub(super) near: CudaSlice<u8>,
+    /// Of `A`; the biases follow.
+    pub(super) weight: usize,
+    /// Where its function of time starts among the outputs of all.
+    pub(super) theta: usize,
+    exact: CudaSlice<f32>,
+    pub(super) left: [CudaSlice<u32>; 2],
+    outer: CudaSlice<f32>,
+    pub(super) right: [CudaSlice<u32>; 2],
+}
+
+macro_rules! functions {
+    ($($name:ident),* $(,)?) => {
+        /// The kernels.
+        pub(super) struct Functions { $(pub(super) $name: CudaFunction,)* }
+
+        impl Functions {
+            fn new(kernels: &Kernels) -> Result<Self> {
+                Ok(Functions { $($name: kernels.get(stringify!($name), 0)?,)* })
+            }
+        }
+    };
+}
+functions!(
+    embed,
+    pack_first,
+    transpose,
+    pack_exact,
+    pack_left,
+    pack_right,
+    place,
+    time_forward,
+    first_forward,
+    layer_exact,
+    layer_tf32,
+    read_out,
+    read_back,
+    spread,
+    back_weights,
+    sum_weights,
+    back_inputs,
+    activate_back,
+    theta_back,
+    time_back,
+    time_sum,
+    first_back,
+    sum_rows,
+    first_weights,
+    embed_back,
+);
+
+/// See the [module](self).
+pub(super) struct CudaLec {
+    pub(super) gpu: Arc<Gpu>,
+    pub(super) lec: Lec,
+    pub(super) sizes: Sizes,
+    pub(super) functions: Functions,
+    /// Most lanes.
+    pub(super) lanes: usize,
+    pub(super) parameters: CudaSlice<f32>,
+    /// Channels of the values.
+    pub(super) values: CudaSlice<f32>,
+    /// The first convolution: its neighbours, its weights, where they are among the parameters.
+    pub(super) first_near: CudaSlice<u8>,
+    first: CudaSlice<f32>,
+    pub(super) first_weight: usize,
+    pub(super) layers: Vec<CudaLayer>,
+    /// Functions of time, see `Time` in the source, and their turned weights.
+    pub(super) times: CudaSlice<u32>,
+    pub(super) turned: CudaSlice<f32>,
+    pub(super) thetas: usize,
+    /// The batch: input, functions of time, both scales, outputs of layers.
+    pub(super) x: CudaSlice<u8>,
+    pub(super) theta: CudaSlice<f32>,
+    pub(super) ends: CudaSlice<f32>,
+    pub(super) u: Vec<CudaSlice<f32>>,
+    back: Option<Back>,
+}
+
+/// Blocks of 256 threads for `n` of them.
+pub(super) fn blocks(n: usize) -> (u32, u32, u32) {
+    (n.div_ceil(256) as u32, 1, 1)
+}
+
+/// Neighbours as `[tap][site]`, in two bytes if sites fit.
+fn neighbours(stencil: &Stencil, sites: usize) -> Vec<u8> {
+    let mut out = Vec::new();
+    for tap in 0..stencil.taps() {
+        for site in 0..sites {
+            let near = stencil.of(site)[tap];
+            match sites < 65535 {
+                true => out.extend((near as u16).to_le_bytes()),
+                false => out.extend(near.to_le_bytes()),
+            }
+        }
+    }
+    out
+}
+
+impl Lec {
+    /// The network on a GPU, for batches of up to `lanes`. Bfloat16 is taken to mean tf32.
+    pub(crate) fn on_gpu(
+        &self,
+        gpu: &Arc<Gpu>,
+        lanes: usize,
+        precision: Precision,
+    ) -> Result<Box<dyn CudaNetwork>> {
+        if !gpu.has_tensor_cores() || self.channels > MOST_CHANNELS {
+            return Err(Error::not_applicable(
+                "the network lec on this GPU",
+                format!(
+                    "it needs tf32 tensor cores, and at most {MOST_CHANNELS} channels; use the device cpu"
+                ),
+            ));
+        }
+        // The kernels count in 32 bits.
+        let row = self.thetas(self.layers.len()).max(self.sites + 1);
+        if lanes * row >= 1 << 31 {
+            let most = format!("fewer than {}", (1usize << 31) / row);
+            return Err(Error::invalid("lanes", lanes, most, "use a smaller batch"));
+        }
+        Ok(Box::new(CudaLec::new(self, gpu, lanes, precision == Precision::Float32)?))
+    }
+
+    /// Outputs of the functions of time before layer `l`.
+    fn thetas(&self, l: usize) -> usize {
+        self.layers[..l].iter().map(|layer| layer.time.outputs).sum()
+    }
+
+    pub(super) fn q(&self) -> usize {
+        self.inputs.max(2)
+    }
+
+    /// What the source wants to know.
+    fn defines(&self, sizes: &Sizes) -> Vec<(&'static str, usize)> {
+        let (depth, row) = (self.layers.len(), self.channels.next_multiple_of(4) + 4);
+        let staged = ((44 << 10) / (4 * sizes.group * row)).clamp(1, 8);
+        let (first, last) = (self.layers[0].stencil.taps(), self.layers[depth - 1].stencil.taps());
+        vec![
+            ("SITES", self.sites),
+            ("CHANNELS", self.channels),
+            ("Q", self.q()),
+            ("SPINS", usize::from(self.inputs == 1)),
+            ("OUTPUTS", self.inputs),
+            ("IMPORTED", usize::from(self.imported)),
+            ("UNITS", self.layers[0].time.units),
+            ("THETAS", self.thetas(depth)),
+            ("FIRST_SCALE", first),
+            ("LAST_SCALE", self.thetas(depth - 1) + last),
+            ("MOMENT", MOMENT),
+            ("GROUP", sizes.group),
+            ("GROUPS", sizes.groups),
+            ("PER", sizes.per),
+            ("STAGED", staged),
+            ("EXACT", usize::from(sizes.exact)),
+            ("SPAN", sizes.span),
+            ("WARPS", sizes.warps),
+            ("ITEMS", sizes.items),
+        ]
+    }
+
+    /// Compile the kernels, where there is a compiler.
+    #[cfg(test)]
+    pub(crate) fn compiles(&self) {
+        for exact in [true, false] {
+            let defines = self.defines(&Sizes::new(self.channels, exact));
+            crate::device::cuda::testing::compiles(SOURCE, &defines);
+        }
+    }
+}
+
+impl CudaLec {
+    fn new(lec: &Lec, gpu: &Arc<Gpu>, lanes: usize, exact: bool) -> Result<Self> {
+        let (c, sites, depth) = (lec.channels, lec.sites, lec.layers.len());
+        let sizes = Sizes::new(c, exact);
+        let kernels = gpu.compile(SOURCE, &lec.defines(&sizes))?;
+        let (q, columns) = (lec.q(), (c + 8) / 8);
+        let first_weight = if lec.inputs == 1 { 0 } else { lec.inputs * c };
+        let mut at = first_weight + c * lec.planes() * lec.first.taps();
+        let (mut layers, mut times, mut turned) = (Vec::new(), Vec::new(), 0);
+        for (l, layer) in lec.layers.iter().enumerate() {
+            let (taps, time) = (layer.stencil.taps(), &layer.time);
+            let fragments = |tile: usize| taps.div_ceil(tile) * c * columns * 32 * 4;
+            let two = |n: usize| Ok::<_, Error>([gpu.zeros(n)?, gpu.zeros(n)?]);
+            let row = c.next_multiple_of(4) + 4;
+            layers.push(CudaLayer {
+                taps,
+                near: gpu.upload(&neighbours(&layer.stencil, sites))?,
+                weight: at,
+                theta: lec.thetas(l),
+                exact: gpu.zeros(taps * sizes.groups * sizes.group * row)?,
+                left: two(fragments(16))?,
+                outer: gpu.zeros(taps.div_ceil(16) * c * 16)?,
+                right: two(fragments(8))?,
+            });
+            at += c * taps * (c + 2);
+            times.extend([at, time.outputs, lec.thetas(l), turned].map(|n| n as u32));
+            at += time.parameters();
+            turned += time.units * (time.units + time.outputs);
+        }
+        let bytes = if lec.inputs == 1 { 4 } else { 1 };
+        let thetas = lec.thetas(depth);
+        let per_tap = if lec.inputs == 1 { c } else { c * (q + 1) };
+        Ok(CudaLec {
+            functions: Functions::new(&kernels)?,
+            parameters: gpu.zeros(total(&lec.tensors()))?,
+            values: gpu.zeros((q + 1) * c)?,
+            first_near: gpu.upload(&neighbours(&lec.first, sites))?,
+            first: gpu.zeros(lec.first.taps() * per_tap)?,
+            first_weight,
+            layers,
+            times: gpu.upload(&times)?,
+            turned: gpu.zeros(turned)?,
+            thetas,
+            x: gpu.zeros(lanes * (sites + 1) * bytes)?,
+            theta: gpu.zeros(lanes * thetas)?,
+            ends: gpu.zeros(lanes * 2)?,
+            u: vec![gpu.zeros(lanes * c * sites)?, gpu.zeros(lanes * c * sites)?],
+            back: None,
+            gpu: Arc::clone(gpu),
+            lec: lec.clone(),
+            sizes,
+            lanes,
+        })
+    }
+
+    /// Where the weights of the outputs are.
+    pub(super) fn out_weight(&self) -> usize {
+        self.parameters.len() - self.lec.inputs * self.lec.channels
+    }
+
+    /// Layer `l` of the network: read `u[from]`, write `u[to]`.
+    fn layer(&mut self, l: usize, from: usize, to: usize, lanes: usize) -> Result<()> {
+        let (c, sites) = (self.lec.channels, self.lec.sites);
+        let (f, layer) = (&self.functions, &self.layers[l]);
+        let [u, out] = self.u.get_disjoint_mut([from, to]).map_err(|_| {
+            Error::not_applicable("a layer", "it cannot write what it reads") // cannot be
+        })?;
+        let theta = self.theta.slice(layer.theta..);
+        let (n, taps, first) = (lanes as u32, layer.taps as u32, u32::from(l == 0));
+        let gpu = &self.gpu;
+        if self.sizes.exact {
+            let threads = lanes.div_ceil(self.sizes.per) * sites;
+            let grid = (threads.div_ceil(128) as u32, self.sizes.groups as u32, 1);
+            launch!(
+                gpu,
+                f.layer_exact,
+                (grid, 128, 0),
+                &*u,
+                &self.ends,
+                &self.x,
+                &theta,
+                &layer.exact,
+                &layer.near,
+                &self.values,
+                out,
+                &n,
+                &taps,
+                &first
+            )
+        } else {
+            let grid = ((lanes * sites).div_ceil(128) as u32, c.div_ceil(5) as u32, 1);
+            launch!(
+                gpu,
+                f.layer_tf32,
+                (grid, 128, 0),
+                &*u,
+                &self.ends,
+                &self.x,
+                &theta,
+                &layer.left[0],
+                &layer.outer,
+                &layer.near,
+                &self.values,
+                out,
+                &n,
+                &taps,
+                &first
+            )
+        }
+    }
+
+    /// The forward pass, its layers going through `u` around a circle.
+    fn pass(&mut self, batch: &CudaBatch<'_>, out: &mut CudaSlice<f32>) -> Result<()> {
+        let (lanes, sites, depth) = (batch.lanes, self.lec.sites, self.layers.len());
+        check_lanes(lanes, self.lanes)?;
+        if lanes == 0 {
+            return Ok(());
+        }
+        let (gpu, f, n) = (Arc::clone(&self.gpu), &self.functions, lanes as u32);
+        let grid = blocks(lanes * (sites + 1));
+        launch!(gpu, f.place, (grid, 256, 0), batch.states, batch.rows, &mut self.x, &n)?;
+        let grid = (n, depth as u32, 1);
+        launch!(
+            gpu,
+            f.time_forward,
+            (grid, 128, 0),
+            &self.parameters,
+            &self.turned,
+            &self.times,
+            batch.moments,
+            batch.table,
+            &mut self.theta,
+            &mut self.ends
+        )?;
+        let taps = self.lec.first.taps() as u32;
+        launch!(
+            gpu,
+            f.first_forward,
+            (blocks(lanes * sites), 256, 0),
+            &self.x,
+            &self.first_near,
+            &self.first,
+            &mut self.u[0],
+            &n,
+            &taps
+        )?;
+        let circle = self.u.len();
+        for l in 0..depth {
+            self.layer(l, l % circle, (l + 1) % circle, lanes)?;
+        }
+        let (weight, f) = (self.parameters.slice(self.out_weight()..), &self.functions);
+        launch!(
+            gpu,
+            f.read_out,
+            (blocks(lanes * sites), 256, 0),
+            &self.u[depth % circle],
+            &weight,
+            &self.ends,
+            out,
+            &n
+        )
+    }
+}
+
+impl CudaNetwork for CudaLec {
+    fn refresh(&mut self, parameters: &CudaSlice<f32>) -> Result<()> {
+        let (gpu, f, c) = (Arc::clone(&self.gpu), &self.functions, self.lec.channels);
+        let given = parameters.slice(..self.parameters.len());
+        gpu.stream
+            .memcpy_dtod(&given, &mut self.parameters)
+            .map_err(failed("memory of the GPU"))?;
+        let p = &self.parameters;
+        if self.lec.inputs > 1 {
+            launch!(gpu, f.embed, ((1, 1, 1), 256, 0), p, &mut self.values)?;
+        }
+        let (weight, taps) = (p.slice(self.first_weight..), self.lec.first.taps() as u32);
+        let grid = blocks(self.first.len());
+        launch!(gpu, f.pack_first, (grid, 256, 0), &weight, &self.values, &mut self.first, &taps)?;
+        let mut turned = 0;
+        for (layer, own) in self.layers.iter_mut().zip(&self.lec.layers) {
+            let (rows, taps) = (c * layer.taps, layer.taps as u32);
+            let weight = p.slice(layer.weight..);
+            let inner = p.slice(layer.weight + rows * c..);
+            let outer = p.slice(layer.weight + rows * (c + 1)..);
+            let [left, left_low] = &mut layer.left;
+            let [right, right_low] = &mut layer.right;
+            if self.sizes.exact {
+                let grid = blocks(layer.exact.len());
+                launch!(
+                    gpu,
+                    f.pack_exact,
+                    (grid, 256, 0),
+                    &weight,
+                    &inner,
+                    &outer,
+                    &mut layer.exact,
+                    &taps
+                )?;
+            }
+            let grid = blocks(left.len() / 4);
+            launch!(
+                gpu,
+                f.pack_left,
+                (grid, 256, 0),
+                &weight,
+                &inner,
+                &outer,
+                left,
+                left_low,
+                &mut layer.outer,
+                &taps
+            )?;
+            let grid = blocks(right.len() / 4);
+            launch!(gpu, f.pack_right, (grid, 256, 0), &weight, &inner, right, right_low, &taps)?;
+            // Weights of the functions of time, so that neighbouring threads read neighbouring numbers.
+            let (units, outputs) = (own.time.units, own.time.outputs);
+            let start = layer.weight + rows * (c + 2);
+            for (from, n) in [(2 * units, units), (units * (units + 3), outputs)] {
+                let mut to = self.turned.slice_mut(turned..turned + n * units);
+                let weight = p.slice(start + from..);
+                let (rows, inputs) = (n as u32, units as u32);
+                launch!(
+                    gpu,
+                    f.transpose,
+                    (blocks(n * units), 256, 0),
+                    &weight,
+                    &mut to,
+                    &rows,
+                    &inputs
+                )?;
+                turned += n * units;
+            }
+        }
+        Ok(())
+    }
+
+    fn forward(&mut self, batch: &CudaBatch<'_>, out: &mut CudaSlice<f32>) -> Result<()> {
+        self.pass(batch, out)
+    }
+
+    fn reserve(&mut self) -> Result<()> {
+        while self.u.len() <= self.layers.len() {
+            self.u.push(self.gpu.zeros(self.lanes * self.lec.channels * self.lec.sites)?);
+        }
+        if self.back.is_none() {
+            self.back = Some(self.back_space()?);
+        }
+        Ok(())
+    }
+
+    fn forward_train(&mut self, batch: &CudaBatch<'_>, out: &mut CudaSlice<f32>) -> Result<()> {
+        self.reserve()?;
+        self.pass(batch, out)
+    }
+
+    fn backward(
+        &mut self,
+        batch: &CudaBatch<'_>,
+        d_out: &CudaSlice<f32>,
+        gradient: &mut CudaViewMut<'_, f32>,
+    ) -> Result<()> {
+        self.go_back(batch, d_out, gradient)
+    }
+}

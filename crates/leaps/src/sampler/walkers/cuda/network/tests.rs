@@ -1,0 +1,250 @@
+//! The same walks as on the CPU.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::device::cuda::testing::compiles;
+use crate::device::{NoProgress, Precision};
+use crate::net::{MlpSpec, Net, NetSpec};
+use crate::path::Schedule;
+use crate::sampler::{LogWeights, NetworkWalkers, RateModel, Resampler, scheme_grid};
+use crate::target::cuda::PAIRWISE;
+use crate::target::{Boundary, Disorder, Lattice, Pairwise};
+
+const STEPPERS: [Scheme; 3] = [Scheme::Euler, Scheme::Trapezoid, Scheme::Events];
+const HIDDEN: usize = 8;
+
+fn torus(shape: &[usize]) -> Lattice {
+    Lattice::new(shape, Boundary::Periodic).unwrap()
+}
+
+#[test]
+fn kernels_compile_for_all_steppers_and_parametrisations() {
+    for (q, parametrisation, scheme) in
+        [(2, 0, 0), (2, 1, 2), (3, 2, 1), (3, 3, 2), (20, 1, 2), (20, 0, 1)]
+    {
+        let defines = [
+            ("SITES", 49),
+            ("Q", q),
+            ("TERMS", 2),
+            ("CLASSES", 0),
+            ("DEGREE", 4),
+            ("REGULAR", 1),
+            ("THREADS", 128),
+            ("PITCH", 132),
+            ("STAGED", 1),
+            ("PARAMETRISATION", parametrisation),
+            ("SCHEME", scheme),
+        ];
+        compiles(&[PAIRWISE, FLOW].concat(), &defines);
+    }
+}
+
+/// What a test runs.
+struct Case {
+    name: &'static str,
+    target: Pairwise,
+    beta: f64,
+    parametrisation: Parametrisation,
+    scheme: Scheme,
+    sweeps: u64,
+    walkers: usize,
+    lanes: usize,
+    resample: bool,
+}
+
+struct Outcome {
+    states: Vec<u8>,
+    energies: Vec<f64>,
+    log_weights: Vec<f64>,
+    calls: f64,
+}
+
+fn go(population: &mut dyn Population, grid: &Grid, resample: bool) -> Outcome {
+    let mut log_weights = vec![0.0; population.walkers()];
+    let n = grid.intervals();
+    if resample {
+        for k in 1..=n {
+            population.weigh(grid, k, &mut log_weights).unwrap();
+            if k == n / 2 {
+                // Ancestors that do not hang on the last bits of the weights.
+                let flat: Vec<f64> =
+                    (0..population.walkers()).map(|i| (i % 7) as f64 * 0.3).collect();
+                let mut stream = crate::device::Stream::new(3, Purpose::Resample, 0, 0);
+                let weights = LogWeights::new(flat).unwrap();
+                let ancestors = Resampler::Systematic.ancestors(&weights, &mut stream);
+                population.resample(&ancestors).unwrap();
+                log_weights =
+                    ancestors.iter().map(|&ancestor| log_weights[ancestor as usize]).collect();
+            }
+            population.mutate(grid, k, &mut log_weights, &NoProgress).unwrap();
+        }
+    } else {
+        // In two parts: walkers keep what belongs to them.
+        for part in [1..n / 3 + 1, n / 3 + 1..n + 1] {
+            population.advance(grid, part, &mut log_weights, &NoProgress).unwrap();
+        }
+    }
+    Outcome {
+        states: population.states().unwrap(),
+        energies: population.energies().unwrap(),
+        log_weights,
+        calls: population.energy_calls(),
+    }
+}
+
+fn compare(gpu: &Arc<Gpu>, case: &Case) {
+    let target = &case.target;
+    let net = Net::new(&NetSpec::Mlp(MlpSpec { hidden: HIDDEN }), target).unwrap();
+    let parameters: Vec<f32> = net.initial(3).iter().map(|p| 2.2 * p).collect();
+    let flow = RateModel::new(&net, &parameters, case.parametrisation);
+    let path = Path::new(&vec![case.beta; target.terms()], Schedule::Trigonometric).unwrap();
+    let cuts: Vec<f64> = (0..=20).map(|k| k as f64 / 20.0).collect();
+    let (grid, durations) = scheme_grid(&path, case.scheme, &cuts).unwrap();
+    let (sweeps, walkers, seed) = (case.sweeps, case.walkers, 17);
+    let on_gpu = Arc::new(CudaTarget::new(gpu, target).unwrap());
+    let mut network = net.on_gpu(gpu, case.lanes, Precision::Float32).unwrap();
+    network.refresh(&gpu.upload(&parameters).unwrap()).unwrap();
+    let cuda_flow = CudaRates { network, lanes: case.lanes, parametrisation: case.parametrisation };
+    let mut there = CudaWalkers::new(
+        target,
+        &on_gpu,
+        &path,
+        cuda_flow,
+        case.scheme,
+        durations.clone(),
+        sweeps,
+        walkers,
+        seed,
+    )
+    .unwrap();
+    let mut here =
+        NetworkWalkers::new(target, &path, &flow, case.scheme, durations, sweeps, walkers, seed)
+            .unwrap();
+    let got = go(&mut there, &grid, case.resample);
+    let want = go(&mut here, &grid, case.resample);
+    let (sites, terms) = (target.sites(), target.terms());
+    let (mut same, mut worst) = (0, 0.0f64);
+    for walker in 0..walkers {
+        let x = &got.states[walker * sites..][..sites];
+        if x != &want.states[walker * sites..][..sites] {
+            continue;
+        }
+        same += 1;
+        worst = worst.max((got.log_weights[walker] - want.log_weights[walker]).abs());
+        for term in walker * terms..(walker + 1) * terms {
+            assert!((got.energies[term] - want.energies[term]).abs() < 1e-9);
+        }
+    }
+    println!(
+        "{} {:?} {:?}: {same} of {walkers} walkers agree, log-weights within {worst:.1e}, energy calls {} and {}",
+        case.name, case.scheme, case.parametrisation, got.calls, want.calls
+    );
+    assert!(same * 100 >= walkers * 99, "{}: only {same} of {walkers} agree", case.name);
+    assert!(worst < 1e-4, "{}: log-weights differ by {worst}", case.name);
+    assert!((got.calls / want.calls - 1.0).abs() < 0.01);
+}
+
+fn cases() -> Vec<Case> {
+    let ising = || Pairwise::ising(torus(&[8, 8]), 1.0, 0.3).unwrap();
+    let mut all = Vec::new();
+    for scheme in STEPPERS {
+        for parametrisation in Parametrisation::ALL {
+            all.push(Case {
+                name: "ising",
+                target: ising(),
+                beta: 0.4,
+                parametrisation,
+                scheme,
+                sweeps: 0,
+                walkers: 500,
+                lanes: 500,
+                resample: false,
+            });
+        }
+        let barker = Parametrisation::Barker;
+        let potts = Pairwise::potts(torus(&[5, 5]), 3, 1.0, 0.3).unwrap();
+        let glass = Pairwise::edwards_anderson(torus(&[5, 5]), Disorder::Gaussian, 2)
+            .unwrap()
+            .with_uniform_field(-0.2)
+            .unwrap();
+        for (name, target, sweeps, lanes, resample) in [
+            ("few lanes", ising(), 0, 37, false),
+            ("sweeps", ising(), 2, 300, false),
+            ("resampled", ising(), 0, 128, true),
+            ("sweeps and resampled", ising(), 1, 300, true),
+            ("potts", potts, 0, 100, false),
+            ("glass", glass, 1, 300, false),
+        ] {
+            all.push(Case {
+                name,
+                target,
+                beta: 0.5,
+                parametrisation: barker,
+                scheme,
+                sweeps,
+                walkers: 300,
+                lanes,
+                resample,
+            });
+        }
+    }
+    all
+}
+
+#[test]
+fn walkers_go_where_they_go_on_the_cpu() {
+    let Ok(gpu) = Gpu::open(0) else {
+        eprintln!("skipped: no GPU");
+        return;
+    };
+    for case in cases() {
+        compare(&gpu, &case);
+    }
+}
+
+#[test]
+fn rates_that_are_not_finite_are_reported() {
+    let Ok(gpu) = Gpu::open(0) else {
+        eprintln!("skipped: no GPU");
+        return;
+    };
+    let target = Pairwise::ising(torus(&[4, 4]), 1.0, 0.0).unwrap();
+    let net = Net::new(&NetSpec::Mlp(MlpSpec { hidden: 2 }), &target).unwrap();
+    let path = Path::new(&[0.4], Schedule::Linear).unwrap();
+    let on_gpu = Arc::new(CudaTarget::new(&gpu, &target).unwrap());
+    for scheme in STEPPERS {
+        let (grid, durations) = scheme_grid(&path, scheme, &[0.0, 0.5, 1.0]).unwrap();
+        let mut network = net.on_gpu(&gpu, 64, Precision::Float32).unwrap();
+        network.refresh(&gpu.upload(&vec![f32::NAN; net.parameters()]).unwrap()).unwrap();
+        let flow = CudaRates { network, lanes: 64, parametrisation: Parametrisation::Barker };
+        let mut walkers =
+            CudaWalkers::new(&target, &on_gpu, &path, flow, scheme, durations, 0, 100, 1).unwrap();
+        let end = grid.intervals() + 1;
+        let error = walkers.advance(&grid, 1..end, &mut [0.0; 100], &NoProgress).unwrap_err();
+        let Error::NonFinite { what, value, step, walker, .. } = error else { panic!("{error}") };
+        assert_eq!((what.as_str(), step), ("sum of the rates", 1));
+        assert!(value.is_nan() && walker < 64);
+    }
+}
+
+#[test]
+fn other_targets_are_refused() {
+    struct Chain;
+    impl Target for Chain {
+        fn sites(&self) -> usize {
+            3
+        }
+        fn q(&self) -> usize {
+            2
+        }
+        fn energy(&self, _term: usize, _x: &[u8]) -> f64 {
+            0.0
+        }
+    }
+    let Ok(gpu) = Gpu::open(0) else {
+        eprintln!("skipped: no GPU");
+        return;
+    };
+    assert!(matches!(CudaTarget::new(&gpu, &Chain), Err(Error::NotApplicable { .. })));
+}

@@ -1,0 +1,158 @@
+//! Resample walkers on a GPU, so that no step waits for the CPU.
+//!
+//! Everything is launched without knowing whether walkers will be resampled: the kernels that copy them look at the verdict
+//! of the one that judges their weights. Ancestors are those of [`Resampler::ancestors`](crate::sampler::Resampler::ancestors), but for
+//! points closer to a running sum than the rounding of the sums.
+
+use std::sync::Arc;
+
+use cudarc::driver::{CudaFunction, CudaSlice};
+
+use crate::device::cuda::{Gpu, address, failed, launch};
+use crate::sampler::walkers::Lineage;
+use crate::sampler::{Grid, Resampler, Resampling};
+use crate::{Error, Result};
+
+/// Source of the kernels.
+const RESAMPLE: &str = include_str!("resample.cu");
+
+/// Numbers of a record.
+const RECORD: usize = 4;
+
+/// Most blocks that copy rows.
+const COPIERS: usize = 4096;
+
+/// What resampling needs on a GPU, for some number of walkers.
+pub(crate) struct CudaResampler {
+    gpu: Arc<Gpu>,
+    walkers: usize,
+    decide: CudaFunction,
+    spread: CudaFunction,
+    settle: CudaFunction,
+    before: CudaSlice<f64>,
+    sums: CudaSlice<f64>,
+    ancestors: CudaSlice<u32>,
+    ancestry: CudaSlice<u32>,
+    spare: CudaSlice<u8>,
+    records: CudaSlice<f64>,
+}
+
+/// Arrays that go with the walkers: where they lie, and the bytes of a row.
+pub(crate) type Rows = [(u64, usize); 3];
+
+impl CudaResampler {
+    /// Whether ancestors are drawn on the GPU. Other schemes need sorted numbers, which the CPU draws.
+    pub(crate) fn serves(scheme: Resampler) -> bool {
+        matches!(scheme, Resampler::Systematic | Resampler::Stratified)
+    }
+
+    /// Bytes for a walker whose rows have `row` bytes.
+    pub(crate) fn bytes(row: usize) -> usize {
+        2 * size_of::<f64>() + 2 * size_of::<u32>() + row + size_of::<u32>()
+    }
+
+    /// For walkers whose rows have `row` bytes in all.
+    pub(crate) fn new(gpu: &Arc<Gpu>, walkers: usize, row: usize) -> Result<Self> {
+        let kernels = gpu.compile(RESAMPLE, &[])?;
+        Ok(CudaResampler {
+            walkers,
+            decide: kernels.get("decide", 0)?,
+            spread: kernels.get("spread", 0)?,
+            settle: kernels.get("settle", 0)?,
+            before: gpu.zeros(walkers)?,
+            sums: gpu.zeros(walkers)?,
+            ancestors: gpu.zeros(walkers)?,
+            ancestry: gpu.zeros(walkers)?,
+            spare: gpu.zeros(walkers * (row + size_of::<u32>()))?,
+            records: gpu.zeros(RECORD)?,
+            gpu: gpu.clone(),
+        })
+    }
+
+    /// A stretch of `intervals` begins.
+    pub(crate) fn begin(&mut self, lineage: &Lineage, intervals: usize) -> Result<()> {
+        self.gpu.write(&lineage.ancestry, &mut self.ancestry)?;
+        if self.records.len() < intervals * RECORD {
+            self.records = self.gpu.zeros(intervals * RECORD)?;
+        }
+        Ok(())
+    }
+
+    /// Keep the log-weights before an interval.
+    pub(crate) fn remember(&mut self, log_weights: &CudaSlice<f64>) -> Result<()> {
+        let (from, mut to) =
+            (log_weights.slice(..self.walkers), self.before.slice_mut(..self.walkers));
+        self.gpu.stream.memcpy_dtod(&from, &mut to).map_err(failed("memory of the GPU"))
+    }
+
+    /// After interval `k`, record `place` of the stretch: resample if the effective sample size is below `threshold`.
+    pub(crate) fn resample(
+        &mut self,
+        log_weights: &mut CudaSlice<f64>,
+        rows: Rows,
+        (threshold, scheme): (f64, Resampler),
+        seed: u64,
+        (k, place): (usize, usize),
+    ) -> Result<()> {
+        let gpu = &self.gpu;
+        let (n, k) = (self.walkers as u32, k as u64);
+        let stratified = u32::from(scheme == Resampler::Stratified);
+        let record = self.records.slice(place * RECORD..(place + 1) * RECORD);
+        launch!(
+            gpu,
+            self.decide,
+            ((1, 1, 1), 1024, 0),
+            &self.before,
+            &*log_weights,
+            &self.sums,
+            &self.ancestors,
+            &record,
+            &threshold,
+            &seed,
+            &k,
+            &stratified,
+            &n,
+        )?;
+        let mut carried = [0u64; 8];
+        let ancestry = (address(gpu, &self.ancestry), size_of::<u32>());
+        for (i, (array, bytes)) in rows.into_iter().chain([ancestry]).enumerate() {
+            (carried[i], carried[4 + i]) = (array, bytes as u64);
+        }
+        let grid = (self.walkers.min(COPIERS) as u32, 1, 1);
+        launch!(
+            gpu,
+            self.spread,
+            (grid, 128, 0),
+            &record,
+            &carried,
+            &self.spare,
+            &self.ancestors,
+            &n
+        )?;
+        launch!(gpu, self.settle, (grid, 128, 0), &record, &carried, &self.spare, log_weights, &n)
+    }
+
+    /// A stretch of `intervals` ends: tell the lineage what came of it.
+    pub(crate) fn end(&self, lineage: &mut Lineage, intervals: usize) -> Result<()> {
+        let records = self.gpu.download(&self.records.slice(..intervals * RECORD))?;
+        for record in records.chunks_exact(RECORD) {
+            let &[ess, conditional, log_mean, outcome] = record else { continue };
+            match outcome as u32 {
+                0 => lineage.went_on(ess, conditional),
+                1 => lineage.resampled(ess, conditional, log_mean),
+                2 => {
+                    let text = format!("walker {conditional} has log-weight {ess}");
+                    return Err(Error::Weights(text));
+                }
+                _ => return Err(Error::Weights("every walker has weight zero".into())),
+            }
+        }
+        lineage.ancestry = self.gpu.download(&self.ancestry.slice(..self.walkers))?;
+        Ok(())
+    }
+}
+
+/// The threshold for interval `k`; where walkers are measured next they are not resampled.
+pub(crate) fn threshold(resampling: &Resampling, k: usize, grid: &Grid) -> f64 {
+    if grid.is_measured(k) { 0.0 } else { resampling.threshold }
+}

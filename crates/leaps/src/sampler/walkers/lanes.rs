@@ -1,0 +1,210 @@
+//! Move walkers 64 at a time by table-driven sweeps: for pairwise models.
+
+use rayon::prelude::*;
+
+use crate::Result;
+use crate::device::lanes::LANES;
+use crate::device::{Progress, SimdLevel};
+use crate::mcmc::lanes::{Plan, Tables, Tile};
+use crate::sampler::Grid;
+use crate::sampler::walkers::Population;
+use crate::target::{Target, initial_state};
+
+/// A tile and the energies of its walkers, `[term * 64 + lane]`.
+struct Group {
+    tile: Tile,
+    energies: Vec<f64>,
+}
+
+/// Walkers that make `updates` single-site updates per interval, the scan going on where the last
+/// interval left it.
+pub struct LaneWalkers {
+    plan: Plan,
+    groups: Vec<Group>,
+    walkers: usize,
+    updates: u64,
+    level: SimdLevel,
+    /// Updates made so far.
+    made: u64,
+}
+
+/// Bytes of threshold tables kept at once: they should stay in the second-level cache.
+const TABLE_BYTES: usize = 1 << 18;
+/// Updates of one tile between two looks at the progress.
+const UPDATES_PER_CHECK: u64 = 1 << 22;
+
+impl LaneWalkers {
+    /// `walkers` walkers in uniformly random states of `target`, which `plan` was made for.
+    pub fn new(target: &dyn Target, plan: Plan, updates: u64, walkers: usize, seed: u64) -> Self {
+        let level = SimdLevel::detect();
+        let groups = (0..walkers.div_ceil(LANES))
+            .into_par_iter()
+            .map(|g| {
+                let first = g * LANES;
+                let mut tile = Tile::new(plan.sites(), seed, first as u32);
+                for lane in 0..LANES {
+                    tile.set(lane, &initial_state(target, seed, (first + lane) as u32));
+                }
+                let mut energies = vec![0.0; plan.terms() * LANES];
+                tile.energies(&plan, level, &mut energies);
+                Group { tile, energies }
+            })
+            .collect();
+        LaneWalkers { plan, groups, walkers, updates, level, made: 0 }
+    }
+}
+
+impl Group {
+    fn weigh(&self, grid: &Grid, k: usize, log_weights: &mut [f64]) {
+        let (before, after) = (grid.lambda(k - 1), grid.lambda(k));
+        for (energies, (before, after)) in
+            self.energies.chunks_exact(LANES).zip(before.iter().zip(after))
+        {
+            let drop = before - after;
+            for (log_weight, energy) in log_weights.iter_mut().zip(energies) {
+                *log_weight += drop * energy;
+            }
+        }
+    }
+
+    fn mutate(
+        &mut self,
+        plan: &Plan,
+        tables: &Tables,
+        level: SimdLevel,
+        from: u64,
+        updates: u64,
+        progress: &dyn Progress,
+    ) -> Result<()> {
+        let n = plan.sites() as u64;
+        // Keeping the energies in step costs about as much per update as measuring them afresh costs
+        // per site. A fresh measurement every 16 sweeps bounds the rounding of real couplings.
+        let period = 16 * n;
+        if updates >= n || from / period != (from + updates) / period {
+            let mut made = 0;
+            while made < updates {
+                progress.check()?;
+                let some = UPDATES_PER_CHECK.min(updates - made);
+                self.tile.update(plan, tables, level, from + made, some);
+                made += some;
+            }
+            self.tile.energies(plan, level, &mut self.energies);
+        } else {
+            self.tile.update_with_energies(plan, tables, level, from, updates, &mut self.energies);
+        }
+        Ok(())
+    }
+}
+
+impl Population for LaneWalkers {
+    fn walkers(&self) -> usize {
+        self.walkers
+    }
+
+    fn weigh(&mut self, grid: &Grid, k: usize, log_weights: &mut [f64]) -> Result<()> {
+        for (group, log_weights) in self.groups.iter().zip(log_weights.chunks_mut(LANES)) {
+            group.weigh(grid, k, log_weights);
+        }
+        Ok(())
+    }
+
+    fn mutate(
+        &mut self,
+        grid: &Grid,
+        k: usize,
+        _: &mut [f64],
+        progress: &dyn Progress,
+    ) -> Result<()> {
+        let tables = Tables::new(&self.plan, grid.lambda(k));
+        let (plan, level, from, updates) = (&self.plan, self.level, self.made, self.updates);
+        self.groups
+            .par_iter_mut()
+            .try_for_each(|group| group.mutate(plan, &tables, level, from, updates, progress))?;
+        self.made += updates;
+        Ok(())
+    }
+
+    fn advance(
+        &mut self,
+        grid: &Grid,
+        intervals: std::ops::Range<usize>,
+        log_weights: &mut [f64],
+        progress: &dyn Progress,
+    ) -> Result<()> {
+        // A tile stays in the first-level cache while it runs through a block of intervals, whose
+        // tables all tiles share.
+        let by_memory = TABLE_BYTES / self.plan.table_bytes().max(1);
+        let by_time = UPDATES_PER_CHECK / self.updates.max(1) / self.groups.len().max(1) as u64;
+        let block = by_memory.min(by_time.min(1 << 16) as usize).max(1);
+        let mut tables: Vec<Tables> = Vec::new();
+        let (plan, level, updates) = (&self.plan, self.level, self.updates);
+        let mut start = intervals.start;
+        while start < intervals.end {
+            progress.check()?;
+            let end = (start + block).min(intervals.end);
+            tables.resize_with(block, Tables::default);
+            tables.par_iter_mut().zip(start..end).with_min_len(16).for_each(|(tables, k)| {
+                tables.set(plan, grid.lambda(k));
+            });
+            let from = self.made;
+            self.groups.par_iter_mut().zip(log_weights.par_chunks_mut(LANES)).try_for_each(
+                |(group, log_weights)| {
+                    let mut from = from;
+                    for (k, tables) in (start..end).zip(&tables) {
+                        group.weigh(grid, k, log_weights);
+                        group.mutate(plan, tables, level, from, updates, progress)?;
+                        from += updates;
+                    }
+                    Ok(())
+                },
+            )?;
+            self.made += (end - start) as u64 * updates;
+            progress.advance((end - start) as u64 * self.walkers as u64);
+            start = end;
+        }
+        Ok(())
+    }
+
+    fn resample(&mut self, ancestors: &[u32]) -> Result<()> {
+        let old: Vec<Tile> = self.groups.iter().map(|group| group.tile.clone()).collect();
+        let energies: Vec<Vec<f64>> =
+            self.groups.iter().map(|group| group.energies.clone()).collect();
+        let terms = self.plan.terms();
+        self.groups.par_iter_mut().zip(ancestors.par_chunks(LANES)).for_each(
+            |(group, ancestors)| {
+                group.tile.gather(&old, ancestors);
+                for (lane, &ancestor) in ancestors.iter().enumerate() {
+                    let (tile, from) = (ancestor as usize / LANES, ancestor as usize % LANES);
+                    for term in 0..terms {
+                        group.energies[term * LANES + lane] = energies[tile][term * LANES + from];
+                    }
+                }
+            },
+        );
+        Ok(())
+    }
+
+    fn energies(&self) -> Result<Vec<f64>> {
+        let terms = self.plan.terms();
+        let mut out = vec![0.0; self.walkers * terms];
+        for (walker, row) in out.chunks_exact_mut(terms).enumerate() {
+            let energies = &self.groups[walker / LANES].energies;
+            for (term, out) in row.iter_mut().enumerate() {
+                *out = energies[term * LANES + walker % LANES];
+            }
+        }
+        Ok(out)
+    }
+
+    fn states(&self) -> Result<Vec<u8>> {
+        let mut out = vec![0; self.walkers * self.plan.sites()];
+        for (walker, x) in out.chunks_exact_mut(self.plan.sites()).enumerate() {
+            self.groups[walker / LANES].tile.get(walker % LANES, x);
+        }
+        Ok(out)
+    }
+
+    fn energy_calls(&self) -> f64 {
+        1.0 + self.made as f64 * self.plan.calls_per_update()
+    }
+}
