@@ -21,6 +21,9 @@ fn limits_of_memory_are_honoured() {
         "ais ising --size 3 --walkers 10 --points 1 --intervals N0",
         "mcmc ising --size 3 --chains 4 --burn-in 0 --steps N",
         "mcmc ising --size 8 --chains N --burn-in 0 --steps 2",
+        "mcmc ising --size 8 --kernel gwg --chains N --burn-in 0 --steps 2",
+        "mcmc spin-glass --size 16 --kernel houdayer --chains N --burn-in 0 --steps 3",
+        "mcmc spin-glass --size 16 --kernel parallel-tempering --chains N --burn-in 0 --steps 3",
         "mcmc ising --size 16 --chains 4 --burn-in 0 --steps N --out OUT.npz",
         "train ising --size 16 --network mlp --hidden-units 2 --pool N0 --time-limit 1s --out OUT",
     ] {
@@ -40,7 +43,7 @@ fn limits_of_memory_are_honoured() {
             }
         }
     }
-    assert!((8..28).contains(&refused), "{refused} of 33 are refused");
+    assert!((8..36).contains(&refused), "{refused} of 42 are refused");
 }
 
 #[test]
