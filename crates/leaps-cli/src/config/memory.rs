@@ -116,7 +116,11 @@ impl Config {
         let chain = moves + copies * (PER_CHAIN + 16.0 * columns * kept.min(BLOCKS));
         vec![
             ("sample.chains", spec.chains, chain * chains),
-            ("sample.steps", spec.steps, kept * (copies * chains * state + at_once * PER_TRANSFORMED)),
+            (
+                "sample.steps",
+                spec.steps,
+                kept * (copies * chains * state + at_once * PER_TRANSFORMED),
+            ),
         ]
     }
 
