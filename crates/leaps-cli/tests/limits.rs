@@ -46,6 +46,29 @@ fn limits_of_memory_are_honoured() {
     assert!((8..36).contains(&refused), "{refused} of 42 are refused");
 }
 
+/// Narrow limits leave no room for heaps of threads, and the more a limit allows the more is free.
+#[test]
+fn narrow_limits_are_honoured() {
+    let mut before = 0.0;
+    for limit in [40_000, 60_000, 100_000, 200_000, 400_000] {
+        let limits = format!("ulimit -v {limit}");
+        for line in [
+            "smc ising --size 24 --walkers 20000 --intervals 2 -q --threads 2",
+            "sample --model ising-8-critical --walkers 200 --intervals 2 -q --threads 2 --engine cpu",
+        ] {
+            let (exit, errors) = code(&run_under(&limits, &line.split(' ').collect::<Vec<_>>()));
+            assert!(matches!(exit, Some(0 | 2 | 4)), "{limit}, {line}: {exit:?} {errors}");
+        }
+        let line = "ais ising --size 24 --walkers 1000000000 --intervals 2 --threads 2";
+        let (_, errors) = code(&run_under(&limits, &line.split(' ').collect::<Vec<_>>()));
+        let free = errors.split("are needed, ").nth(1).and_then(|rest| rest.split(" MB").next());
+        let Some(free) = free.and_then(|free| free.parse::<f64>().ok()) else { continue };
+        assert!(free > before, "{limit}: {errors} where there were {before}");
+        before = free;
+    }
+    assert!(before > 250.0, "{before} MB of 400");
+}
+
 #[test]
 fn chains_are_not_refused_for_walkers_that_they_do_not_have() {
     let chains = ["mcmc", "ising", "--size", "3", "--steps", "10", "--burn-in", "0"];
