@@ -111,7 +111,7 @@ fn a_run_has_a_page() {
         "Effective sample size in training",
         "Effective sample size along the path",
         "Log-weights",
-        "exact: all 512 states",
+        "exact, all 512 states",
         "G(r)",
         "t = 1.00",
         "config.toml",
@@ -153,7 +153,7 @@ fn results_of_other_samplers_have_pages() {
     let file = scratch.path().join("results.json");
     let name = file.to_str().unwrap();
     for (line, words) in [
-        ("ais ising --size 4 --walkers 200 --intervals 20", &["exact: all 65536 states"][..]),
+        ("ais ising --size 4 --walkers 200 --intervals 20", &["exact, all 65536 states"][..]),
         ("smc ising --size 6 --walkers 200 --intervals 20", &["32 chains of "]),
         ("ais potts --size 5 --states 4 --walkers 200", &["32 chains of ", "#e08a3c"]),
         ("ais spin-glass --size 3x3x3 --walkers 200", &["32 chains of "]),
