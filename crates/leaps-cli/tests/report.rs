@@ -168,7 +168,7 @@ fn results_of_other_samplers_have_pages() {
             "ais spin-glass --geometry complete --size 22 --field 0.1 --walkers 200",
             &["32 chains of ", "EXACT"],
         ),
-        ("smc rbm --visible 6 --hidden 4 --walkers 200", &["exact: all 1024 states"]),
+        ("smc rbm --visible 6 --hidden 4 --walkers 200", &["exact, all 1024 states"]),
         ("mcmc ising --size 4 --chains 4 --steps 200", &["observables.energy_per_site.mean"]),
     ] {
         let printed = stdout(&run_line(&format!("{line} --json --quiet")));
