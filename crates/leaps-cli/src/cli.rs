@@ -30,8 +30,11 @@ pub fn command() -> Command {
 
 /// The verbs that have a flag, as they are called; `None` if none has.
 pub fn verbs_with(flag: &str) -> Option<String> {
-    let has =
-        |verb: &&Command| verb.get_arguments().any(|arg| arg.get_long() == flag.strip_prefix("--"));
+    let has = |verb: &&Command| {
+        // A verb has hidden flags to refuse them with a reason.
+        let mut offered = verb.get_arguments().filter(|arg| !arg.is_hide_set());
+        offered.any(|arg| arg.get_long() == flag.strip_prefix("--"))
+    };
     let all = command();
     let verbs: Vec<String> = all
         .get_subcommands()

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::app::Context;
-use crate::config::Config;
+use crate::config::{Config, Problem};
 
 /// The version of the layout; grows when a field changes its meaning.
 pub const SCHEMA: u32 = 2;
@@ -27,13 +27,16 @@ pub struct Origin {
 
 impl Origin {
     /// The origin of a result of this command.
-    pub fn new(context: &Context, config: &Config, sites: usize) -> Self {
+    pub fn new(context: &Context, config: &Config, problem: &Problem) -> Self {
         let mut target = match serde_json::to_value(&config.target) {
             Ok(Value::Object(target)) => target,
             _ => Map::new(),
         };
         target.retain(|_, value| !value.is_null());
-        target.insert("sites".to_owned(), sites.into());
+        let sums =
+            problem.checksums.iter().map(|(key, sum)| ((*key).to_owned(), sum.clone().into()));
+        target.extend(sums);
+        target.insert("sites".to_owned(), problem.target.sites().into());
         Origin {
             schema: SCHEMA,
             version: env!("CARGO_PKG_VERSION"),
@@ -306,7 +309,9 @@ pub fn named(observables: &Observables) -> Vec<(&'static str, Estimate)> {
         ("binder", observables.binder),
         ("susceptibility_per_site", observables.susceptibility_per_site),
     ];
-    all.extend(observables.correlation_length.map(|length| ("correlation_length", length)));
+    // Where the correlation changes its sign from site to site there is none.
+    let length = observables.correlation_length.filter(|length| length.mean.is_finite());
+    all.extend(length.map(|length| ("correlation_length", length)));
     all
 }
 

@@ -19,6 +19,7 @@ pub fn start(asked: Option<usize>) -> Result<Option<String>> {
     if let Some(threads) = asked.filter(|threads| !(1..=MOST).contains(threads)) {
         return Err(usage(format!("--threads = {threads}: must be from 1 to {MOST}")));
     }
+    share_one_heap();
     let wanted = asked.unwrap_or_else(usual);
     let (waiting, refusal) = idle(wanted);
     let started = waiting.len();
@@ -42,6 +43,26 @@ pub fn start(asked: Option<usize>) -> Result<Option<String>> {
     pool.spawn_handler(employ).build_global()?;
     Ok(shortage)
 }
+
+/// Where the address space is limited (`ulimit -v`), let all threads take memory from one heap.
+///
+/// By itself glibc reserves 64 MB of addresses for a heap of every thread, as soon as there is room for it: what is free would go to heaps that
+/// are not used, at once under a wide limit and in the middle of the work under a narrow one.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn share_one_heap() {
+    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: the first call writes the limit, the second sets a number before there are other threads.
+    unsafe {
+        if libc::getrlimit(libc::RLIMIT_AS, &mut limit) == 0
+            && limit.rlim_cur != libc::RLIM_INFINITY
+        {
+            libc::mallopt(libc::M_ARENA_MAX, 1);
+        }
+    }
+}
+
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+fn share_one_heap() {}
 
 /// Threads that wait for work, and why there are fewer than wanted.
 fn idle(wanted: usize) -> (Vec<Sender<ThreadBuilder>>, Option<std::io::Error>) {

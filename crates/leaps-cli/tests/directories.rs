@@ -56,6 +56,28 @@ fn a_damaged_run_does_not_hide_the_others() {
     assert!(exit == Some(4) && errors.contains("error: ") && errors.contains("d/events.jsonl"));
 }
 
+/// Whoever has results has finished, and who has lost a file is named.
+#[test]
+fn lost_events_do_not_make_a_finished_run_a_killed_one() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path().join("runs");
+    stdout(&train(&folder.join("a"), "--steps 3"));
+    for name in ["b", "c"] {
+        copy(&folder.join("a"), &folder.join(name));
+    }
+    std::fs::write(folder.join("b/events.jsonl"), "").unwrap();
+    std::fs::remove_file(folder.join("c/events.jsonl")).unwrap();
+    let output = run(&["status", folder.to_str().unwrap(), "--json"]);
+    let runs = json(&output)["runs"].as_array().unwrap().clone();
+    assert_eq!(runs.len(), 3, "{runs:?}");
+    for run in runs {
+        assert!(run["state"] == "finished" && run["step"] == 3 && run["steps"] == 3, "{run}");
+    }
+    let errors = code(&output).1;
+    assert!(errors.contains("b/events.jsonl: is empty"), "{errors}");
+    assert!(errors.contains("c: has no events.jsonl"), "{errors}");
+}
+
 #[cfg(unix)]
 #[test]
 fn runs_that_are_gone_are_named() {

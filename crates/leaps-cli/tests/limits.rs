@@ -21,6 +21,9 @@ fn limits_of_memory_are_honoured() {
         "ais ising --size 3 --walkers 10 --trace-points 1 --intervals N0",
         "mcmc ising --size 3 --chains 4 --burn-in 0 --steps N",
         "mcmc ising --size 8 --chains N --burn-in 0 --steps 2",
+        "mcmc ising --size 8 --kernel gwg --chains N --burn-in 0 --steps 2",
+        "mcmc spin-glass --size 16 --kernel houdayer --chains N --burn-in 0 --steps 3",
+        "mcmc spin-glass --size 16 --kernel parallel-tempering --chains N --burn-in 0 --steps 3",
         "mcmc ising --size 16 --chains 4 --burn-in 0 --steps N --out OUT.npz",
         "train ising --size 16 --network mlp --hidden-units 2 --pool N0 --time-limit 1s --out OUT",
     ] {
@@ -40,7 +43,30 @@ fn limits_of_memory_are_honoured() {
             }
         }
     }
-    assert!((8..28).contains(&refused), "{refused} of 33 are refused");
+    assert!((8..36).contains(&refused), "{refused} of 42 are refused");
+}
+
+/// Narrow limits leave no room for heaps of threads, and the more a limit allows the more is free.
+#[test]
+fn narrow_limits_are_honoured() {
+    let mut before = 0.0;
+    for limit in [40_000, 60_000, 100_000, 200_000, 400_000] {
+        let limits = format!("ulimit -v {limit}");
+        for line in [
+            "smc ising --size 24 --walkers 20000 --intervals 2 -q --threads 2",
+            "sample --model ising-8-critical --walkers 200 --intervals 2 -q --threads 2 --device cpu",
+        ] {
+            let (exit, errors) = code(&run_under(&limits, &line.split(' ').collect::<Vec<_>>()));
+            assert!(matches!(exit, Some(0 | 2 | 4)), "{limit}, {line}: {exit:?} {errors}");
+        }
+        let line = "ais ising --size 24 --walkers 1000000000 --intervals 2 --threads 2";
+        let (_, errors) = code(&run_under(&limits, &line.split(' ').collect::<Vec<_>>()));
+        let free = errors.split("are needed, ").nth(1).and_then(|rest| rest.split(" MB").next());
+        let Some(free) = free.and_then(|free| free.parse::<f64>().ok()) else { continue };
+        assert!(free > before, "{limit}: {errors} where there were {before}");
+        before = free;
+    }
+    assert!(before > 250.0, "{before} MB of 400");
 }
 
 #[test]

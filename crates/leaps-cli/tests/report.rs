@@ -111,7 +111,7 @@ fn a_run_has_a_page() {
         "Effective sample size in training",
         "Effective sample size along the path",
         "Log-weights",
-        "exact: all 512 states",
+        "exact, all 512 states",
         "G(r)",
         "t = 1.00",
         "config.toml",
@@ -153,7 +153,7 @@ fn results_of_other_samplers_have_pages() {
     let file = scratch.path().join("results.json");
     let name = file.to_str().unwrap();
     for (line, words) in [
-        ("ais ising --size 4 --walkers 200 --intervals 20", &["exact: all 65536 states"][..]),
+        ("ais ising --size 4 --walkers 200 --intervals 20", &["exact, all 65536 states"][..]),
         ("smc ising --size 6 --walkers 200 --intervals 20", &["32 chains of "]),
         ("ais potts --size 5 --q 4 --walkers 200", &["32 chains of ", "#e08a3c"]),
         ("ais spin-glass --size 3x3x3 --walkers 200", &["32 chains of "]),
@@ -168,7 +168,7 @@ fn results_of_other_samplers_have_pages() {
             "ais spin-glass --geometry complete --size 22 --field 0.1 --walkers 200",
             &["32 chains of ", "EXACT"],
         ),
-        ("smc rbm --visible 6 --hidden 4 --walkers 200", &["exact: all 1024 states"]),
+        ("smc rbm --visible 6 --hidden 4 --walkers 200", &["exact, all 1024 states"]),
         ("mcmc ising --size 4 --chains 4 --steps 200", &["observables.energy_per_site.mean"]),
     ] {
         let printed = stdout(&run_line(&format!("{line} --json --quiet")));
@@ -329,4 +329,95 @@ fn what_is_no_result_is_refused() {
         fails(&["report", empty], 2, words);
     }
     assert!(!scratch.path().join("report.html").exists());
+}
+
+/// Print a result to a file in a folder.
+fn printed(folder: &Path, line: &str, name: &str) {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let output = common::leaps(&words).current_dir(folder).output().unwrap();
+    std::fs::write(folder.join(name), stdout(&output)).unwrap();
+}
+
+/// The page of a result, made in a folder, and what was said.
+fn page_of(folder: &Path, name: &str) -> (String, String) {
+    let page = folder.join("page.html");
+    let words = ["report", name, "--out", page.to_str().unwrap()];
+    let output = common::leaps(&words).current_dir(folder).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    stdout(&output);
+    (std::fs::read_to_string(page).unwrap(), errors)
+}
+
+#[test]
+fn files_of_edges_must_be_what_they_were() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (here, away) = (scratch.path().join("here"), scratch.path().join("away"));
+    std::fs::create_dir_all(here.join("sub")).unwrap();
+    std::fs::create_dir_all(&away).unwrap();
+    let edges = here.join("sub/e.txt");
+    std::fs::write(&edges, "0 1 1.0\n1 2 -0.5\nfield 0 0.3\n").unwrap();
+    printed(&here, "ais file sub/e.txt --walkers 50 --intervals 5 --json", "r.json");
+    assert!(page_of(&here, "r.json").0.contains("Reference: exact, all 8 states."));
+    // From elsewhere the file is found beside the result.
+    for name in ["r.json", "e.txt"] {
+        let from = if name == "r.json" { here.join(name) } else { edges.clone() };
+        std::fs::copy(from, away.join(name)).unwrap();
+    }
+    let moved = away.join("r.json");
+    assert!(page_of(scratch.path(), moved.to_str().unwrap()).0.contains("all 8 states"));
+    // A page without a reference says why there is none.
+    std::fs::write(&edges, "0 1 2.0\n1 2 -0.5\nfield 0 0.3\n").unwrap();
+    std::fs::remove_file(away.join("e.txt")).unwrap();
+    let moved = moved.to_str().unwrap();
+    for (name, why) in [("r.json", "sub/e.txt has changed"), (moved, "is found neither from here")]
+    {
+        let folder = if name == "r.json" { &here } else { &away };
+        let (page, said) = page_of(folder, name);
+        assert!(page.contains("No reference: ") && page.contains(why), "{why}");
+        assert!(said.contains(why), "{said}");
+        agrees(
+            &page,
+            &serde_json::from_slice(&std::fs::read(folder.join(name)).unwrap()).unwrap(),
+            &["log_z.mean"],
+        );
+    }
+}
+
+#[test]
+fn references_are_always_told_and_fill_their_column() {
+    let scratch = tempfile::tempdir().unwrap();
+    printed(scratch.path(), "ais rbm --walkers 50 --json", "a.json");
+    printed(scratch.path(), "mcmc rbm --chains 4 --steps 50 --json", "m.json");
+    for name in ["a.json", "m.json"] {
+        let (page, _) = page_of(scratch.path(), name);
+        assert!(page.contains("eference: "), "{name}");
+        let table = page.split("<h2>Observables").nth(1).unwrap().split("</table>").next().unwrap();
+        let rows: Vec<Vec<&str>> =
+            table.split("<tr>").skip(2).map(|row| row.split("<td>").skip(1).collect()).collect();
+        let columns = rows[0].len();
+        for column in 0..columns {
+            let filled = rows.iter().any(|row| !row[column].starts_with("</td>"));
+            assert!(filled, "{name}: column {column} is empty in {table}");
+        }
+    }
+}
+
+#[test]
+fn commands_say_where_their_output_and_input_went() {
+    let scratch = tempfile::tempdir().unwrap();
+    let line = ["ais", "--config", "-", "--walkers", "50", "--at-beta", "0.1,0.2", "--json"];
+    let output =
+        common::run_with_input(&line, "target = { kind = 'ising', size = 3, beta = 0.3 }\n");
+    std::fs::write(scratch.path().join("r 1.json"), stdout(&output)).unwrap();
+    let (page, _) = page_of(scratch.path(), "r 1.json");
+    let commands = page.split("How to repeat it").nth(1).unwrap();
+    assert!(
+        commands.contains("--json &gt; &#39;r 1.json&#39;  # the configuration came from")
+            || commands.contains("--json &gt; 'r 1.json'  # the configuration came from"),
+        "{commands}"
+    );
+    // Estimates on the way are on the page.
+    for key in ["0.beta", "1.log_z.mean", "1.free_energy_per_site.mean", "1.ess"] {
+        assert!(page.contains(&format!("data-key=\"at_beta.{key}\"")), "{key}");
+    }
 }

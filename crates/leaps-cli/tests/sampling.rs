@@ -242,7 +242,12 @@ fn annealing_is_measured_on_the_way() {
     let text = stdout(&run_line("ais ising --size 4 --walkers 100 --beta 0.5 --at-beta 0.2,0.4"));
     let rows: Vec<_> = text.lines().skip_while(|row| !row.starts_with("beta")).collect();
     assert!(rows.len() == 3 && rows[1].starts_with("0.2 "), "{text}");
-    refused("ais ising --beta 0.4 --at-beta 0.5", &["--at-beta = 0.5", "between 0 and 0.4"]);
+    refused("ais ising --beta 0.4 --at-beta 0.5", &["--at-beta = 0.5", "above 0 and at most 0.4"]);
+    refused(
+        "ais ising --beta -0.4 --at-beta 0.1",
+        &["--at-beta = 0.1", "below 0 and at least -0.4"],
+    );
+    refused("exact ising --at-beta 0.1", &["belongs to 'leaps sample', 'leaps ais', 'leaps smc';"]);
     // Chains do not go anywhere.
     let words = ["at_beta = 0.2,0.3", "mcmc", "ais, smc or sample"];
     refused("mcmc ising --set sample.at_beta=[0.2,0.3]", &words);
@@ -254,8 +259,17 @@ fn annealing_is_measured_on_the_way() {
     std::fs::write(&path, spec).unwrap();
     let compared = json(&run(&["compare", path.to_str().unwrap(), "--json"]));
     assert_eq!(compared["samplers"][0]["at_beta"].as_array().map(Vec::len), Some(2));
-    std::fs::write(&path, format!("{spec}[[compare]]\nsampler = 'mcmc'\n")).unwrap();
-    refused(&format!("compare {}", path.display()), &["spec.toml:7: sample.at_beta", "mcmc"]);
+    // What entries share does not concern chains; what an entry says itself does.
+    let chains = "[[compare]]\nsampler = 'mcmc'\nsteps = 10\nburn_in = 0\n";
+    std::fs::write(&path, format!("{spec}{chains}")).unwrap();
+    let compared = json(&run(&["compare", path.to_str().unwrap(), "--json"]));
+    assert_eq!(compared["samplers"].as_array().map(Vec::len), Some(2));
+    std::fs::write(&path, format!("{spec}{chains}at_beta = [0.2]\n")).unwrap();
+    let line = format!("compare {}", path.display());
+    refused(&line, &["compare entry 2: sample.at_beta = 0.2", "mcmc"]);
+    // Without a sampler, an unknown key is what is wrong.
+    std::fs::write(&path, format!("{spec}[[compare]]\nsamplr = 'mcmc'\n")).unwrap();
+    refused(&line, &["compare entry 2", "samplr: unknown key"]);
 }
 
 /// A comparison of one sampler, or of several, on nine spins.

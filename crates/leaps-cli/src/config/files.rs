@@ -48,6 +48,12 @@ impl TargetSpec {
         all.filter_map(|(key, path)| Some((key, path?)))
     }
 
+    /// The checksums of its files, by their keys in descriptions.
+    pub fn checksums(&self) -> Result<Vec<(&'static str, String)>> {
+        let sums = self.files().filter_map(|(key, path)| Some((checksum_key(key)?, path)));
+        sums.map(|(sum, path)| Ok((sum, leaps::run::file_checksum(path)?))).collect()
+    }
+
     /// The same target with its files, given by key, in other places.
     pub fn placed(&self, place: impl Fn(&str, &Path) -> PathBuf) -> Self {
         let mut spec = self.clone();
@@ -89,6 +95,39 @@ fn copy_of(path: &Path) -> String {
 
 fn checksum_key(key: &str) -> Option<&'static str> {
     KEYS.iter().find(|(known, _)| *known == key).map(|(_, sum)| *sum)
+}
+
+/// The keys of a target as a result in `folder` describes it, without checksums; its files are named from the working directory on, and may
+/// have gone with the result. If one is not there or not what it was, the second says so.
+pub fn unprinted(mut target: Value, folder: &Path) -> (Value, Option<String>) {
+    let mut lack = None;
+    let Some(entries) = target.as_object_mut() else { return (target, lack) };
+    for (key, sum) in KEYS {
+        let wanted = entries.remove(sum);
+        let Some(name) = entries.get(key).and_then(Value::as_str).map(PathBuf::from) else {
+            continue;
+        };
+        if key != "path" && wanted.is_none() {
+            continue; // a number in words
+        }
+        let beside = [folder.join(&name), folder.join(name.file_name().unwrap_or_default())];
+        let places: Vec<PathBuf> =
+            std::iter::once(name.clone()).chain(beside).filter(|place| place.is_file()).collect();
+        let same = |place: &PathBuf| {
+            let sum =
+                |wanted: &Value| leaps::run::file_checksum(place).is_ok_and(|own| own == *wanted);
+            wanted.as_ref().is_none_or(sum)
+        };
+        let name = name.display();
+        match places.iter().find(|place| same(place)) {
+            Some(place) => drop(entries.insert(key.to_owned(), place.to_string_lossy().into())),
+            None if places.is_empty() => {
+                lack = Some(format!("{name} is found neither from here nor beside the result"));
+            }
+            None => lack = Some(format!("{name} has changed since the result was made")),
+        }
+    }
+    (target, lack)
 }
 
 /// The keys of a target that a model in `directory` describes, without checksums. Files that the model has no copies of must be what they were.

@@ -1,6 +1,7 @@
 //! Lay defaults, file, `--set` and flags over each other, and remember where each value came from.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
@@ -53,7 +54,7 @@ impl Layers {
     pub fn read_file(&mut self, path: &Path) -> Result<()> {
         let text = match path == Path::new("-") {
             true => file::text(file::read_stream(std::io::stdin().lock(), path, TEXT)?, path)?,
-            false => file::read_text(path)?,
+            false => file::read_text(path).map_err(or_input)?,
         };
         self.parse_file(&text, path)
     }
@@ -364,6 +365,19 @@ impl Layers {
         }
         let condition = schema::condition(message);
         usage(format!("{} = {shown}: must be {condition}", self.name(&key)))
+    }
+}
+
+/// What is not an ordinary file may still come in by standard input.
+fn or_input(error: Error) -> Error {
+    match error {
+        Error::Io { path, source }
+            if source.kind() == ErrorKind::InvalidInput && !path.is_dir() =>
+        {
+            let reason = format!("{source}, or - for standard input");
+            Error::Io { path, source: std::io::Error::new(ErrorKind::InvalidInput, reason) }
+        }
+        other => other,
     }
 }
 

@@ -4,9 +4,10 @@
 
 use leaps::device::{Bytes, free_memory};
 use leaps::mcmc::lanes::Plan;
+use leaps::mcmc::{AnyKernel, KernelName};
 use leaps::net::Net;
 use leaps::observe::Measure;
-use leaps::target::Target;
+use leaps::target::{Pairwise, Target};
 use leaps::train::{Reference, TrainSpec};
 use leaps::{Error, Result};
 
@@ -85,12 +86,10 @@ impl Config {
         let (target, walkers) = (&problem.target, &self.walkers);
         let columns = Measure::new(target, problem.path.ends()).layout().width() as f64;
         let mut each = 3.0 * target.sites() as f64 + 16.0 * columns + PER_WALKER;
-        // Tables move all walkers; any other kernel has a copy for each.
-        let scan = self.kernel.scan.into();
         if let (Work::Anneal, Move::Kernel(kernel)) = (work, self.kernel.kernel)
-            && rule(kernel).is_none_or(|rule| Plan::new(target, rule, scan).is_err())
+            && !self.has_tables(kernel, target)
         {
-            each += kernel.bytes(target) as f64 + PER_WALKER;
+            each += kernel_memory(kernel, target);
         }
         vec![
             ("sample.walkers", walkers.walkers, each * walkers.walkers as f64),
@@ -98,20 +97,49 @@ impl Config {
         ]
     }
 
-    /// The same for chains.
+    /// The same for chains, each of which has a kernel and a recorder; a ladder has a kernel for every state and a recorder for every copy.
     fn chain_memory(&self, problem: &Problem, keep: bool) -> Vec<Part> {
         let (target, spec) = (&problem.target, &self.chains);
         let columns = Measure::new(target, problem.path.ends()).layout().width() as f64;
         let (sites, chains) = (target.sites() as f64, spec.chains as f64);
+        let rungs = if spec.betas.is_empty() { spec.temperatures } else { spec.betas.len() };
+        let ladder = rungs as f64 * kernel_memory(spec.tempering_kernel, target);
+        let (copies, moves) = match self.kernel.kernel {
+            Move::Kernel(kernel) if self.has_tables(kernel, target) => (1.0, 3.0 * sites),
+            Move::Kernel(kernel) => (1.0, kernel_memory(kernel, target)),
+            Move::ParallelTempering => (1.0, ladder),
+            Move::Houdayer => (2.0, 2.0 * ladder + cluster_memory(target)),
+        };
         let kept = (spec.steps / spec.thin.max(1)) as f64;
         let at_once = (rayon::current_num_threads() as f64).min(chains);
         let state = if keep { PER_STATE + 3.0 * sites + 16.0 } else { PER_STATE };
-        let chain = PER_CHAIN + 3.0 * sites + 16.0 * columns * kept.min(BLOCKS);
+        let chain = moves + copies * (PER_CHAIN + 16.0 * columns * kept.min(BLOCKS));
         vec![
             ("sample.chains", spec.chains, chain * chains),
-            ("sample.steps", spec.steps, kept * (chains * state + at_once * PER_TRANSFORMED)),
+            (
+                "sample.steps",
+                spec.steps,
+                kept * (copies * chains * state + at_once * PER_TRANSFORMED),
+            ),
         ]
     }
+
+    /// Whether tables move all states, so that none has a kernel of its own.
+    fn has_tables(&self, kernel: KernelName, target: &Pairwise) -> bool {
+        let scan = self.kernel.scan.into();
+        rule(kernel).is_some_and(|rule| Plan::new(target, rule, scan).is_ok())
+    }
+}
+
+/// Bytes of a state with the kernel that moves it.
+fn kernel_memory(kernel: KernelName, target: &Pairwise) -> f64 {
+    (kernel.bytes(target) + 3 * target.sites() + size_of::<AnyKernel>()) as f64 + PER_WALKER
+}
+
+/// Bytes of the cluster moves of a ladder: the graph, and four numbers a site.
+fn cluster_memory(target: &Pairwise) -> f64 {
+    let ends: usize = (0..target.sites()).map(|site| target.neighbours(site).len()).sum();
+    4.0 * (ends + 4 * target.sites()) as f64 + PER_WALKER
 }
 
 /// Refuse what needs more memory than is free, and blame the largest part; where the free memory is unknown, say nothing.

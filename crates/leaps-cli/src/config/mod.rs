@@ -25,7 +25,7 @@ use leaps::net::{FreeEnergy, FreeEnergySpec, Net};
 use leaps::path::Path;
 use leaps::target::{Pairwise, Target};
 
-pub use files::{Described, undescribed};
+pub use files::{Described, undescribed, unprinted};
 pub use layers::Layers;
 pub use memory::{Work, training_memory};
 pub use moves::{Move, kernels_help};
@@ -35,7 +35,7 @@ pub use render::{to_toml, to_toml_from};
 pub use sample::{ChainSpec, FlowSpec, KernelSpec, ResampleSpec, UpdateSpec, WalkerSpec};
 pub use target::{BoundaryName, Kind, TargetSpec};
 pub use train::TrainingSpec;
-pub use value::{Field, Size, count, number, seed, text_path};
+pub use value::{Field, Size, count, number, seed, text, text_path};
 
 use layers::Source;
 use schema::defaults;
@@ -107,6 +107,8 @@ pub struct Problem {
     pub beta: f64,
     /// The target in a few words.
     pub description: String,
+    /// Checksums of the files it was read from.
+    pub checksums: Vec<(&'static str, String)>,
 }
 
 impl Config {
@@ -189,8 +191,9 @@ impl Config {
             let target = self.target.build()?;
             let beta = self.target.beta.unwrap_or(1.0);
             let path = self.path.build(&target, beta)?;
-            let description = render::describe(&self.target, target.sites());
-            Ok(Problem { target, path, beta, description })
+            let description = self.describe(target.sites());
+            let checksums = self.target.checksums()?;
+            Ok(Problem { target, path, beta, description, checksums })
         };
         build().map_err(|error| layers.explain(error).into())
     }
@@ -208,6 +211,11 @@ impl Config {
     pub fn free(&self, target: &Pairwise) -> leaps::Result<FreeEnergy> {
         let conditions = self.ranges().map_or(0, |ranges| ranges.conditions());
         FreeEnergy::new(&FreeEnergySpec::Rate, target.sites())?.conditioned_on(conditions)
+    }
+
+    /// The target, which has so many sites, in a few words.
+    pub fn describe(&self, sites: usize) -> String {
+        render::describe(&self.target, sites)
     }
 
     /// The energy as a formula with its numbers.

@@ -231,7 +231,10 @@ impl WalkerSpec {
                 return Err(Error::invalid(
                     "sample.at_beta",
                     at,
-                    format!("between 0 and {beta}, where the path ends"),
+                    match beta < 0.0 {
+                        true => format!("below 0 and at least {beta}, where the path ends"),
+                        false => format!("above 0 and at most {beta}, where the path ends"),
+                    },
                     "leave it out, or go to that temperature (a network has to be trained for it)",
                 ));
             }

@@ -1,10 +1,11 @@
 //! Read values that have more than one spelling: lattice sizes, fields, schedule tables, counts.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use clap::builder::{StringValueParser, TypedValueParser};
+use clap::builder::{OsStringValueParser, StringValueParser, TypedValueParser};
 use leaps::{Error, Result};
 use serde::{Deserialize, Serialize};
 use toml::Value;
@@ -41,6 +42,12 @@ pub fn is_too_large(text: &str) -> bool {
 pub fn number(text: &str) -> std::result::Result<f64, String> {
     let value: Option<f64> = text.parse().ok();
     value.filter(|x| x.is_finite()).ok_or_else(|| "a finite number such as 0.5".to_owned())
+}
+
+/// Words that must be text; the parser's own complaint would not name the flag.
+pub fn text() -> impl TypedValueParser<Value = String> {
+    let text = |word: OsString| word.into_string().map_err(|_| "UTF-8 text");
+    OsStringValueParser::new().try_map(text)
 }
 
 /// A path that will stand in a file, and so must be text.

@@ -13,7 +13,7 @@ use anyhow::Result;
 
 use crate::app::Context;
 use page::Page;
-use reference::reference;
+use reference::{Reference, reference};
 
 pub use source::Source;
 
@@ -24,10 +24,14 @@ pub fn write(source: &Source, out: &Path, context: &Context) -> Result<()> {
     }
     let (config, problem) = source.problem()?;
     // Other random numbers than any run with a small seed.
-    let found = reference(&config, &problem, 0x0005_EED0_F4EF, context)?;
+    let found = match &problem {
+        Ok(problem) => reference(&config, problem, 0x0005_EED0_F4EF, context)?,
+        Err(why) => Reference::none(why),
+    };
     if found.law.is_none() {
-        context.say(&found.note);
+        context.say(found.sentence());
     }
-    let page = Page { source, config: &config, problem: &problem, reference: found };
+    let problem = problem.as_ref().ok();
+    let page = Page { source, config: &config, problem, reference: found };
     Ok(leaps::run::write_file(out, page.html().as_bytes())?)
 }

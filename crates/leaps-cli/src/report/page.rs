@@ -19,7 +19,8 @@ use crate::tables::{Short, span};
 pub struct Page<'a> {
     pub source: &'a Source,
     pub config: &'a Config,
-    pub problem: &'a Problem,
+    /// None if a file that it is made of is not what it was.
+    pub problem: Option<&'a Problem>,
     pub reference: Reference,
 }
 
@@ -29,7 +30,7 @@ impl Page<'_> {
     /// The whole page.
     pub fn html(&self) -> String {
         let results = &self.source.results;
-        let title = escape(&self.problem.description);
+        let title = escape(&self.description());
         let exact = number(results, "log_z.exact");
         let law = self.reference.law.as_ref();
         let mut out = format!(
@@ -54,6 +55,7 @@ impl Page<'_> {
         let note = "<p class=\"note\">One walker from the uniform start to the target, not reweighted.</p>\n";
         out += &section("Lattice", &if frames.is_empty() { frames } else { frames + note });
         out += &section("Observables", &self.observables());
+        out += &section("On the way", &self.at_beta());
         out += &section("Comparison", &self.comparison());
         out += &section("Settings", &self.settings());
         out += &section("How to repeat it", &self.commands());
@@ -62,6 +64,11 @@ impl Page<'_> {
             out += &format!("<script type=\"application/json\" id=\"results\">{text}</script>\n");
         }
         out + "</body>\n</html>\n"
+    }
+
+    fn description(&self) -> String {
+        let sites = || number(&self.source.results, "target.sites").unwrap_or(0.0) as usize;
+        self.problem.map_or_else(|| self.config.describe(sites()), |own| own.description.clone())
     }
 
     fn lead(&self) -> String {
@@ -136,7 +143,9 @@ impl Page<'_> {
 
     fn note(&self, heading: &str) -> String {
         match heading {
-            "At the end of the path" => self.reference.note.clone(),
+            "At the end of the path" if self.reference.law.is_some() => {
+                "The broken line is the reference.".to_owned()
+            }
             _ => String::new(),
         }
     }
@@ -145,8 +154,19 @@ impl Page<'_> {
         let results = &self.source.results;
         let Some(all) = results["observables"].as_object() else { return String::new() };
         let law = self.reference.law.as_ref();
-        let law = law.map(|law| (law.name.as_str(), named(&law.samples.observables())));
+        let mut law = law.map(|law| (law.name.as_str(), named(&law.samples.observables())));
         let known = self.known();
+        let exact_of = |name: &str| {
+            let own = number(results, &format!("observables.{name}.exact"));
+            own.or_else(|| known.iter().find(|(other, _)| *other == name)?.1.exact)
+        };
+        // Where the exact value is known nothing else is worth a look, and a column of nothing is none.
+        law.as_mut().into_iter().for_each(|(of, others)| {
+            others.retain(|(name, _)| *of == "exact" || exact_of(name).is_none());
+            others
+                .retain(|(name, _)| number(results, &format!("observables.{name}.mean")).is_some());
+        });
+        let law = law.filter(|(_, others)| !others.is_empty());
         let mut head = ["", "estimate", "exact", "sigmas"].map(str::to_owned).to_vec();
         head.extend(law.iter().map(|(name, _)| escape(name)));
         let mut rows = vec![head];
@@ -156,7 +176,7 @@ impl Page<'_> {
             let Some(mean) = value("mean") else { continue };
             let error = value("error").unwrap_or(f64::INFINITY);
             let own = value("exact");
-            let exact = own.or_else(|| known.iter().find(|(other, _)| other == name)?.1.exact);
+            let exact = exact_of(name);
             let cell = |value: f64| match own {
                 Some(_) => shown(results, &path("exact"), &fixed(value, 6)),
                 None => escape(&fixed(value, 6)),
@@ -168,9 +188,7 @@ impl Page<'_> {
                 exact.map(|exact| sigmas(mean, error, exact)).unwrap_or_default(),
             ];
             if let Some((name_of, others)) = &law {
-                // Where the exact value is known nothing else is worth a look.
-                let others = others.iter().filter(|_| exact.is_none() || *name_of == "exact");
-                let other = others.into_iter().find(|(other, _)| other == name);
+                let other = others.iter().find(|(other, _)| other == name);
                 let other = other.map(|(_, value)| value);
                 let text = other.map(|value| match *name_of {
                     "exact" => fixed(value.mean, 6),
@@ -180,14 +198,48 @@ impl Page<'_> {
             }
             rows.push(row);
         }
+        let note = escape(&self.reference.sentence());
+        table("numbers", &rows) + &format!("<p class=\"note\">{note}</p>\n")
+    }
+
+    /// Estimates at inverse temperatures that the walkers passed.
+    fn at_beta(&self) -> String {
+        let results = &self.source.results;
+        let stops = results["at_beta"].as_array().map_or(0, Vec::len);
+        if stops == 0 {
+            return String::new();
+        }
+        let head = ["beta", "log Z", "F/N", "E/N", "ESS"];
+        let mut rows = vec![head.map(str::to_owned).to_vec()];
+        for stop in 0..stops {
+            let cell = |mean: &str, error: &str| {
+                let path = format!("at_beta.{stop}.{mean}");
+                let error = number(results, &format!("at_beta.{stop}.{error}"));
+                let text = number(results, &path)
+                    .map(|mean| with_error(mean, error.unwrap_or(f64::INFINITY)));
+                shown(results, &path, &text.unwrap_or_default())
+            };
+            let estimate = |name: &str| cell(&format!("{name}.mean"), &format!("{name}.error"));
+            let beta = format!("at_beta.{stop}.beta");
+            rows.push(vec![
+                shown(results, &beta, &plain(&results["at_beta"][stop]["beta"])),
+                estimate("log_z"),
+                estimate("free_energy_per_site"),
+                estimate("observables.energy_per_site"),
+                cell("ess", "ess_error"),
+            ]);
+        }
         table("numbers", &rows)
     }
 
     /// The observables of the run with the exact values that the reference has.
     fn known(&self) -> Vec<(&'static str, Estimate)> {
         let own = Observables::deserialize(&self.source.results["observables"]);
-        let (Ok(mut own), Some(exact)) = (own, &self.reference.exact) else { return Vec::new() };
-        attach_exact(&mut own, exact, &self.problem.target, self.problem.path.ends());
+        let (Ok(mut own), Some(exact), Some(problem)) = (own, &self.reference.exact, self.problem)
+        else {
+            return Vec::new();
+        };
+        attach_exact(&mut own, exact, &problem.target, problem.path.ends());
         named(&own)
     }
 
@@ -262,10 +314,19 @@ impl Page<'_> {
             program.chain(rest).collect::<Vec<_>>().join(" ")
         };
         lines.extend(self.source.training.as_deref().map(line));
-        let own = words(&self.source.results["command"]).map(|words| line(&words));
-        lines.extend(own.filter(|own| !lines.contains(own)));
-        lines.extend(words(&self.source.comparison["command"]).map(|words| line(&words)));
-        lines.dedup();
+        for results in [&self.source.results, &self.source.comparison] {
+            let Some(words) = words(&results["command"]) else { continue };
+            let mut own = line(&words);
+            if self.source.from_file {
+                own += &format!(" > {}", quoted(&self.source.name));
+            }
+            if words.iter().any(|word| word == "-" || word == "--config=-") {
+                own += "  # the configuration came from standard input";
+            }
+            if !lines.contains(&own) {
+                lines.push(own);
+            }
+        }
         lines.push(format!("leaps report {}", quoted(&self.source.name)));
         format!("<pre>{}</pre>\n", escape(&lines.join("\n")))
     }

@@ -19,8 +19,20 @@ pub struct Reference {
     pub exact: Option<Exact>,
     /// States of the target, for what has no exact average.
     pub law: Option<Law>,
+    /// Where the states come from, or why there are none.
+    note: String,
+}
+
+impl Reference {
+    /// None, for this reason.
+    pub fn none(why: &str) -> Self {
+        Reference { exact: None, law: None, note: why.to_owned() }
+    }
+
     /// Where the states come from, or why there are none, in a sentence.
-    pub note: String,
+    pub fn sentence(&self) -> String {
+        format!("{}: {}.", if self.law.is_some() { "Reference" } else { "No reference" }, self.note)
+    }
 }
 
 /// Measured states of the target that do not come from the run.
@@ -72,10 +84,10 @@ pub fn reference(
     let exact = exact::known_at(target, lambda, EFFORT, &context.progress("exact"));
     let (law, note) = if enumerate::states(target).is_some_and(|states| states <= FEW_STATES) {
         let law = all_states(target, lambda)?;
-        let note = format!("Broken line: exact: all {} states.", law.weights.len());
+        let note = format!("exact, all {} states", law.weights.len());
         (Some(law), note)
     } else if target.sites() > MOST_SITES {
-        (None, format!("No reference: {} sites are too many for one.", target.sites()))
+        (None, format!("{} sites are too many for one", target.sites()))
     } else {
         chains(config, problem, seed, context)?
     };
@@ -119,7 +131,7 @@ fn chains(
         }
     }
     let Some((_, kernel)) = best else {
-        return Ok((None, "No reference: no kernel applies.".to_owned()));
+        return Ok((None, "no kernel applies".to_owned()));
     };
     // Other random numbers than those that the kernel was chosen by.
     let (result, samples) = run(config, problem, kernel, 1, seed + 1, context)?;
@@ -128,7 +140,7 @@ fn chains(
     if result.r_hat > ChainSummary::R_HAT {
         let (r_hat, limit) = (result.r_hat, ChainSummary::R_HAT);
         let why = format!("chains of {chosen}, disagree: R-hat is {r_hat:.3}, above {limit}");
-        return Ok((None, format!("No reference: {why}.")));
+        return Ok((None, why));
     }
     let weights = LogWeights::new(samples.log_weights.clone())?;
     let families = samples.by_chain(result.chains);
@@ -136,7 +148,7 @@ fn chains(
     let measured = WeightedSamples::new(target, lambda, &samples.states, &weights, &families)?;
     let (count, steps, burn_in) = (result.chains, result.steps, result.burn_in);
     let note = format!(
-        "Broken line: reference, {count} chains of {chosen}, {steps} steps after {burn_in}, R-hat {:.3}.",
+        "{count} chains of {chosen}, {steps} steps after {burn_in}, R-hat {:.3}",
         result.r_hat
     );
     Ok((Some(Law { name: kernel.to_string(), samples: measured, weights, families }), note))

@@ -8,7 +8,7 @@ use leaps::file::{if_any, read_text};
 use leaps::run::Metrics;
 use serde_json::Value;
 
-use crate::config::{Config, Layers, Problem};
+use crate::config::{Config, Layers, Problem, unprinted};
 use crate::error::usage;
 use crate::training;
 
@@ -19,6 +19,8 @@ pub struct Source {
     pub name: String,
     /// The directory, if it is one.
     pub folder: PathBuf,
+    /// Whether it is a file that a command has printed.
+    pub from_file: bool,
     /// `results.json`, or null.
     pub results: Value,
     /// `metrics.jsonl`.
@@ -40,7 +42,8 @@ impl Source {
     pub fn read(path: &Path) -> Result<Self> {
         let name = path.display().to_string();
         if !path.is_dir() {
-            return Ok(Source { name, results: json(path)?, ..Source::default() }.sorted());
+            let results = json(path)?;
+            return Ok(Source { name, results, from_file: true, ..Source::default() }.sorted());
         }
         let optional = |file: &str| -> Result<Value> {
             Ok(if_any(json(&path.join(file)))?.unwrap_or_default())
@@ -49,6 +52,7 @@ impl Source {
         let source = Source {
             name: name.clone(),
             folder: path.to_owned(),
+            from_file: false,
             results: optional("results.json")?,
             metrics,
             damaged,
@@ -83,14 +87,19 @@ impl Source {
         self
     }
 
-    /// The target and the path that everything is about.
-    pub fn problem(&self) -> Result<(Config, Problem)> {
+    /// The target and the path that everything is about; in place of the latter two why they cannot be had.
+    pub fn problem(&self) -> Result<(Config, std::result::Result<Problem, String>)> {
+        let mut lack = None;
         let mut layers = Layers::default();
         if let Some(config) = &self.config {
             layers.parse_file(config, &self.folder.join("config.toml"))?;
         } else {
             let results = if self.results.is_null() { &self.comparison } else { &self.results };
-            let mut target = results["target"].clone();
+            let folder =
+                if self.from_file { Path::new(&self.name).parent() } else { Some(&*self.folder) };
+            let folder = folder.unwrap_or(Path::new(""));
+            let mut target;
+            (target, lack) = unprinted(results["target"].clone(), folder);
             match target.as_object_mut() {
                 Some(target) => target.remove("sites"),
                 None => {
@@ -103,7 +112,10 @@ impl Source {
             layers.describe("target", &target, &self.name, Path::new(""))?;
         }
         let config = Config::resolve(&layers)?;
-        let problem = config.problem(&layers)?;
+        let problem = match lack {
+            Some(lack) => Err(lack),
+            None => Ok(config.problem(&layers)?),
+        };
         Ok((config, problem))
     }
 }

@@ -11,7 +11,6 @@ use std::time::Instant;
 
 use anyhow::Result;
 use leaps::run::{Model, Outcome, Setup, Stop, TrainingRun};
-use leaps::target::Target;
 use leaps::{Error, exact};
 use serde_json::Value;
 
@@ -189,7 +188,7 @@ impl Training<'_> {
             Err(Error::Interrupted) => return Err(signals.failure(text(signals.name()))),
             done => done.map_err(|error| self.layers.explain(error))?,
         };
-        let origin = Origin::new(context, self.config, self.problem.target.sites());
+        let origin = Origin::new(context, self.config, self.problem);
         let printed = Printed { origin, result: &result };
         let text = serde_json::to_string_pretty(&printed)? + "\n";
         leaps::run::write_file(self.directory.join("results.json"), text.as_bytes())?;

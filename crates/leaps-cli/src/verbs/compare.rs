@@ -81,7 +81,7 @@ pub fn run(args: &CompareArgs, context: &Context) -> Result<()> {
     layers.seed(context.globals.seed, &context.matches)?;
     let (config, problem, comparison) = compare(layers, context)?;
     if context.globals.json {
-        let origin = Origin::new(context, &config, problem.target.sites());
+        let origin = Origin::new(context, &config, &problem);
         return output::json(&Printed { origin, result: &comparison });
     }
     output::data(&table(&comparison))
@@ -223,13 +223,14 @@ impl Job {
     ) -> Result<Self> {
         let usual = if entry.contains_key("model") { "sample" } else { "" };
         let sampler = word(&mut entry, "sampler", n)?.unwrap_or_else(|| usual.to_owned());
+        let name = word(&mut entry, "name", n)?;
+        let named = word(&mut entry, "model", n)?.map(PathBuf::from);
+        let own = layers.with_comparison(n, &entry)?;
         if !["sample", "ais", "smc", "mcmc"].contains(&sampler.as_str()) {
             let all = "sample, ais, smc or mcmc";
             let text = format!("compare entry {n}: sampler = '{sampler}': must be {all}");
             return Err(usage(text));
         }
-        let name = word(&mut entry, "name", n)?;
-        let named = word(&mut entry, "model", n)?.map(PathBuf::from);
         let model = match (sampler.as_str(), model.or(named)) {
             ("sample", Some(model)) => {
                 let key = format!("compare entry {n}: model");
@@ -247,7 +248,6 @@ impl Job {
                 )));
             }
         };
-        let own = layers.with_comparison(n, &entry)?;
         let mut config = Config::resolve(&own)?;
         let problem = config.problem(&own)?;
         let work = match sampler.as_str() {
@@ -257,7 +257,12 @@ impl Job {
         };
         config.check_memory(&problem, work).map_err(|error| own.explain(error))?;
         match sampler.as_str() {
-            "mcmc" => config.walkers.check_no_stops(),
+            "mcmc" if entry.contains_key("at_beta") => config.walkers.check_no_stops(),
+            // What all entries share does not concern those that stay at one temperature.
+            "mcmc" => {
+                config.walkers.at_beta.clear();
+                Ok(())
+            }
             _ => config.walkers.stops(&problem.path, problem.beta).map(drop),
         }
         .map_err(|error| own.explain(error))?;

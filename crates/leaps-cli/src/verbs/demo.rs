@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
-use leaps::target::Target;
 use leaps::{Error, exact};
 
 use super::compare::{Comparison, Outcome, compare, table};
@@ -67,7 +66,7 @@ pub fn run(args: &DemoArgs, context: &Context) -> Result<()> {
     let specification = specification(&run, context);
     leaps::run::write_file(out.join("compare.toml"), specification.as_bytes())?;
     let (_, _, comparison) = compare(self::layers(&run, args, context)?, context)?;
-    let origin = || Origin::new(context, &config, problem.target.sites());
+    let origin = || Origin::new(context, &config, &problem);
     keep(&run.join("comparison.json"), &Printed { origin: origin(), result: &comparison })?;
     if let Some(network) = network(&comparison) {
         keep(&run.join("results.json"), &Printed { origin: origin(), result: network })?;

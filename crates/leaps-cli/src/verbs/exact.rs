@@ -51,7 +51,7 @@ pub fn run(args: &ExactArgs, context: &Context) -> Result<()> {
     let seconds = progress.seconds();
     drop(progress);
     context.detail(config.formula());
-    let origin = Origin::new(context, &config, target.sites());
+    let origin = Origin::new(context, &config, &problem);
     let result = result(origin, &solved, &problem, seconds);
     if context.globals.json { output::json(&result) } else { output::data(&table(&result)) }
 }

@@ -39,6 +39,8 @@ pub fn run(args: &ManArgs) -> Result<()> {
         command = found.clone();
     }
     let mut page = Vec::new();
-    Man::new(command).render(&mut page)?;
+    // A verb has no version of its own.
+    let source = concat!("leaps ", env!("CARGO_PKG_VERSION"));
+    Man::new(command).source(source).render(&mut page)?;
     output::data(&String::from_utf8_lossy(&page))
 }

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::app::Context;
-use crate::config::{Config, count};
+use crate::config::{Config, count, text};
 use crate::error::usage;
 use crate::models::card::{CARD, Card, SamplingCard, SpeedCard, TrainingCard};
 use crate::models::{self, Found, shipped::SHIPPED};
@@ -28,7 +28,7 @@ pub struct ModelsArgs {
     #[arg(long, value_name = "RUN", requires = "name")]
     add: Option<PathBuf>,
     /// Name of the new model
-    #[arg(long, value_name = "NAME", requires = "add")]
+    #[arg(long, value_name = "NAME", requires = "add", value_parser = text())]
     name: Option<String>,
     /// Folder of the new model's folder; those in models/ are shipped with the next build
     #[arg(long, value_name = "DIR", default_value = "models", requires = "add")]
@@ -159,6 +159,11 @@ fn add(args: &ModelsArgs, run: &Path, name: &str, context: &Context) -> Result<(
         return Err(usage(format!(
             "--name = {name}: must be new; {shown} exists, remove it first"
         )));
+    }
+    if SHIPPED.iter().any(|shipped| shipped.name == name) {
+        context.say(format!(
+            "warning: --name = {name}: a model of this name is shipped with the program, and hidden by one in LEAPS_MODELS"
+        ));
     }
     if args.walkers < 2 {
         let walkers = args.walkers;

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
-use leaps::target::Target;
 
 use crate::app::Context;
 use crate::config::Config;
@@ -63,7 +62,7 @@ fn sampled(found: &Found, context: &Context) -> Result<Source> {
     let done = run_flow(&config, &problem, &found.model, &found.name, &placement, &progress);
     drop(progress);
     let (result, _) = done.map_err(|error| layers.explain(error))?;
-    let origin = Origin::new(context, &config, problem.target.sites());
+    let origin = Origin::new(context, &config, &problem);
     let results = serde_json::to_value(Printed { origin, result: &result })?;
     Ok(Source { name: found.name.clone(), results, ..Source::default() })
 }

@@ -6,7 +6,6 @@ use anyhow::Result;
 use clap::Args;
 use leaps::Error;
 use leaps::run::NpzWriter;
-use leaps::target::Target;
 use serde::Serialize;
 
 use crate::app::Context;
@@ -91,7 +90,7 @@ pub fn conclude<T: Serialize + Report>(
     samples: &Samples,
 ) -> Result<()> {
     let target = &job.problem.target;
-    let origin = Origin::new(context, &job.config, target.sites());
+    let origin = Origin::new(context, &job.config, &job.problem);
     let printed = Printed { origin, result };
     // A failed check is a failed check, even if nobody reads the result.
     let verdict = match (result.interrupted(), job.require_ess) {

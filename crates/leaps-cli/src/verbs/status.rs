@@ -122,26 +122,43 @@ fn begun(entry: &DirEntry) -> Result<Option<PathBuf>> {
     if entry.file_type().is_ok_and(|kind| kind.is_dir() || kind.is_symlink()) {
         training::still_there(&path)?;
     }
-    Ok(training::begun(&path))
+    Ok(training::begun(&path).or_else(|| is_run(&path).then_some(path)))
+}
+
+/// Whether a folder has what training leaves, even if some of it is lost.
+fn is_run(folder: &Path) -> bool {
+    ["events.jsonl", "metrics.jsonl", "meta.json"].iter().any(|file| folder.join(file).exists())
 }
 
 /// Steps over which loss and rate are taken.
 const RECENT: usize = 100;
 
 fn status(run: &Path, context: &Context) -> Result<Status> {
-    let events = run.join("events.jsonl");
-    if run.is_dir() && !events.exists() {
+    if run.is_dir() && !is_run(run) {
         let run = run.display();
         return Err(usage(format!(
             "DIR = {run}: must be the directory of a training run, or of several side by side"
         )));
     }
-    let (events, torn) = Event::read(run)?;
+    let (events, torn) = match if_any(Event::read(run))? {
+        Some((events, None)) if events.is_empty() => {
+            context.say(format!("warning: {}: is empty", run.join("events.jsonl").display()));
+            (events, None)
+        }
+        Some(read) => read,
+        None => {
+            context.say(format!("warning: {}: has no events.jsonl", run.display()));
+            Default::default()
+        }
+    };
     let (metrics, damaged) = if_any(Metrics::read(run))?.unwrap_or_default();
     for error in torn.into_iter().chain(damaged) {
         context.say(format!("warning: {error}"));
     }
-    let steps = events.iter().rev().find_map(|event| event["steps"].as_u64()).unwrap_or(0);
+    let identity = Checkpoints::of(run).identity();
+    let planned = || identity.as_ref().map(|run| run.train.steps);
+    let steps = events.iter().rev().find_map(|event| event["steps"].as_u64());
+    let steps = steps.or_else(planned).unwrap_or(0);
     let step = metrics.last().map_or(0, |last| last.step_metrics.step).max(made(&events));
     let recent = &metrics[metrics.len().saturating_sub(RECENT)..];
     let loss: f64 = recent.iter().map(|line| line.step_metrics.loss).sum();
@@ -163,7 +180,7 @@ fn status(run: &Path, context: &Context) -> Result<Status> {
         rate,
         left: left.filter(|_| step < steps),
         state: state(run, &events)?,
-        family: Checkpoints::of(run).identity().and_then(|run| run.train.ranges()),
+        family: identity.and_then(|run| run.train.ranges()),
     };
     training::still_there(run)?;
     Ok(status)
@@ -190,6 +207,8 @@ fn state(run: &Path, events: &[Value]) -> Result<String> {
         "stopped" if word("reason") == "finished" => "finished".to_owned(),
         "stopped" => format!("stopped ({})", word("reason")),
         "failed" => format!("failed ({})", word("error")),
+        // Results are written when training has ended, whatever has become of the events since.
+        "" if run.join("results.json").exists() => "finished".to_owned(),
         _ => "killed".to_owned(),
     })
 }

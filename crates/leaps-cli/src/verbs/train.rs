@@ -13,7 +13,6 @@ use crate::output;
 use crate::results::{Origin, Printed};
 use crate::tables::Report;
 use crate::training::{self, Start, Training};
-use leaps::target::Target;
 
 /// Flags of `train`.
 #[derive(Args, Debug)]
@@ -102,7 +101,7 @@ pub fn run(args: &TrainArgs, context: &Context) -> Result<()> {
     let (shown, written) = (training.directory.display(), training.directory.join("results.json"));
     context.say(format!("wrote {}; next: 'leaps report {shown}'", written.display()));
     if context.globals.json {
-        let origin = Origin::new(context, &config, problem.target.sites());
+        let origin = Origin::new(context, &config, &problem);
         return output::json(&Printed { origin, result: &result });
     }
     context.say(result.summary());

@@ -36,7 +36,9 @@ pub(crate) fn parse_edges(bytes: Vec<u8>, path: &Path) -> Result<Pairwise> {
         reason,
     };
     let text = file::text(bytes, path)?;
-    if let Some((line, reason)) = foreign::recognised(&text) {
+    // Some editors begin a text with a byte order mark.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    if let Some((line, reason)) = foreign::recognised(text) {
         return Err(fail(line, 1, reason));
     }
     let (mut interaction, mut q, mut declared) = (None, None, None);
@@ -217,6 +219,19 @@ mod tests {
         assert_eq!(model.energy(1, &[1, 0, 1]), -0.25);
         let potts = parse("interaction potts\nstates 3\nsites 9\n0 1 1\n").unwrap();
         assert_eq!((potts.sites(), potts.q()), (9, 3));
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_skipped() {
+        assert_eq!(parse("\u{feff}0 1 1.0\n").unwrap().energy(0, &[1, 1]), -1.0);
+    }
+
+    #[test]
+    fn rudy_files_are_told_to_count_from_0_unless_they_do() {
+        let said = |text| parse(text).unwrap_err().to_string();
+        assert!(said("2 1\n1 2 -1\n").contains("subtract 1"));
+        let from_0 = said("3 2\n1 2 -1\n0 1 1\n");
+        assert!(from_0.contains("'sites 3'") && !from_0.contains("subtract"), "{from_0}");
     }
 
     #[test]

@@ -27,17 +27,19 @@ pub(super) fn recognised(text: &str) -> Option<(usize, String)> {
         }
     }
     let (number, head) = first?;
-    let next = lines.map(|(_, line)| words(line)).find(|words| !words.is_empty())?;
+    let mut lines = lines.map(|(_, line)| words(line)).filter(|words| !words.is_empty()).peekable();
+    let next = lines.peek()?;
     let counts = head.iter().all(|word| word.parse::<u64>().is_ok());
     if head.len() != 2 || !counts || next.len() != 3 {
         return None;
     }
     let sites = head[0];
+    let from_0 = lines.any(|words| words.iter().take(2).any(|word| *word == "0"));
+    let shift = if from_0 { "" } else { " subtract 1 from every vertex," };
     Some((
         number,
         format!(
-            "this looks like a rudy (G-set) file: write 'sites {sites}' for its first line, which counts vertices and edges, subtract 1 from \
-             every vertex, and make couplings of the weights (for a maximum cut J = -w)"
+            "this looks like a rudy (G-set) file: write 'sites {sites}' for its first line, which counts vertices and edges,{shift} and make couplings of the weights (for a maximum cut J = -w)"
         ),
     ))
 }

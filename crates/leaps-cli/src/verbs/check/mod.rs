@@ -15,6 +15,7 @@ use leaps::target::{Colouring, Pairwise, Target};
 use super::compare;
 use crate::app::Context;
 use crate::config::{Config, Layers, Move, Problem};
+use crate::error::usage;
 use crate::output;
 use crate::samplers::rule;
 use crate::tables::span;
@@ -43,6 +44,12 @@ pub fn run(args: &CheckArgs, context: &Context) -> Result<()> {
         true => args.config.join("config.toml"),
         false => args.config.clone(),
     };
+    if args.config.join("model.json").exists() && !file.exists() {
+        return Err(usage(format!(
+            "DIR = {}: is a model, and must be a run; 'leaps models' and 'leaps report' tell about models",
+            args.config.display()
+        )));
+    }
     layers.read_file(&file)?;
     layers.set(&args.set)?;
     let config = Config::resolve(&layers)?;
