@@ -276,7 +276,7 @@ fn temperatures_on_the_way_are_drawn_or_missed_aloud() {
     assert!(missed.contains(why) && !missed.contains("tiny-f.svg"), "{missed}");
     assert!(talk.contains(why), "{talk}");
     // Chains have no temperatures on the way.
-    let own = "sampler = \"mcmc\"\nat_beta = [0.1, 0.2]";
+    let own = "sampler = \"mcmc\", at_beta = [0.1, 0.2]";
     let chains = text.replace("sampler = \"smc\"", own);
     std::fs::write(&file, chains).unwrap();
     let out = scratch.path().join("chains");
