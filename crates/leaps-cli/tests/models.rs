@@ -121,7 +121,7 @@ fn one_run_gives_every_temperature_on_the_way() {
     let rows: Vec<_> = text.lines().skip_while(|row| !row.starts_with("beta")).collect();
     assert!(rows.len() == 4 && rows[0].contains("sigmas") && rows[1].starts_with("0.1 "), "{text}");
     for (beta, words) in [
-        ("0.45", &["--at-beta = 0.45", "between 0 and 0.4407"][..]),
+        ("0.45", &["--at-beta = 0.45", "above 0 and at most 0.4407"][..]),
         ("-0.1", &["--at-beta = -0.1"]),
         ("0", &["--at-beta = 0"]),
         ("x", &["--at-beta"]),

@@ -276,9 +276,8 @@ fn temperatures_on_the_way_are_drawn_or_missed_aloud() {
     assert!(missed.contains(why) && !missed.contains("tiny-f.svg"), "{missed}");
     assert!(talk.contains(why), "{talk}");
     // Chains have no temperatures on the way.
-    let chains = text
-        .replace("intervals = 5", "intervals = 5, at_beta = [0.1, 0.2]")
-        .replace("sampler = \"smc\"", "sampler = \"mcmc\"");
+    let own = "sampler = \"mcmc\", at_beta = [0.1, 0.2]";
+    let chains = text.replace("sampler = \"smc\"", own);
     std::fs::write(&file, chains).unwrap();
     let out = scratch.path().join("chains");
     let words = ["sample.at_beta = 0.1,0.2", "mcmc"];
