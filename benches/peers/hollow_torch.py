@@ -74,14 +74,14 @@ class Hollow(nn.Module):
 
 def best(batch, work):
     work()
-    wall = processor = 0
+    wall = cpu = 0
     until = time.perf_counter() + 8
     while time.perf_counter() < until:
         start, used = time.perf_counter(), time.process_time()
         work()
         wall = max(wall, batch / (time.perf_counter() - start))
-        processor = max(processor, batch / (time.process_time() - used))
-    return wall, processor
+        cpu = max(cpu, batch / (time.process_time() - used))
+    return wall, cpu
 
 
 rates = {}
