@@ -6,7 +6,7 @@
 One hollow network with 24 channels and 3 layers, the most that 8x8 allows, is trained for a minute on 16x16 and then
 sampled with on every size: its convolutions do not know how large the lattice is. Euler makes one network pass for
 every interval; events makes one more for every jump, and jumps grow with the sites, so the cost of a pass stands
-beside that of an interval. Times are of the processor, user's only, summed over threads, since those of the wall
+beside that of an interval. Times are CPU times, user's only, summed over threads, since those of the wall
 mean little on a busy machine; the shortest of `--rounds` runs counts. What the program does before walkers start, such as
 checking the network, is measured by runs with one step of euler and taken out. Sixteen walkers share a pass; the one that is drawn at the end has passes of its own,
 and counts as sixteen.
@@ -26,7 +26,7 @@ SITES_IN_ALL, DRAWN = 1 << 17, 16
 
 
 def run(program, words):
-    """The standard output of the program and the processor seconds it took."""
+    """The standard output of the program and the CPU seconds it took."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     done = subprocess.run([program, *words], check=True, capture_output=True, text=True)
     return done.stdout, resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before

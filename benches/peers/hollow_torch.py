@@ -1,4 +1,4 @@
-"""Time the hollow convolution written in PyTorch beside `cargo bench -p leaps --bench networks`, on the processor.
+"""Time the hollow convolution written in PyTorch beside `cargo bench -p leaps --bench networks`, on the CPU.
 
     python benches/peers/hollow_torch.py [--rounds 3] [--threads 2] [--python PYTHON]
 
@@ -6,7 +6,7 @@ PyTorch is installed into a throw-away virtual environment, unless --python name
 network is that of `crates/leaps/src/net/hollow/mod.rs`, in the usual way: four rotated copies in one batch, circular
 padding, Conv2d. Both memory formats are tried and the better one counts. The two programs take turns and
 the best of several rounds counts, since other work on the machine only ever slows a run down. Ratios are of wall clock
-(all threads) and of processor time (configurations per second of one core's work).
+(all threads) and of CPU time (configurations per second of one core's work).
 """
 
 import argparse
@@ -28,9 +28,9 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-channels, depth, side, tokens, threads = map(int, sys.argv[1:6])
+channels, depth, side, q, threads = map(int, sys.argv[1:6])
 batches = json.loads(sys.argv[6])
-inputs = 1 if tokens == 2 else tokens
+inputs = 1 if q == 2 else q
 torch.set_num_threads(threads)
 torch.manual_seed(0)
 
@@ -74,14 +74,14 @@ class Hollow(nn.Module):
 
 def best(batch, work):
     work()
-    wall = processor = 0
+    wall = cpu = 0
     until = time.perf_counter() + 8
     while time.perf_counter() < until:
         start, used = time.perf_counter(), time.process_time()
         work()
         wall = max(wall, batch / (time.perf_counter() - start))
-        processor = max(processor, batch / (time.process_time() - used))
-    return wall, processor
+        cpu = max(cpu, batch / (time.process_time() - used))
+    return wall, cpu
 
 
 rates = {}
@@ -141,7 +141,7 @@ def main():
                     known = theirs.get((case, name), (0, 0))
                     theirs[case, name] = [max(a, b) for a, b in zip(rates, known)]
             for row in run([*bench, "--", "--json"], options.threads):
-                case = (row["channels"], row["depth"], row["side"], row["tokens"])
+                case = (row["channels"], row["depth"], row["side"], row["q"])
                 for name in ("forward", "both"):
                     known = ours.get((case, name), (0, 0))
                     rates = (row[name], row[f"{name}_core"])
@@ -149,11 +149,11 @@ def main():
     print(f"PyTorch {version}, {options.threads} threads, configurations/s")
     print(f"{'':44}{'PyTorch':>9}{'leaps':>9}{'ratio':>7}{'a core:':>12}{'':>9}{'ratio':>7}")
     for case in CASES:
-        channels, depth, side, tokens = case
+        channels, depth, side, q = case
         for name, label in (("forward", "forward"), ("both", "forward + backward")):
             for batch in BATCHES:
                 (wall, core), (our_wall, our_core) = theirs[case, f"{name} {batch}"], ours[case, name]
-                title = f"{channels}x{depth} {side}x{side} q={tokens} batch {batch}: {label}"
+                title = f"{channels}x{depth} {side}x{side} q={q} batch {batch}: {label}"
                 print(
                     f"{title:44}{wall:>9.0f}{our_wall:>9.0f}{our_wall / wall:>7.1f}"
                     f"{core:>12.0f}{our_core:>9.0f}{our_core / core:>7.1f}"

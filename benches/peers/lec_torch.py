@@ -2,10 +2,10 @@
 
     python benches/peers/lec_torch.py [--batch 400] [--rounds 3] [--threads 2]
 
-Needs torch (any version) and runs on the processor. Like the authors' code it unfolds the neighbourhoods and
+Needs torch (any version) and runs on the CPU. Like the authors' code it unfolds the neighbourhoods and
 holds every kernel at once, [batch, channels, taps, sites]; the loss and its gradient of a batch of 400 take
 about 8 GB. Written from the formulas in `crates/leaps/src/net/lec/mod.rs`, not from their code. Rounds of both
-alternate and the best of each counts, by wall clock and by processor time: the first means little on a busy machine.
+alternate and the best of each counts, by wall clock and by CPU time: the first means little on a busy machine.
 Much of PyTorch's time goes into fresh pages for those arrays; to see it without, keep freed memory and use small
 batches: `MALLOC_MMAP_THRESHOLD_=100000000000 MALLOC_TRIM_THRESHOLD_=100000000000 ... --batch 50`.
 """
@@ -87,14 +87,14 @@ def loss(network, free_energy, x, t):
 
 
 def speed(batch, work):
-    """Configurations a second, by wall clock and by processor time."""
+    """Configurations a second, by wall clock and by CPU time."""
     start, used = time.perf_counter(), time.process_time()
     work()
     return batch / (time.perf_counter() - start), batch / (time.process_time() - used)
 
 
 def ours():
-    """Our best wall clock and processor time, by name, and our peak memory."""
+    """Our best wall clock and CPU time, by name, and our peak memory."""
     command = ["cargo", "bench", "-q", "-p", "leaps", "--bench", "lec", "--", "--quick"]
     text = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     rows, peak = {}, ""
