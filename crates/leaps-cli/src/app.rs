@@ -8,7 +8,7 @@ use anyhow::Result;
 use clap::error::ErrorKind;
 use clap::{ArgMatches, FromArgMatches};
 use leaps::device::{Device, Placement};
-use leaps::train::Ranges;
+use leaps::path::Ranges;
 
 use crate::cli::{self, Cli, Globals, Verb};
 use crate::error::{self, usage};

@@ -406,7 +406,7 @@ target = { kind = "ising", size = 4, beta = 0.4 }
 networks = [{ name = "net", model = "ising-8-critical" }]
 [[targets]]
 name = "missing"
-target = { kind = "potts", states = 3, size = 4, beta = 0.5 }
+target = { kind = "potts", q = 3, size = 4, beta = 0.5 }
 networks = [{ name = "net", model = "no-such-model" }]
 runs = [{ name = "walkers", paper = { ess = 0.125 } }]
 [[figures]]

@@ -2,7 +2,8 @@
 
 use leaps::path::Path;
 use leaps::target::{Pairwise, Target};
-use leaps::train::{Family, Member, Ranges};
+use leaps::path::Ranges;
+use leaps::train::{Family, Member};
 use leaps::{Error, Result};
 
 use super::value::Field;

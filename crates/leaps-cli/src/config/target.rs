@@ -80,7 +80,7 @@ pub struct TargetSpec {
     /// Edges of the lattice: periodic or free [default: periodic]
     #[arg(long, value_enum, hide_possible_values = true, value_name = "HOW")]
     pub boundary: Option<BoundaryName>,
-    /// States of a site, 2 to 255 (potts) [default: 3]
+    /// Number of values of a site, 2 to 255 (potts) [default: 3]
     #[arg(long, value_name = "Q", value_parser = count)]
     pub q: Option<usize>,
     /// Law of the couplings: pm1 or gaussian, both of variance 1 (spin-glass) [default: pm1]

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use leaps::train::{Ranges, TrainSpec};
+use leaps::path::Ranges;
+use leaps::train::{TrainSpec};
 use leaps::{Error, Result};
 use serde::{Deserialize, Serialize};
 

@@ -4,7 +4,7 @@ use leaps::device::Progress;
 use leaps::exact::{self, Exact, enumerate};
 use leaps::mcmc::KernelName;
 use leaps::observe::{ChainSummary, Families, WeightedSamples};
-use leaps::sampler::LogWeights;
+use leaps::observe::LogWeights;
 use leaps::target::{Pairwise, Target};
 use leaps::{Error, Result};
 

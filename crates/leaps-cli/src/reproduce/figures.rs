@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::measures::{axis, measure};
-use super::networks::Ready;
+use super::networks::PreparedNetwork;
 use super::parts::{Part, histogram};
 use super::spec::{Experiment, FigureEntry, FigureKind, RunEntry};
 use crate::draw::{Chart, GREY, Mark};
@@ -30,7 +30,7 @@ pub fn why_empty(figure: &FigureEntry) -> &'static str {
 /// The chart of every figure, empty if it has nothing to show.
 pub fn figures<'e>(
     experiment: &'e Experiment,
-    networks: &[Ready],
+    networks: &[PreparedNetwork],
     runs: &Runs,
 ) -> Vec<(&'e FigureEntry, Chart)> {
     let draw = |figure: &'e FigureEntry| {
@@ -52,7 +52,7 @@ pub fn figures<'e>(
     experiment.figures.iter().map(draw).collect()
 }
 
-fn training(figure: &FigureEntry, networks: &[Ready]) -> Chart {
+fn training(figure: &FigureEntry, networks: &[PreparedNetwork]) -> Chart {
     let mut chart = Chart::new(&figure.title, "gradient step", axis("ess"))
         .sized(SIZE.0, SIZE.1)
         .y_between(0.0, 1.0);

@@ -19,14 +19,14 @@ use serde_json::Value;
 
 use crate::app::Context;
 use crate::config::Config;
-use networks::Ready;
+use networks::PreparedNetwork;
 use page::Page;
-use parts::Bench;
+use parts::PartRunner;
 
 pub use spec::{Experiment, SHIPPED};
 
 /// Where and how an experiment is run.
-pub struct Order<'a> {
+pub struct Request<'a> {
     pub quick: bool,
     /// The folder of the page.
     pub out: PathBuf,
@@ -47,7 +47,7 @@ pub struct Finished {
     pub table: String,
 }
 
-impl Order<'_> {
+impl Request<'_> {
     /// Do what is not done yet, and write the page with everything that belongs to it.
     pub fn run(&self, experiment: &Experiment) -> Result<Finished> {
         let (name, context) = (&experiment.name, self.context);
@@ -71,7 +71,7 @@ impl Order<'_> {
                 context.say(format!("[{done}/{all}] network {shown}"));
                 networks.extend(networks::ready(one, entry, self.quick, &self.networks, context)?);
             }
-            let bench = Bench {
+            let runner = PartRunner {
                 experiment: one,
                 networks: &networks,
                 out: &self.out,
@@ -79,12 +79,12 @@ impl Order<'_> {
                 context,
                 fresh: self.fresh,
             };
-            runs.extend(bench.run(done, all)?);
+            runs.extend(runner.run(done, all)?);
             done += parts::count(one);
             ready.extend(
                 networks
                     .into_iter()
-                    .map(|network| Ready { name: one.label(&network.name), ..network }),
+                    .map(|network| PreparedNetwork { name: one.label(&network.name), ..network }),
             );
         }
         if context.is_stopped() {

@@ -13,7 +13,7 @@ use crate::models::{self, Found};
 use crate::training::{self, Start, Training, described};
 
 /// A network that can be sampled.
-pub struct Ready {
+pub struct PreparedNetwork {
     pub name: String,
     /// Its directory, or its name among the models.
     pub model: PathBuf,
@@ -31,7 +31,7 @@ pub fn ready(
     quick: bool,
     root: &Path,
     context: &Context,
-) -> Result<Option<Ready>> {
+) -> Result<Option<PreparedNetwork>> {
     let mut layers = experiment.training(entry)?;
     let start = Start::prepare(&mut layers, None)?;
     let config = Config::resolve(&layers)?;
@@ -49,7 +49,7 @@ pub fn ready(
                 }
                 let mut facts = facts(entry, model, &config, context, Some(name))?;
                 facts["trained_on"] = own.into();
-                return Ok(Some(Ready {
+                return Ok(Some(PreparedNetwork {
                     name: entry.name.clone(),
                     model: name.into(),
                     facts,
@@ -95,7 +95,7 @@ pub fn ready(
         .iter()
         .filter_map(|line| Some((line.step_metrics.step as f64, line.ess?)))
         .collect();
-    Ok(Some(Ready { name: entry.name.clone(), model: directory, facts, validations }))
+    Ok(Some(PreparedNetwork { name: entry.name.clone(), model: directory, facts, validations }))
 }
 
 /// Whether a model is for the target: the same one, or one that differs in the size of its lattice alone, if the network fits it.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::figures::paper;
 use super::machine;
 use super::measures::{Measure, heading, measure, modes};
-use super::networks::Ready;
+use super::networks::PreparedNetwork;
 use super::parts::Part;
 use super::spec::{Experiment, FigureEntry, RunEntry};
 use crate::app::Context;
@@ -20,7 +20,7 @@ use crate::tables::{Short, span};
 pub struct Page<'a> {
     pub experiment: &'a Experiment,
     pub quick: bool,
-    pub networks: &'a [Ready],
+    pub networks: &'a [PreparedNetwork],
     pub runs: &'a [(RunEntry, Vec<Part>)],
     pub figures: &'a [(&'a FigureEntry, Chart)],
     /// Titles of figures that have nothing to show, and why.

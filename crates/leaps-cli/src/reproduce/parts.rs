@@ -7,12 +7,12 @@ use anyhow::Result;
 use leaps::Error;
 use leaps::observe::{Bins, Distance, Estimate, Families, Histogram, Layout, WeightedSamples};
 use leaps::run::NpzWriter;
-use leaps::sampler::LogWeights;
+use leaps::observe::LogWeights;
 use serde_json::{Map, Value, json};
 use toml::Table;
 
 use super::kept;
-use super::networks::{Ready, slug};
+use super::networks::{PreparedNetwork, slug};
 use super::spec::{Experiment, RunEntry};
 use crate::app::Context;
 use crate::config::{Config, Layers, Work};
@@ -132,9 +132,9 @@ fn label(run: &RunEntry, varied: Option<&(&str, toml::Value)>) -> String {
 }
 
 /// Where parts are kept and what they share.
-pub struct Bench<'a> {
+pub struct PartRunner<'a> {
     pub experiment: &'a Experiment,
-    pub networks: &'a [Ready],
+    pub networks: &'a [PreparedNetwork],
     /// The folder of the page, and that of the parts.
     pub out: &'a Path,
     pub folder: PathBuf,
@@ -143,7 +143,7 @@ pub struct Bench<'a> {
     pub fresh: bool,
 }
 
-impl Bench<'_> {
+impl PartRunner<'_> {
     /// Run what was not run before; the reference, if there is one, first. `done` parts come before, out of `all`.
     pub fn run(&self, done: usize, all: usize) -> Result<Vec<(RunEntry, Vec<Part>)>> {
         let mut order: Vec<&RunEntry> = self.experiment.runs.iter().collect();

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use leaps::run::{Checkpoints, Model, Origin, START, WarmStart};
-use leaps::train::Ranges;
+use leaps::path::Ranges;
 use serde_json::Value;
 
 use crate::config::{Layers, NetworkSpec, TrainingSpec, keys};

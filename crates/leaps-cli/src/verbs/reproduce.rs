@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::app::Context;
 use crate::error::{self, usage};
 use crate::output;
-use crate::reproduce::{Experiment, Order, SHIPPED};
+use crate::reproduce::{Experiment, Request, SHIPPED};
 
 /// Flags of `reproduce`.
 #[derive(Args, Debug)]
@@ -61,14 +61,14 @@ pub fn run(args: &ReproduceArgs, context: &Context) -> Result<()> {
     for experiment in &experiments {
         let root = args.out.as_deref().unwrap_or(Path::new(RESULTS));
         let own = args.out.is_some() && !all;
-        let order = Order {
+        let request = Request {
             quick: args.quick,
             out: if own { root.to_owned() } else { root.join(&experiment.name) },
             networks: root.join("networks"),
             fresh: args.fresh,
             context,
         };
-        let done = order.run(experiment).inspect_err(|failure| {
+        let done = request.run(experiment).inspect_err(|failure| {
             if error::is_stop(failure) {
                 context.say("finished parts are kept: the same command goes on with the others");
             }

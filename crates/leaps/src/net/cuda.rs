@@ -21,7 +21,7 @@ pub(crate) struct CudaBatch<'a> {
     pub(crate) table: &'a CudaSlice<f32>,
 }
 
-/// WeightBuffer per moment: the time, and its features.
+/// Numbers per time: itself and its features.
 pub(crate) const MOMENT: usize = 1 + FEATURES;
 
 /// What networks read of a time.
@@ -88,7 +88,7 @@ impl<T: CudaNetwork + ?Sized> CudaNetwork for &mut T {
     }
 }
 
-/// WeightBuffer in another order: `out[i] = +-from[index]`, or 0.
+/// Numbers in another order: `out[i] = +-from[index]`, or 0.
 pub(crate) struct Permutation {
     table: CudaSlice<u32>,
     len: usize,

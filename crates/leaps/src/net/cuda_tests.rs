@@ -98,7 +98,7 @@ impl Batch {
 }
 
 /// A network on a GPU with its parameters.
-struct Bench<'a> {
+struct Harness<'a> {
     gpu: &'a Arc<Gpu>,
     network: Box<dyn CudaNetwork>,
     parameters: usize,
@@ -113,7 +113,7 @@ struct OnGpu {
     table: CudaSlice<f32>,
 }
 
-impl<'a> Bench<'a> {
+impl<'a> Harness<'a> {
     fn new(
         gpu: &'a Arc<Gpu>,
         net: &Net,
@@ -125,7 +125,7 @@ impl<'a> Bench<'a> {
         let mut given = parameters.to_vec();
         given.extend([f32::NAN; 5]); // what follows the parameters is not theirs
         network.refresh(&gpu.upload(&given).unwrap()).unwrap();
-        Bench { gpu, network, parameters: parameters.len(), size: net.sites() * net.outputs() }
+        Harness { gpu, network, parameters: parameters.len(), size: net.sites() * net.outputs() }
     }
 
     fn place(&self, batch: &Batch) -> OnGpu {
@@ -209,17 +209,17 @@ fn check(gpu: &Arc<Gpu>, spec: &NetSpec, target: &dyn Target, precisions: &[Prec
     };
     for &precision in precisions {
         let allowed = if precision == Precision::Float32 { 1e-5 } else { 3e-2 };
-        let mut bench = Bench::new(gpu, &net, &parameters, 33, precision);
+        let mut harness = Harness::new(gpu, &net, &parameters, 33, precision);
         for lanes in [1, 5, 33] {
             let batch = Batch::new(&net, q, lanes, lanes as u64);
             let (want, want_gradient) = batch.on_cpu(&net, &parameters);
-            let got = bench.forward(&batch);
+            let got = harness.forward(&batch);
             let wrong = error(&got, &want);
             claim(
                 wrong < allowed,
                 format!("{precision:?}, {lanes} lanes: outputs off by {wrong:e}"),
             );
-            let (kept, gradient) = bench.both(&batch);
+            let (kept, gradient) = harness.both(&batch);
             claim(same_bits(&got, &kept), format!("{precision:?}: kept outputs differ"));
             let mut start = 0;
             let largest = want_gradient.iter().fold(0.0f32, |m, g| m.max(g.abs()));
@@ -242,7 +242,7 @@ fn check(gpu: &Arc<Gpu>, spec: &NetSpec, target: &dyn Target, precisions: &[Prec
                 "{precision:?} {lanes} lanes: outputs {:.1e}, gradient {wrong:.1e}",
                 error(&got, &want)
             );
-            let again = bench.both(&batch);
+            let again = harness.both(&batch);
             claim(same_bits(&gradient, &again.1), format!("{precision:?}: another gradient"));
             if lanes < 33 {
                 continue;
@@ -255,7 +255,7 @@ fn check(gpu: &Arc<Gpu>, spec: &NetSpec, target: &dyn Target, precisions: &[Prec
                 other.rows.push(batch.rows[lane]);
                 other.moments.push(batch.moments[lane]);
             }
-            let (moved, n) = (bench.forward(&other), bench.size);
+            let (moved, n) = (harness.forward(&other), harness.size);
             let stays = order
                 .iter()
                 .enumerate()
@@ -273,7 +273,7 @@ fn check(gpu: &Arc<Gpu>, spec: &NetSpec, target: &dyn Target, precisions: &[Prec
                     })
                     .collect();
                 flipped.rows = (0..lanes as u32).collect();
-                let (out, m) = (bench.forward(&flipped), net.outputs());
+                let (out, m) = (harness.forward(&flipped), net.outputs());
                 let hollow = (0..lanes).all(|lane| {
                     let at = lane * n + site(lane) * m;
                     same_bits(&out[at..at + m], &got[at..at + m])

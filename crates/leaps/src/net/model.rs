@@ -128,7 +128,7 @@ pub struct Net {
     network: AnyNetwork,
     sites: usize,
     q: usize,
-    /// WeightBuffer it is told beside the time.
+    /// Numbers that it is conditioned on beside the time.
     conditions: usize,
     level: SimdLevel,
 }
@@ -276,7 +276,7 @@ impl Net {
         &self.spec
     }
 
-    /// WeightBuffer that the network is told about its target beside the time; 0 unless it is one for a family of targets.
+    /// Numbers that the network is conditioned on beside the time; 0 unless it is one for a family of targets.
     pub fn conditions(&self) -> usize {
         self.conditions
     }

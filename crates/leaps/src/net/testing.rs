@@ -26,7 +26,7 @@ fn encode(values: &[usize], inputs: usize) -> Vec<D> {
 }
 
 /// A network with random parameters and 16 random configurations.
-pub(crate) struct Bench<'a, N> {
+pub(crate) struct Harness<'a, N> {
     network: &'a N,
     inputs: usize,
     outputs: usize,
@@ -36,7 +36,7 @@ pub(crate) struct Bench<'a, N> {
     features: Vec<D>,
 }
 
-impl<'a, N: Network> Bench<'a, N> {
+impl<'a, N: Network> Harness<'a, N> {
     pub(crate) fn new(
         network: &'a N,
         sites: usize,
@@ -67,7 +67,7 @@ impl<'a, N: Network> Bench<'a, N> {
                 row.0[lane] = feature;
             }
         }
-        Bench { network, inputs, outputs, sites, values, t: Array(t), features: rows }
+        Harness { network, inputs, outputs, sites, values, t: Array(t), features: rows }
     }
 
     /// Random parameters, none of them zero, so that no part of a network is asleep.
@@ -194,15 +194,15 @@ pub(crate) fn check_conditioned(
     conditions: usize,
 ) {
     for seed in 0..2 {
-        let bench = Bench::conditioned_on(network, sites, inputs, outputs, conditions, seed);
-        let parameters = bench.parameters(seed);
+        let harness = Harness::conditioned_on(network, sites, inputs, outputs, conditions, seed);
+        let parameters = harness.parameters(seed);
         assert_eq!(parameters.len(), total(&network.tensors()));
-        assert_eq!(bench.first_leak(&parameters), None, "outputs depend on the site's own value");
+        assert_eq!(harness.first_leak(&parameters), None, "outputs depend on the site's own value");
         let same = |(a, b): (&D, &D)| a.0.map(f64::to_bits) == b.0.map(f64::to_bits);
-        let (kept, lean) = (bench.outputs(&parameters), bench.inferred(&parameters));
+        let (kept, lean) = (harness.outputs(&parameters), harness.inferred(&parameters));
         assert!(kept.iter().zip(&lean).all(same), "a pass that keeps nothing differs");
         if sites > 1 {
-            let error = bench.gradient_error(&parameters);
+            let error = harness.gradient_error(&parameters);
             assert!(error < 1e-6, "gradient off by {error}");
         }
     }

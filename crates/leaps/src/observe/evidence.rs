@@ -1,7 +1,7 @@
 //! Estimate log Z and the effective sample size of weighted walkers, with errors.
 
 use super::{Estimate, Families, Jackknife};
-use crate::sampler::LogWeights;
+use crate::observe::LogWeights;
 
 /// What resampling took out of the weights: add to it whenever weights are reset.
 ///

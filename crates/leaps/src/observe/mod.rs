@@ -17,6 +17,7 @@ mod order;
 mod samples;
 mod summary;
 mod warnings;
+mod weights;
 
 pub use autocorrelation::{Autocorrelation, discs_ess, split_r_hat};
 pub use chain::ChainRecorder;
@@ -31,6 +32,7 @@ pub use order::Order;
 pub use samples::WeightedSamples;
 pub use summary::{Autocorrelations, ChainSummary};
 pub use warnings::ChainWarning;
+pub use weights::LogWeights;
 
 /// Takes in the kept states of one chain, in order.
 pub trait Recorder: Send {

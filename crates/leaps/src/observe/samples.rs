@@ -6,7 +6,7 @@ use super::modes;
 use super::{
     Bins, Estimate, Families, Histogram, Jackknife, Layout, Measure, Observables, Segments,
 };
-use crate::sampler::LogWeights;
+use crate::observe::LogWeights;
 use crate::target::Target;
 use crate::{Error, Result};
 

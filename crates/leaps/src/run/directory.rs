@@ -169,7 +169,7 @@ impl RunDirectory {
             return Ok(());
         }
         let meta = json!({
-            "schema": 1,
+            "schema": 2,
             "version": env!("CARGO_PKG_VERSION"),
             "command": command,
             "started": now(),

@@ -23,7 +23,7 @@ use crate::observe::Estimate;
 use crate::rates::Parametrisation;
 use crate::sampler::RateModel;
 use crate::target::{Boundary, Target};
-use crate::train::Ranges;
+use crate::path::Ranges;
 use crate::{Error, Result};
 
 /// The version of the files that this version of the library writes and reads.

@@ -4,7 +4,8 @@
 //! the step falls to a target value. The grid is then fixed, and the run that uses it is exact: a run
 //! that chose its times from its own walkers would have a biased log Z.
 
-use super::{Grid, LogWeights, Population, Resampler};
+use super::{Grid, Population, Resampler};
+use crate::observe::LogWeights;
 use crate::device::{Progress, Purpose, Stream};
 use crate::path::Path;
 use crate::{Error, Result};

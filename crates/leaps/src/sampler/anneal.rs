@@ -5,7 +5,8 @@
 //! log Z; then walkers move at `rho_{t_k}`. Weighted walkers represent `rho_{t_k}` after every interval, so
 //! one run gives free energy, energy and heat capacity all along the path.
 
-use super::{Grid, Lineage, LogWeights, Population, Resampler};
+use super::{Grid, Lineage, Population, Resampler};
+use crate::observe::LogWeights;
 use crate::device::Progress;
 use crate::observe::{
     Estimate, Families, Jackknife, Observables, Segments, WeightedSamples, ess, log_z,

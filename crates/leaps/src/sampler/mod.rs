@@ -7,7 +7,6 @@ mod moves;
 mod resample;
 pub(crate) mod walkers;
 mod warnings;
-mod weights;
 
 pub use adaptive::choose_times;
 pub use anneal::{Ensemble, PathPoint, PathStop, Resampling, anneal};
@@ -22,4 +21,3 @@ pub use walkers::network::{
 pub use walkers::place::{Followers, followers};
 pub use walkers::{Lineage, Population};
 pub use warnings::WalkerWarning;
-pub use weights::LogWeights;

@@ -1,6 +1,6 @@
 //! Copy heavy walkers and drop light ones, keeping every expected count right.
 
-use super::LogWeights;
+use crate::observe::LogWeights;
 use crate::device::Stream;
 
 /// How ancestors are drawn. Under each, walker `i` has `N w_i` children on average.

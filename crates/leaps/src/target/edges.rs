@@ -3,7 +3,7 @@
 //! One item a line, `#` starts a comment, sites are numbered from 0:
 //! ```text
 //! interaction potts   # or ising (the default)
-//! states 3            # values per site (ising: 2)
+//! q 3                 # values per site (ising: 2)
 //! sites 4             # optional: allows sites that no line names
 //! 0 1 1.0             # coupling J between sites 0 and 1
 //! 1 2 -0.5
@@ -68,7 +68,7 @@ pub(crate) fn parse_edges(bytes: Vec<u8>, path: &Path) -> Result<Pairwise> {
                 };
                 set(&mut interaction, named, words[0], number, &fail)?;
             }
-            [word @ (_, "states"), value] => {
+            [word @ (_, "q"), value] => {
                 set(&mut q, number_at::<usize>(value, number, &fail)?, word, number, &fail)?;
             }
             [word @ (_, "sites"), value] => {
@@ -94,7 +94,7 @@ pub(crate) fn parse_edges(bytes: Vec<u8>, path: &Path) -> Result<Pairwise> {
                     number,
                     column,
                     format!(
-                        "'{}': expected 'i j J' (an edge with its coupling), 'field i h', 'interaction ising|potts', 'states q' or 'sites n'",
+                        "'{}': expected 'i j J' (an edge with its coupling), 'field i h', 'interaction ising|potts', 'q 3' or 'sites n'",
                         content.trim().chars().take(40).collect::<String>()
                     ),
                 ));
@@ -217,7 +217,7 @@ mod tests {
         assert_eq!((model.sites(), model.q(), model.terms()), (3, 2, 2));
         assert_eq!(model.energy(0, &[1, 1, 1]), -2.5);
         assert_eq!(model.energy(1, &[1, 0, 1]), -0.25);
-        let potts = parse("interaction potts\nstates 3\nsites 9\n0 1 1\n").unwrap();
+        let potts = parse("interaction potts\nq 3\nsites 9\n0 1 1\n").unwrap();
         assert_eq!((potts.sites(), potts.q()), (9, 3));
     }
 
@@ -248,7 +248,7 @@ mod tests {
             ("0 1", 1, 1),
             ("1 2 1.0\n2 3 1.0", 1, 1),
             ("sites 2\n0 1 1\n  sites 3", 3, 3),
-            ("states 2\nstates 2\n0 1 1", 2, 1),
+            ("q 2\nq 2\n0 1 1", 2, 1),
             ("interaction ising\n0 1 1\ninteraction potts", 3, 1),
         ] {
             match parse(text) {

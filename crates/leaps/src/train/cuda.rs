@@ -24,7 +24,7 @@ use crate::{Error, Result};
 /// Source of the kernels.
 const TRAIN: &str = include_str!("train.cu");
 
-/// WeightBuffer per block of the kernel `squares`.
+/// Numbers per block of the kernel `squares`.
 const PART: usize = 16384;
 
 /// Hidden units of the free energy.

@@ -15,7 +15,7 @@ mod spec;
 mod trainer;
 
 pub use adam::Optimiser;
-pub use family::{Family, Member, Ranges};
+pub use family::{Family, Member};
 pub use loss::{Batch, Loss};
 pub use pool::Pool;
 pub use rollout::Buffer;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Ranges;
+use crate::path::Ranges;
 use crate::{Error, Result};
 
 /// How the learning rate falls after warm-up.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "cuda")]
-use super::Ranges;
+use crate::path::Ranges;
 #[cfg(feature = "cuda")]
 use super::cuda::CudaTraining;
 use super::loss::Loss;

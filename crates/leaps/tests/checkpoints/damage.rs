@@ -124,7 +124,7 @@ fn other_versions_and_mixed_checkpoints_are_refused() {
     let seal =
         |body: String| format!("{body}  \"checksum\": \"{}\"\n}}\n", blake3::hash(body.as_bytes()));
     assert_eq!(seal(body.into()), text);
-    for (from, to) in [("\"schema\": 1", "\"schema\": 2"), ("\"step\": 20", "\"step\": 21")] {
+    for (from, to) in [("\"schema\": 2", "\"schema\": 3"), ("\"step\": 20", "\"step\": 21")] {
         assert!(body.contains(from));
         fs::write(&manifest, seal(body.replacen(from, to, 1))).unwrap();
         let error = Checkpoint::load(&newest).unwrap_err();

@@ -5,7 +5,7 @@ use leaps::observe::{
     Autocorrelation, Bins, ChainRecorder, ChainSummary, ChainWarning, Families, Recorder,
     WeightedSamples, discs_ess, split_r_hat,
 };
-use leaps::sampler::LogWeights;
+use leaps::observe::LogWeights;
 use leaps::target::{Boundary, Lattice, Pairwise, Target};
 
 use super::{mean_and_rms, stream};

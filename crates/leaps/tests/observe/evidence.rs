@@ -2,7 +2,7 @@
 
 use leaps::device::{Draw, Stream};
 use leaps::observe::{Families, Segments, ess, lee_whiteley, log_z};
-use leaps::sampler::LogWeights;
+use leaps::observe::LogWeights;
 
 use super::{mean_and_rms, stream};
 

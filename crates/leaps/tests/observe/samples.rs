@@ -5,7 +5,7 @@ use leaps::device::Draw;
 use leaps::observe::{
     Bins, Estimate, Families, Histogram, Measure, Observables, Segments, WeightedSamples,
 };
-use leaps::sampler::LogWeights;
+use leaps::observe::LogWeights;
 use leaps::target::{Boundary, Lattice, Pairwise, Target, potential};
 
 use super::stream;

@@ -102,7 +102,7 @@ fn rows(config: &Config, problem: &Problem) -> Vec<(&'static str, String)> {
         ("target", problem.description.clone()),
         ("hamiltonian", config.formula()),
         ("sites", sites.to_string()),
-        ("states", target.q().to_string()),
+        ("q", target.q().to_string()),
         ("bonds", (directed / 2).to_string()),
         ("terms", terms.join(", ")),
         ("colours", Colouring::new(target).colours().to_string()),

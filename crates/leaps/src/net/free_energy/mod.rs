@@ -37,7 +37,7 @@ pub enum FreeEnergySpec {
 pub struct FreeEnergy {
     spec: FreeEnergySpec,
     kind: Kind,
-    /// WeightBuffer it is told beside the time.
+    /// Numbers that it is conditioned on beside the time.
     conditions: usize,
     level: SimdLevel,
 }
@@ -93,7 +93,7 @@ impl FreeEnergy {
         Ok(FreeEnergy { kind, conditions, ..self })
     }
 
-    /// WeightBuffer that the function is told beside the time.
+    /// Numbers that the function is conditioned on beside the time.
     pub fn conditions(&self) -> usize {
         self.conditions
     }

@@ -28,7 +28,7 @@ struct CudaGraph {
     parameters: CudaSlice<f32>,
     tables: CudaSlice<u32>,
     kept: CudaSlice<f32>,
-    /// WeightBuffer that a block of the backward pass needs.
+    /// Numbers that a block of the backward pass needs.
     space: usize,
     back: Option<Back>,
 }

@@ -1,7 +1,7 @@
 //! Check the network on graphs with loops, without bonds and in parts.
 
 use super::*;
-use crate::net::testing::{self, Bench};
+use crate::net::testing::{self, Harness};
 use crate::net::{Net, NetSpec};
 use crate::target::{Interaction, Pairwise};
 
@@ -75,8 +75,8 @@ impl HollowGraph {
 fn outputs_do_not_depend_on_the_site_s_own_value() {
     for (graph, orders) in [(chords(11), 1), (chords(23), 3), (complete(9), 2)] {
         let network = HollowGraph::build(5, orders, 6, &graph, 1, 1);
-        let bench = Bench::new(&network, network.sites, 1, 1, 3);
-        assert_eq!(bench.first_leak(&bench.parameters(3)), None);
+        let harness = Harness::new(&network, network.sites, 1, 1, 3);
+        assert_eq!(harness.first_leak(&harness.parameters(3)), None);
     }
 }
 

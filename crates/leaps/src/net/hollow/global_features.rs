@@ -40,7 +40,7 @@ impl GlobalFeatures {
         GlobalFeatures { inputs, q: scale(geometry.sites), bonds: scale(bonds), root }
     }
 
-    /// WeightBuffer that a site is told.
+    /// Global features of a site.
     pub(super) fn width(&self) -> usize {
         FUNCTIONS * (self.inputs + 1)
     }

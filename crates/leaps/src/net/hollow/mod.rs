@@ -70,7 +70,7 @@ impl Default for HollowSpec {
 /// Layers that are enough for most lattices.
 const USUAL_DEPTH: usize = 6;
 
-/// WeightBuffer that a network is built from, all of them given.
+/// Numbers that a network is built from, all of them given.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Sizes {
     channels: usize,

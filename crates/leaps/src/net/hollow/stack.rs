@@ -69,12 +69,12 @@ impl Stack {
         self.depth
     }
 
-    /// WeightBuffer that sites are told beside what they have seen.
+    /// Global features: numbers that sites have beside what they have seen.
     pub(super) fn global_features(&self) -> usize {
         self.global_features.as_ref().map_or(0, GlobalFeatures::width)
     }
 
-    /// WeightBuffer that a site has seen or is told.
+    /// Numbers of the context of a site: what it has seen, and global features.
     pub(super) fn seen_width(&self, geometry: &Geometry) -> usize {
         geometry.directions.len() * self.channels + self.global_features()
     }

@@ -5,7 +5,7 @@ use crate::device::level::dispatch;
 use crate::device::vector::{Array, Floats, WIDTH, cast, cast_mut};
 use crate::device::{Draw, Purpose, SimdLevel, Stream};
 use crate::net::features::{FEATURES, features};
-use crate::net::testing::{self, Bench};
+use crate::net::testing::{self, Harness};
 use crate::net::{Net, NetSpec, layout};
 use crate::target::{Interaction, Pairwise};
 
@@ -81,10 +81,10 @@ impl Case {
             }
         }
         let t = std::array::from_fn(|_| stream.uniform());
-        let bench = Bench::new(&network, sites, channels, channels, seed);
-        // WeightBuffer that single precision holds.
+        let harness = Harness::new(&network, sites, channels, channels, seed);
+        // Numbers that single precision holds.
         let parameters =
-            bench.parameters(seed).iter().map(|&p| f64::from(p as f32)).collect::<Vec<_>>();
+            harness.parameters(seed).iter().map(|&p| f64::from(p as f32)).collect::<Vec<_>>();
         Case { network, sites, channels, x, t, parameters }
     }
 
@@ -405,8 +405,8 @@ fn passes_that_keep_nothing_write_the_same_bits() {
 
 /// Whether a network's outputs depend on the site's own value.
 fn leaks(network: &Hollow, sites: usize) -> bool {
-    let bench = Bench::new(network, sites, 1, 1, 3);
-    bench.first_leak(&bench.parameters(3)).is_some()
+    let harness = Harness::new(network, sites, 1, 1, 3);
+    harness.first_leak(&harness.parameters(3)).is_some()
 }
 
 #[test]

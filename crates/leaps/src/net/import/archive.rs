@@ -22,7 +22,7 @@ struct Entry {
     header: usize,
 }
 
-/// WeightBuffer at fixed places of a record.
+/// Numbers at fixed places of a record.
 struct Record<'a>(&'a [u8]);
 
 impl Record<'_> {

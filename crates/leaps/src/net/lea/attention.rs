@@ -11,7 +11,7 @@ pub(super) struct Attention {
 }
 
 impl Attention {
-    /// WeightBuffer per site.
+    /// Numbers per site.
     pub(super) fn size(&self) -> usize {
         self.heads * self.width
     }

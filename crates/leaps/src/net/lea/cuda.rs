@@ -114,12 +114,12 @@ impl Lea {
         self.inputs.max(2)
     }
 
-    /// WeightBuffer of a table.
+    /// Numbers of a table.
     fn table(&self) -> usize {
         self.sites * self.attention.size()
     }
 
-    /// WeightBuffer of all tables: of keys and of values for every value, of queries.
+    /// Numbers of all tables: of keys and of values for every value, of queries.
     fn tables(&self) -> usize {
         (2 * self.q() + 1) * self.table()
     }
@@ -129,7 +129,7 @@ impl Lea {
         self.sites * self.attention.heads
     }
 
-    /// WeightBuffer that a lane adds to the gradient of the hidden bias and of what follows it, and where these parameters start.
+    /// Numbers that a lane adds to the gradient of the hidden bias and of what follows it, and where these parameters start.
     fn ends(&self) -> (usize, usize) {
         let sizes = self.sizes();
         (sizes[6..].iter().sum(), sizes[..6].iter().sum())

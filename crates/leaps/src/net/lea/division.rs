@@ -1,6 +1,6 @@
 //! Divide the attention of a head among the threads of a GPU.
 
-/// WeightBuffer of shared memory that blocks of attention have for rows: what any GPU has without being asked.
+/// Numbers of shared memory that blocks of attention have for rows: what any GPU has without being asked.
 const SHARED: usize = 10 << 10;
 
 /// See the [module](self) and `attention.cu`.

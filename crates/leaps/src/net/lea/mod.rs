@@ -28,9 +28,9 @@ use attention::Attention;
 pub struct LeaSpec {
     /// Attention heads.
     pub heads: usize,
-    /// WeightBuffer per key, query and value of a head, D.
+    /// Numbers per key, query and value of a head, D.
     pub width: usize,
-    /// WeightBuffer that describe a site, and hidden units of the read-out.
+    /// Numbers that describe a site, and hidden units of the read-out.
     pub embedding: usize,
 }
 
@@ -97,7 +97,7 @@ impl Lea {
 }
 
 /// The scratch space taken apart.
-struct Desk<'s, V> {
+struct Scratch<'s, V> {
     time: &'s mut [V],
     /// Scales and shifts of queries, then of hidden units; and their gradients.
     scale: &'s mut [V],
@@ -121,10 +121,10 @@ struct Desk<'s, V> {
 }
 
 impl Lea {
-    fn desk<'s, V>(&self, mut s: &'s mut [V]) -> Desk<'s, V> {
+    fn cut<'s, V>(&self, mut s: &'s mut [V]) -> Scratch<'s, V> {
         let (n, e, a) = (self.sites, self.embedding, self.attention.size());
         let mut next = |count: usize| take_mut(&mut s, count);
-        Desk {
+        Scratch {
             time: next(self.time.scratch()),
             scale: next(self.time.outputs),
             d_scale: next(self.time.outputs),
@@ -223,11 +223,11 @@ impl Network for Lea {
     ) {
         let (n, e, a) = (self.sites, self.embedding, self.attention.size());
         let w = self.split(packed);
-        let desk = self.desk(scratch);
+        let parts = self.cut(scratch);
         unsafe {
-            self.time.forward(w.time, group.features, desk.time, desk.scale);
+            self.time.forward(w.time, group.features, parts.time, parts.scale);
             for site in 0..n {
-                let u = &mut desk.u[site * e..][..e];
+                let u = &mut parts.u[site * e..][..e];
                 for (k, u) in u.iter_mut().enumerate() {
                     let mut sum = V::splat(w.places[site * e + k]);
                     for c in 0..self.inputs {
@@ -236,8 +236,8 @@ impl Network for Lea {
                     }
                     *u = sum;
                 }
-                multiply(w.key, u, &mut desk.key[site * a..][..a]);
-                multiply(w.value, u, &mut desk.value[site * a..][..a]);
+                multiply(w.key, u, &mut parts.key[site * a..][..a]);
+                multiply(w.value, u, &mut parts.value[site * a..][..a]);
                 for k in 0..a {
                     let mut sum = V::zero();
                     for (&weight, &place) in
@@ -245,15 +245,15 @@ impl Network for Lea {
                     {
                         sum = V::splat(weight).fma(V::splat(place), sum);
                     }
-                    let slope = V::constant(1.0).add(desk.scale[k]);
-                    desk.query[site * a + k] = sum.fma(slope, desk.scale[a + k]);
+                    let slope = V::constant(1.0).add(parts.scale[k]);
+                    parts.query[site * a + k] = sum.fma(slope, parts.scale[a + k]);
                 }
             }
-            self.attention.forward(desk.key, desk.value, desk.query, desk.p, desk.a);
-            let (scale, shift) = desk.scale[2 * a..].split_at(e);
+            self.attention.forward(parts.key, parts.value, parts.query, parts.p, parts.a);
+            let (scale, shift) = parts.scale[2 * a..].split_at(e);
             for site in 0..n {
-                let (before, after) = desk.hidden.split_at_mut(e);
-                multiply(w.hidden, &desk.a[site * a..][..a], before);
+                let (before, after) = parts.hidden.split_at_mut(e);
+                multiply(w.hidden, &parts.a[site * a..][..a], before);
                 for k in 0..e {
                     let z = before[k].add(V::splat(w.hidden_bias[k]));
                     after[k] = z.fma(V::constant(1.0).add(scale[k]), shift[k]).silu();
@@ -278,24 +278,24 @@ impl Network for Lea {
     ) {
         let (n, e, a) = (self.sites, self.embedding, self.attention.size());
         let (w, g) = (self.split(packed), self.split_mut(grad));
-        let desk = self.desk(scratch);
+        let parts = self.cut(scratch);
         unsafe {
-            for d in desk.d_scale.iter_mut() {
+            for d in parts.d_scale.iter_mut() {
                 *d = V::zero();
             }
-            for d in desk.d_u.iter_mut() {
+            for d in parts.d_u.iter_mut() {
                 *d = V::zero();
             }
-            for d in desk.d_a.iter_mut() {
+            for d in parts.d_a.iter_mut() {
                 *d = V::zero();
             }
             // The read-out, site by site, its hidden units computed again.
-            let (scale, shift) = desk.scale[2 * a..].split_at(e);
-            let (d_query_scale, d_hidden_scale) = desk.d_scale.split_at_mut(2 * a);
+            let (scale, shift) = parts.scale[2 * a..].split_at(e);
+            let (d_query_scale, d_hidden_scale) = parts.d_scale.split_at_mut(2 * a);
             for site in 0..n {
-                let (before, rest) = desk.hidden.split_at_mut(e);
+                let (before, rest) = parts.hidden.split_at_mut(e);
                 let (after, d_hidden) = rest.split_at_mut(e);
-                let input = &desk.a[site * a..][..a];
+                let input = &parts.a[site * a..][..a];
                 multiply(w.hidden, input, before);
                 for k in 0..e {
                     before[k] = before[k].add(V::splat(w.hidden_bias[k]));
@@ -316,17 +316,17 @@ impl Network for Lea {
                     d_hidden[k] = d_z.mul(slope);
                     g.hidden_bias[k] += d_hidden[k].sum();
                 }
-                let d_a = &mut desk.d_a[site * a..][..a];
+                let d_a = &mut parts.d_a[site * a..][..a];
                 multiply_back(w.hidden, a, input, d_hidden, g.hidden, d_a);
             }
             self.attention.backward(
-                (desk.key, desk.value, desk.query),
-                desk.p,
-                desk.d_a,
-                (desk.d_key, desk.d_value, desk.d_query),
+                (parts.key, parts.value, parts.query),
+                parts.p,
+                parts.d_a,
+                (parts.d_key, parts.d_value, parts.d_query),
             );
-            multiply_back(w.key, e, desk.u, desk.d_key, g.key, desk.d_u);
-            multiply_back(w.value, e, desk.u, desk.d_value, g.value, desk.d_u);
+            multiply_back(w.key, e, parts.u, parts.d_key, g.key, parts.d_u);
+            multiply_back(w.value, e, parts.u, parts.d_value, g.value, parts.d_u);
             for site in 0..n {
                 let places = &w.places[site * e..][..e];
                 for k in 0..a {
@@ -335,24 +335,24 @@ impl Network for Lea {
                     for (&weight, &place) in row.iter().zip(places) {
                         base = V::splat(weight).fma(V::splat(place), base);
                     }
-                    let d = desk.d_query[site * a + k];
+                    let d = parts.d_query[site * a + k];
                     d_query_scale[k] = d.fma(base, d_query_scale[k]);
                     d_query_scale[a + k] = d_query_scale[a + k].add(d);
-                    let d = d.mul(V::constant(1.0).add(desk.scale[k]));
+                    let d = d.mul(V::constant(1.0).add(parts.scale[k]));
                     for i in 0..e {
                         g.query[k * e + i] += d.mul(V::splat(places[i])).sum();
                         g.places[site * e + i] += d.mul(V::splat(row[i])).sum();
                     }
                 }
                 for k in 0..e {
-                    let d = desk.d_u[site * e + k];
+                    let d = parts.d_u[site * e + k];
                     g.places[site * e + k] += d.sum();
                     for c in 0..self.inputs {
                         g.values[c * e + k] += d.mul(group.x[site * self.inputs + c]).sum();
                     }
                 }
             }
-            self.time.backward(w.time, group.features, desk.time, desk.d_scale, g.time);
+            self.time.backward(w.time, group.features, parts.time, parts.d_scale, g.time);
         }
     }
 }

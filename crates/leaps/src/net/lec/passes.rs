@@ -41,7 +41,7 @@ impl Layer {
 }
 
 impl Lec {
-    /// WeightBuffer in one layer's outputs.
+    /// Numbers in one layer's outputs.
     pub(super) fn cells(&self) -> usize {
         self.sites * self.channels
     }

@@ -24,7 +24,7 @@ impl Net {
         precision: Precision,
     ) -> Result<Box<dyn CudaNetwork>> {
         if self.conditions > 0 {
-            return Err(crate::train::Ranges::no_gpu());
+            return Err(crate::path::Ranges::no_gpu());
         }
         match &self.network {
             AnyNetwork::Mlp(network) => network.on_gpu(gpu, lanes, precision),

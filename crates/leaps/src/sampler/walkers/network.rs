@@ -67,7 +67,7 @@ impl<'a> RateModel<'a> {
         }
     }
 
-    /// Tell the network which target of its family is at hand: [`Ranges::condition`](crate::train::Ranges::condition).
+    /// Tell the network which target of its family is at hand: [`Ranges::condition`](crate::path::Ranges::condition).
     ///
     /// # Panics
     /// If it is not told [as many numbers](Net::conditions) as it listens to.
@@ -137,7 +137,7 @@ pub struct NetworkWalkers<'a> {
 }
 
 /// A walker that has been called up.
-struct Guest<'w> {
+struct Waiting<'w> {
     number: usize,
     walker: &'w mut Walker,
     log_weight: &'w mut f64,
@@ -145,14 +145,14 @@ struct Guest<'w> {
 
 /// A walker on its way through intervals.
 struct Lane<'w> {
-    guest: Guest<'w>,
+    waiting: Waiting<'w>,
     k: usize,
     left: f64,
     stream: Stream,
 }
 
 /// What a task of [`NetworkWalkers`] needs besides its walkers.
-struct Desk {
+struct Scratch {
     worker: Worker,
     rates: Rates,
     changes: Vec<f64>,
@@ -208,8 +208,8 @@ impl<'a> NetworkWalkers<'a> {
         let mut walkers = std::mem::take(&mut self.walkers);
         let task = Task { this: &*self, grid, intervals, weigh };
         // One queue for all tasks, so that lanes run empty only when all walkers are on their way.
-        let guests = walkers.iter_mut().zip(log_weights).enumerate();
-        let queue = Mutex::new(guests.map(|(number, (walker, log_weight))| Guest {
+        let waiting = walkers.iter_mut().zip(log_weights).enumerate();
+        let queue = Mutex::new(waiting.map(|(number, (walker, log_weight))| Waiting {
             number,
             walker,
             log_weight,
@@ -230,16 +230,20 @@ struct Task<'t, 'a> {
 
 impl Task<'_, '_> {
     /// Lead walkers through the intervals until `next` has no more.
-    fn run<'w>(&self, next: &dyn Fn() -> Option<Guest<'w>>, progress: &dyn Progress) -> Result<()> {
+    fn run<'w>(
+        &self,
+        next: &dyn Fn() -> Option<Waiting<'w>>,
+        progress: &dyn Progress,
+    ) -> Result<()> {
         let (this, q) = (self.this, self.this.target.q());
-        let mut desk = Desk {
+        let mut scratch = Scratch {
             worker: this.flow.net.forward_worker(),
             rates: Rates::default(),
             changes: vec![0.0; this.target.sites() * q],
             kernel: this.kernel.clone(),
         };
         for lane in 0..WIDTH {
-            desk.worker.set_condition(lane, &this.flow.condition);
+            scratch.worker.set_condition(lane, &this.flow.condition);
         }
         let before = self.intervals.start - 1;
         let mut lanes: [Option<Lane>; WIDTH] = std::array::from_fn(|_| None);
@@ -248,20 +252,20 @@ impl Task<'_, '_> {
             for (place, lane) in lanes.iter_mut().enumerate() {
                 // Walkers without anything left to do in their intervals leave at once.
                 while lane.is_none() {
-                    let Some(guest) = next() else { break };
-                    *lane = self.enter(place, guest, before, &mut desk, progress)?;
+                    let Some(waiting) = next() else { break };
+                    *lane = self.enter(place, waiting, before, &mut scratch, progress)?;
                 }
             }
             if lanes.iter().all(Option::is_none) {
                 return Ok(());
             }
-            this.flow.net.forward(&this.flow.packed, &mut desk.worker);
+            this.flow.net.forward(&this.flow.packed, &mut scratch.worker);
             for (place, slot) in lanes.iter_mut().enumerate() {
                 let Some(mut lane) = slot.take() else { continue };
-                lane.guest.walker.passes += 1;
-                *slot = if self.act(place, &mut lane, &mut desk)? {
+                lane.waiting.walker.passes += 1;
+                *slot = if self.act(place, &mut lane, &mut scratch)? {
                     progress.advance(1);
-                    self.enter(place, lane.guest, lane.k, &mut desk, progress)?
+                    self.enter(place, lane.waiting, lane.k, &mut scratch, progress)?
                 } else {
                     Some(lane)
                 };
@@ -278,13 +282,13 @@ impl Task<'_, '_> {
     fn enter<'w>(
         &self,
         place: usize,
-        guest: Guest<'w>,
+        waiting: Waiting<'w>,
         mut k: usize,
-        desk: &mut Desk,
+        scratch: &mut Scratch,
         progress: &dyn Progress,
     ) -> Result<Option<Lane<'w>>> {
-        let (this, number) = (self.this, guest.number);
-        let walker = &mut *guest.walker;
+        let (this, number) = (self.this, waiting.number);
+        let walker = &mut *waiting.walker;
         loop {
             k += 1;
             // Trapezoid counts its pass at the end of the stretch as one interval more.
@@ -292,10 +296,10 @@ impl Task<'_, '_> {
                 return Ok(None);
             }
             if self.weigh {
-                *guest.log_weight += this.drop(walker, self.grid, k);
+                *waiting.log_weight += this.drop(walker, self.grid, k);
             }
             let at = self.time(k);
-            if let Some(kernel) = &mut desk.kernel {
+            if let Some(kernel) = &mut scratch.kernel {
                 let model = Density::new(this.target, self.grid.lambda(at));
                 for sweep in 0..this.sweeps {
                     progress.check()?;
@@ -306,21 +310,21 @@ impl Task<'_, '_> {
                 this.measure(walker, number, k)?;
             }
             if this.durations[k] > 0.0 {
-                desk.worker.set(place, &walker.x, self.grid.time(at));
+                scratch.worker.set(place, &walker.x, self.grid.time(at));
                 let stream = Stream::new(this.seed, Purpose::Jump, number as u32, k as u64);
-                return Ok(Some(Lane { guest, k, left: this.durations[k], stream }));
+                return Ok(Some(Lane { waiting, k, left: this.durations[k], stream }));
             }
             progress.advance(1);
         }
     }
 
     /// Use the network's outputs for the walker in lane `place`; whether its interval is over.
-    fn act(&self, place: usize, lane: &mut Lane<'_>, desk: &mut Desk) -> Result<bool> {
+    fn act(&self, place: usize, lane: &mut Lane<'_>, scratch: &mut Scratch) -> Result<bool> {
         let (this, q) = (self.this, self.this.target.q());
-        let Guest { number, walker, log_weight } = &mut lane.guest;
+        let Waiting { number, walker, log_weight } = &mut lane.waiting;
         let number = *number;
         let at = self.time(lane.k);
-        let Desk { worker, rates, changes, .. } = desk;
+        let Scratch { worker, rates, changes, .. } = scratch;
         this.target.changes(self.grid.lambda(at), &mut walker.x, changes);
         rates.set(this.flow.parametrisation, q, &walker.x, changes, |i| worker.output(place, i));
         if !rates.balance().is_finite() {

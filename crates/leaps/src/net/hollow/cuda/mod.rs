@@ -32,7 +32,7 @@ const MATRIX: &str = concat!(
 const GLOBAL_FEATURES: &str = include_str!("global_features.cu");
 const TIMES: &str = include_str!("times.cu");
 
-/// WeightBuffer of a kernel that are parameters in another order.
+/// Numbers of a kernel that are parameters in another order.
 struct WeightBuffer {
     order: Permutation,
     data: CudaSlice<u32>,

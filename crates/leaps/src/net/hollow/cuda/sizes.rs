@@ -8,7 +8,7 @@ const REGISTERS: [usize; 2] = [72, 32];
 /// Registers of a multiprocessor.
 const ALL_REGISTERS: usize = 1 << 16;
 
-/// WeightBuffer that the kernels are compiled with. Channels are padded for tensor cores.
+/// Numbers that the kernels are compiled with. Channels are padded for tensor cores.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Sizes {
     pub(super) matrix: bool,
@@ -22,7 +22,7 @@ pub(super) struct Sizes {
     pub(super) real_head: usize,
     pub(super) head: usize,
     pub(super) outputs: usize,
-    /// WeightBuffer that sites are told.
+    /// Global features of a site.
     pub(super) real_global_features: usize,
     pub(super) global_features: usize,
     /// Tiles of 16 rows per warp, warps of a block, blocks of a multiprocessor.

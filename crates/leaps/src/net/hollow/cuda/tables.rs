@@ -50,7 +50,7 @@ impl Offsets {
     }
 }
 
-/// WeightBuffer of the kernels in terms of parameters.
+/// Numbers of the kernels in terms of parameters.
 pub(super) struct Orders {
     pub(super) first: Vec<Entry>,
     pub(super) biases: Vec<Entry>,
@@ -192,7 +192,7 @@ pub(super) struct Collection {
     /// The sum to add and the sum to subtract for every parameter.
     pub(super) plus: Vec<u32>,
     pub(super) minus: Vec<u32>,
-    /// WeightBuffer of all sections together, and without their parts.
+    /// Numbers of all sections together, and without their parts.
     pub(super) total: usize,
     pub(super) sums: usize,
 }

@@ -25,7 +25,7 @@ const SOURCE: &str = concat!(
 /// Most channels: what shared memory holds.
 const MOST_CHANNELS: usize = 96;
 
-/// WeightBuffer that shape the kernels, as `#define`s.
+/// Numbers that shape the kernels, as `#define`s.
 pub(super) struct Sizes {
     /// Output channels of a thread of `layer_exact`, and groups of them.
     group: usize,

@@ -7,7 +7,8 @@ use crate::device::cuda::testing::compiles;
 use crate::device::{NoProgress, Precision};
 use crate::net::{MlpSpec, Net, NetSpec};
 use crate::path::Schedule;
-use crate::sampler::{LogWeights, NetworkWalkers, RateModel, Resampler, scheme_grid};
+use crate::observe::LogWeights;
+use crate::sampler::{NetworkWalkers, RateModel, Resampler, scheme_grid};
 use crate::target::cuda::PAIRWISE;
 use crate::target::{Boundary, Disorder, Lattice, Pairwise};
 

@@ -3,6 +3,10 @@
 //! At `t = 0` every weight is 0 and the distribution is uniform. At `t = 1` term `k` has its final
 //! weight, for a temperature the inverse temperature `beta`.
 
+mod ranges;
+
+pub use ranges::Ranges;
+
 use crate::{Error, Result, finite};
 
 /// The shape `s(t)` of a schedule, with `s(0) = 0`, `s(1) = 1`, never decreasing.
