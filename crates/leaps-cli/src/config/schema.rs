@@ -1,6 +1,7 @@
 //! Know every key of a configuration, from the definitions of the flags.
 
 use clap::{Args, Command, FromArgMatches};
+use strsim::levenshtein;
 
 use super::network::NetworkSpec;
 use super::path::PathSpec;
@@ -112,25 +113,10 @@ pub fn nearest(key: &str) -> Option<String> {
     if let Some(same) = all.iter().find(|k| last(&k.path) == last(&wanted)) {
         return Some(same.path.clone());
     }
-    let close = |known: &str| distance(known, &wanted).min(distance(&last(known), &last(&wanted)));
+    let close =
+        |known: &str| levenshtein(known, &wanted).min(levenshtein(&last(known), &last(&wanted)));
     let best = all.into_iter().min_by_key(|known| close(&known.path))?;
     (close(&best.path) <= 1 + last(&wanted).len() / 4).then_some(best.path)
-}
-
-/// Letters to insert, remove or replace to turn one word into another (Levenshtein).
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, letter) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for j in 0..b.len() {
-            let replace = diagonal + usize::from(letter != b[j]);
-            diagonal = row[j + 1];
-            row[j + 1] = replace.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }
 
 /// What a value must be, from serde's complaint about it.

@@ -2,7 +2,6 @@
 
 mod atomic;
 mod checkpoint;
-pub(crate) mod crc;
 mod directory;
 mod dump;
 mod events;

@@ -3,8 +3,9 @@
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
 
+use crc32fast::Hasher;
+
 use super::atomic::AtomicFile;
-use super::crc::Crc32;
 use crate::{Error, Result};
 
 /// Sizes and offsets from here on need the zip64 extension.
@@ -128,10 +129,10 @@ impl NpzWriter {
         let local = self.local_header(&member);
         self.file.seek(SeekFrom::Start(self.offset))?;
         self.file.write_all(&local)?;
-        let mut out = Checked { file: &mut self.file, crc: Crc32::new() };
+        let mut out = Checked { file: &mut self.file, crc: Hasher::new() };
         out.write_all(header)?;
         write(&mut out)?;
-        member.crc = out.crc.value();
+        member.crc = out.crc.finalize();
         self.offset += local.len() as u64 + member.size;
         // The checksum stands before the data.
         self.file.seek(SeekFrom::Start(member.offset))?;
@@ -238,7 +239,7 @@ fn npy_header(kind: &str, shape: &[usize]) -> Vec<u8> {
 /// A file and the checksum of what goes into it.
 struct Checked<'a> {
     file: &'a mut AtomicFile,
-    crc: Crc32,
+    crc: Hasher,
 }
 
 impl Checked<'_> {
