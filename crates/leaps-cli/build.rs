@@ -1,6 +1,7 @@
-//! List the models of the folder `models/`, so that the program brings them along.
+//! List the models of the folder `models/`, so that the program brings them along, and say what it is built of.
 
 use std::path::Path;
+use std::process::Command;
 use std::{env, fs};
 
 fn main() {
@@ -29,4 +30,28 @@ fn main() {
     }
     let out = Path::new(&env::var("OUT_DIR").expect("cargo says")).join("shipped.rs");
     fs::write(out, text + "]").expect("cargo's own folder can be written");
+    println!("cargo:rustc-env=LEAPS_BUILD={}", build());
+}
+
+/// The commit, where the source is a clone, and the features.
+fn build() -> String {
+    let git = |words: &[&str]| {
+        let output =
+            Command::new("git").args(words).output().ok().filter(|o| o.status.success())?;
+        Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    for file in ["HEAD", "logs/HEAD"] {
+        if let Some(path) = git(&["rev-parse", "--git-path", file]) {
+            println!("cargo:rerun-if-changed={path}");
+        }
+    }
+    let commit = git(&["rev-parse", "--short=8", "HEAD"]);
+    let commit = commit.map_or("no commit known".to_owned(), |commit| format!("commit {commit}"));
+    let features: Vec<&str> = [("CARGO_FEATURE_CUDA", "cuda")]
+        .iter()
+        .filter(|f| env::var_os(f.0).is_some())
+        .map(|f| f.1)
+        .collect();
+    let features = if features.is_empty() { "none".to_owned() } else { features.join(", ") };
+    format!("{commit}; features: {features}")
 }

@@ -6,9 +6,12 @@ use leaps::device::{Device, Precision};
 use crate::config::{self, SEED};
 use crate::verbs;
 
+/// The version, with the commit and the features of this build.
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("LEAPS_BUILD"), ")");
+
 /// Sample discrete distributions: Ising, Potts, spin glasses, any energy
 #[derive(Parser, Debug)]
-#[command(name = "leaps", version, max_term_width = 100, propagate_version = true)]
+#[command(name = "leaps", version, long_version = VERSION, max_term_width = 100, propagate_version = true)]
 #[command(
     after_help = "Exit codes: 0 done, 1 a requested check failed, 2 usage or configuration, \
     3 numerical failure, 4 files, 75 stopped in time with a valid checkpoint, 130 interrupted."

@@ -183,7 +183,12 @@ fn completions_for_every_shell() {
 }
 
 #[test]
-fn version_is_the_package_version() {
-    let expected = format!("leaps {}\n", env!("CARGO_PKG_VERSION"));
-    assert_eq!(stdout(&run(&["--version"])), expected);
+fn the_version_names_package_commit_and_features() {
+    let short = format!("leaps {}", env!("CARGO_PKG_VERSION"));
+    assert_eq!(stdout(&run(&["-V"])), format!("{short}\n"));
+    let long = stdout(&run(&["--version"]));
+    let build = long.strip_prefix(&short).unwrap().trim().trim_matches(['(', ')']);
+    let (commit, features) = build.split_once("; features: ").expect("commit and features");
+    assert!(commit.starts_with("commit ") || commit == "no commit known", "{long}");
+    assert_eq!(features, if cfg!(feature = "cuda") { "cuda" } else { "none" }, "{long}");
 }

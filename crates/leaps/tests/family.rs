@@ -3,11 +3,11 @@
 use leaps::device::{NoProgress, Placement};
 use leaps::exact::enumerate;
 use leaps::net::{FreeEnergy, FreeEnergySpec, HollowSpec, LecSpec, MlpSpec, Net, NetSpec};
+use leaps::path::Ranges;
 use leaps::path::{Path, Schedule};
 use leaps::rates::Parametrisation;
 use leaps::sampler::{Ensemble, RateModel, Resampling, Scheme, anneal, followers, scheme_grid};
 use leaps::target::{Boundary, Lattice, Pairwise};
-use leaps::path::Ranges;
 use leaps::train::{Batch, Family, Loss, Member, TrainSpec, Trainer};
 
 const RANGES: Ranges = Ranges { beta: Some([0.1, 0.4]), field: Some([-0.4, 0.4]) };

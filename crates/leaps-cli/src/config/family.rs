@@ -1,8 +1,8 @@
 //! Build the family of targets that one network is trained on, from ranges of beta and field.
 
 use leaps::path::Path;
-use leaps::target::{Pairwise, Target};
 use leaps::path::Ranges;
+use leaps::target::{Pairwise, Target};
 use leaps::train::{Family, Member};
 use leaps::{Error, Result};
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use leaps::path::Ranges;
-use leaps::train::{TrainSpec};
+use leaps::train::TrainSpec;
 use leaps::{Error, Result};
 use serde::{Deserialize, Serialize};
 

@@ -3,8 +3,8 @@
 use leaps::device::Progress;
 use leaps::exact::{self, Exact, enumerate};
 use leaps::mcmc::KernelName;
-use leaps::observe::{ChainSummary, Families, WeightedSamples};
 use leaps::observe::LogWeights;
+use leaps::observe::{ChainSummary, Families, WeightedSamples};
 use leaps::target::{Pairwise, Target};
 use leaps::{Error, Result};
 

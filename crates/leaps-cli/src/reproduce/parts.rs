@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use leaps::Error;
+use leaps::observe::LogWeights;
 use leaps::observe::{Bins, Distance, Estimate, Families, Histogram, Layout, WeightedSamples};
 use leaps::run::NpzWriter;
-use leaps::observe::LogWeights;
 use serde_json::{Map, Value, json};
 use toml::Table;
 

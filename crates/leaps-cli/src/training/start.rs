@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use anyhow::Result;
-use leaps::run::{Checkpoints, Model, Origin, START, WarmStart};
 use leaps::path::Ranges;
+use leaps::run::{Checkpoints, Model, Origin, START, WarmStart};
 use serde_json::Value;
 
 use crate::config::{Layers, NetworkSpec, TrainingSpec, keys};

@@ -8,8 +8,8 @@ use clap::Args;
 use leaps::Error;
 use leaps::file::{if_any, open};
 use leaps::observe::Estimate;
-use leaps::run::{Checkpoints, Event, Metrics};
 use leaps::path::Ranges;
+use leaps::run::{Checkpoints, Event, Metrics};
 use serde::Serialize;
 use serde_json::Value;
 

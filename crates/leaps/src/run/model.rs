@@ -20,10 +20,10 @@ use super::{Checkpoints, Manifest, Origin, START, parameters, sealed};
 use crate::file::{self, DATA};
 use crate::net::{FreeEnergy, FreeEnergySpec, Net, NetSpec, Tensor};
 use crate::observe::Estimate;
+use crate::path::Ranges;
 use crate::rates::Parametrisation;
 use crate::sampler::RateModel;
 use crate::target::{Boundary, Target};
-use crate::path::Ranges;
 use crate::{Error, Result};
 
 /// The version of the files that this version of the library writes and reads.

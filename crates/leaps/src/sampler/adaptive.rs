@@ -5,8 +5,8 @@
 //! that chose its times from its own walkers would have a biased log Z.
 
 use super::{Grid, Population, Resampler};
-use crate::observe::LogWeights;
 use crate::device::{Progress, Purpose, Stream};
+use crate::observe::LogWeights;
 use crate::path::Path;
 use crate::{Error, Result};
 

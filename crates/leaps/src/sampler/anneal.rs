@@ -6,8 +6,8 @@
 //! one run gives free energy, energy and heat capacity all along the path.
 
 use super::{Grid, Lineage, Population, Resampler};
-use crate::observe::LogWeights;
 use crate::device::Progress;
+use crate::observe::LogWeights;
 use crate::observe::{
     Estimate, Families, Jackknife, Observables, Segments, WeightedSamples, ess, log_z,
 };

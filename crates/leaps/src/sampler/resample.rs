@@ -1,7 +1,7 @@
 //! Copy heavy walkers and drop light ones, keeping every expected count right.
 
-use crate::observe::LogWeights;
 use crate::device::Stream;
+use crate::observe::LogWeights;
 
 /// How ancestors are drawn. Under each, walker `i` has `N w_i` children on average.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

@@ -8,7 +8,7 @@
 //! energy of its own, $L = \langle (K_t(x; c) + \partial_t F_t(c))^2 \rangle$ over members c, times and states.
 
 use crate::net::{FreeEnergy, Net};
-use crate::path::{Path, Ranges};
+use crate::path::Path;
 use crate::{Error, Result};
 
 /// One target of a family.

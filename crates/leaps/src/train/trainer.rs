@@ -3,8 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "cuda")]
-use crate::path::Ranges;
-#[cfg(feature = "cuda")]
 use super::cuda::CudaTraining;
 use super::loss::Loss;
 use super::{Batch, Buffer, Family, Member, Optimiser, Pool, Reference, TrainSpec};
@@ -14,6 +12,8 @@ use crate::device::{NoProgress, Placement, Progress};
 use crate::mcmc::{AnyKernel, KernelName};
 use crate::net::{FreeEnergy, Net};
 use crate::path::Path;
+#[cfg(feature = "cuda")]
+use crate::path::Ranges;
 use crate::rates::Parametrisation;
 #[cfg(feature = "cuda")]
 use crate::sampler::walkers::cuda::network::{CudaWalkers, LANES};

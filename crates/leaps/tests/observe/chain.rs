@@ -1,11 +1,11 @@
 //! Chains: autocorrelation times, block errors, and warnings, on processes that are known exactly.
 
 use leaps::device::{Draw, Purpose, Stream};
+use leaps::observe::LogWeights;
 use leaps::observe::{
     Autocorrelation, Bins, ChainRecorder, ChainSummary, ChainWarning, Families, Recorder,
     WeightedSamples, discs_ess, split_r_hat,
 };
-use leaps::observe::LogWeights;
 use leaps::target::{Boundary, Lattice, Pairwise, Target};
 
 use super::{mean_and_rms, stream};

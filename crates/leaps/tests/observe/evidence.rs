@@ -1,8 +1,8 @@
 //! Errors of log Z and of the effective sample size, with and without resampling.
 
 use leaps::device::{Draw, Stream};
-use leaps::observe::{Families, Segments, ess, lee_whiteley, log_z};
 use leaps::observe::LogWeights;
+use leaps::observe::{Families, Segments, ess, lee_whiteley, log_z};
 
 use super::{mean_and_rms, stream};
 

@@ -1,8 +1,8 @@
 //! Masses of modes: they are those of the law, and a warning comes where a symmetry is broken and only there.
 
-use leaps::observe::{Families, WeightedSamples};
 use leaps::observe::LogWeights;
-use leaps::sampler::{WalkerWarning};
+use leaps::observe::{Families, WeightedSamples};
+use leaps::sampler::WalkerWarning;
 use leaps::target::{Boundary, Lattice, Pairwise, Target, potential};
 
 use super::stream;

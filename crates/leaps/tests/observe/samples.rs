@@ -2,10 +2,10 @@
 
 use leaps::Result;
 use leaps::device::Draw;
+use leaps::observe::LogWeights;
 use leaps::observe::{
     Bins, Estimate, Families, Histogram, Measure, Observables, Segments, WeightedSamples,
 };
-use leaps::observe::LogWeights;
 use leaps::target::{Boundary, Lattice, Pairwise, Target, potential};
 
 use super::stream;

@@ -8,8 +8,8 @@ pub(crate) mod network;
 pub(crate) mod place;
 
 use crate::device::{Progress, Purpose, Stream};
-use crate::observe::Segments;
 use crate::observe::LogWeights;
+use crate::observe::Segments;
 use crate::sampler::{Grid, Resampling};
 use crate::target::{Target, show_state};
 use crate::{Error, Result};
