@@ -8,7 +8,6 @@ mod chain;
 mod estimate;
 mod evidence;
 mod families;
-mod fft;
 mod histogram;
 mod measure;
 mod modes;
