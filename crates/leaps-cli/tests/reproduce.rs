@@ -32,7 +32,7 @@ kernel = "heat-bath"
 reference = true
 chains = 16
 steps = 2000
-every = 2
+thin = 2
 [[runs]]
 name = "events"
 sampler = "sample"
@@ -390,7 +390,7 @@ reference = true
 chains = 32
 steps = 1000
 burn_in = 100
-every = 5
+thin = 5
 [[runs]]
 name = "walkers"
 sampler = "sample"
@@ -557,7 +557,7 @@ fn finished_parts_survive_an_interrupt() {
         columns = ["ess"]
         target = { kind = "ising", size = 4 }
         runs = [{ name = "first", sampler = "ais" },
-                { name = "long", sampler = "mcmc", kernel = "wolff", chains = 2, steps = 1000000000, every = 1000000 }]
+                { name = "long", sampler = "mcmc", kernel = "wolff", chains = 2, steps = 1000000000, thin = 1000000 }]
         figures = [{ name = "f", title = "f", kind = "rows", x = "ess" }]
     "#;
     std::fs::write(scratch.path().join("slow.toml"), text).unwrap();

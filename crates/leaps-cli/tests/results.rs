@@ -9,7 +9,7 @@ use common::{json, leaps, run, run_line, stdout};
 #[test]
 fn exact_values_are_flat_numbers() {
     let result = json(&run_line("exact ising --size 15 --beta 0.4407 --json"));
-    assert_eq!(result["schema"], 1);
+    assert_eq!(result["schema"], 2);
     assert_eq!(result["method"], "kaufman");
     assert_eq!(result["device"], "cpu");
     assert_eq!(result["target"]["kind"], "ising");

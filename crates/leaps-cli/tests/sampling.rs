@@ -37,7 +37,7 @@ fn annealing_finds_log_z() {
         "smc ising --size 4 --field 0.3 --set path.terms.field=trigonometric --walkers 2000",
     ] {
         let result = json(&run_line(&format!("{line} --json --quiet")));
-        assert_eq!(result["schema"], 1);
+        assert_eq!(result["schema"], 2);
         assert_eq!(result["scheme"], line.split_whitespace().next().unwrap());
         assert_eq!((&result["seed"], &result["walkers"]), (&1.into(), &2000.into()), "{line}");
         near_exact(line, &result["log_z"]);

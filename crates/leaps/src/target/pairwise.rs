@@ -66,10 +66,10 @@ impl Pairwise {
             ));
         }
         if !(2..=255).contains(&q) {
-            return Err(Error::invalid("states", q, "from 2 to 255", "a site needs a choice"));
+            return Err(Error::invalid("q", q, "from 2 to 255", "a site needs a choice"));
         }
         if interaction == Interaction::Ising && q != 2 {
-            return Err(Error::invalid("states", q, "2 for Ising spins", "use potts"));
+            return Err(Error::invalid("q", q, "2 for Ising spins", "use potts"));
         }
         let scale = match interaction {
             Interaction::Ising => 2.0,
