@@ -2,48 +2,34 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use jiff::fmt::friendly::SpanParser;
+
 /// Time to write a checkpoint before SLURM ends a job.
 const MARGIN: Duration = Duration::from_secs(60);
 
-/// A duration such as `90s`, `30m`, `1h`, `1h30m`, `2d`, plain seconds, or `hours:minutes:seconds`.
+/// A duration such as `90s`, `30m`, `1h30m`, `1.5d`, plain seconds, `hours:minutes:seconds`, or SLURM's
+/// `minutes:seconds` and `days-hours:minutes:seconds`.
 pub fn duration(text: &str) -> Result<Duration, String> {
-    let seconds = match text.contains(':') {
-        true => clock(text),
-        false => units(text),
+    read(text).ok_or_else(|| "a time such as 90s, 30m, 1h30m or 2d".to_owned())
+}
+
+fn read(text: &str) -> Option<Duration> {
+    // jiff leaves days to calendars; here they have 24 hours.
+    let (days, rest) = match text.split_once(['d', '-']) {
+        Some((days, "")) if text.ends_with('d') => (days, "0"),
+        Some(parts) => parts,
+        None => ("0", text),
     };
-    let usable = seconds.filter(|s| s.is_finite() && *s > 0.0 && *s < 1e9);
-    usable
-        .map(Duration::from_secs_f64)
-        .ok_or_else(|| "a time such as 90s, 30m, 1h30m or 2d".to_owned())
-}
-
-fn clock(text: &str) -> Option<f64> {
-    let parts: Option<Vec<f64>> =
-        text.split(':').map(|part| part.parse::<u32>().ok().map(f64::from)).collect();
-    match parts?[..] {
-        [minutes, seconds] => Some(60.0 * minutes + seconds),
-        [hours, minutes, seconds] => Some(3600.0 * hours + 60.0 * minutes + seconds),
-        _ => None,
-    }
-}
-
-fn units(text: &str) -> Option<f64> {
-    let (mut sum, mut rest) = (0.0, text);
-    while !rest.is_empty() {
-        let end = rest.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(rest.len());
-        let value: f64 = rest[..end].parse().ok().filter(|value| *value >= 0.0)?;
-        let mut letters = rest[end..].chars();
-        sum += value
-            * match letters.next() {
-                None | Some('s') => 1.0,
-                Some('m') => 60.0,
-                Some('h') => 3600.0,
-                Some('d') => 86400.0,
-                Some(_) => return None,
-            };
-        rest = letters.as_str();
-    }
-    (!text.is_empty()).then_some(sum)
+    let rest = match (text.contains('-'), rest.matches(':').count()) {
+        (true, 0) => format!("{rest}h"),
+        (true, 1) => format!("{rest}:00"),
+        (false, 1) => format!("0:{rest}"),
+        (false, 0) if rest.ends_with(|c: char| c.is_ascii_digit()) => format!("{rest}s"),
+        _ => rest.to_owned(),
+    };
+    let days = Duration::try_from_secs_f64(86_400.0 * days.parse::<f64>().ok()?).ok()?;
+    let time = days.checked_add(SpanParser::new().parse_unsigned_duration(rest).ok()?)?;
+    (!time.is_zero() && time.as_secs() < 1_000_000_000).then_some(time)
 }
 
 /// When to stop: after `limit`, or a minute before the SLURM job this runs in ends.
@@ -74,13 +60,22 @@ mod tests {
             ("1h30m", 5400.0),
             ("1.5h", 5400.0),
             ("2d", 172800.0),
+            ("1.5d", 129600.0),
+            ("1d12h", 129600.0),
             ("45", 45.0),
+            ("1h30", 3630.0),
+            ("0.25s", 0.25),
             ("1:30", 90.0),
+            ("90:00", 5400.0),
             ("01:00:05", 3605.0),
+            ("2-00:00:00", 172800.0),
+            ("1-12:30", 131400.0),
+            ("1-12", 129600.0),
         ] {
             assert_eq!(duration(text), Ok(Duration::from_secs_f64(seconds)), "{text}");
         }
-        for text in ["", "h", "0", "-5s", "1x", "1h-3m", "nan", "1e300h", "1:2:3:4", "1:x", "::"] {
+        let refused = "h d 0 0d -5s -1d 2- 1x 1h-3m nan nand 1e300h 1e300d 1e9 1000000000 1:2:3:4 1:x :: 1-2:3:4:5";
+        for text in refused.split(' ').chain([""]) {
             assert!(duration(text).is_err(), "{text}");
         }
     }
