@@ -31,7 +31,7 @@ fn printed_configurations_parse_back_to_themselves() {
         "seed = 3\n[target]\nkind = 'ising'",
         "[target]\nkind = 'ising'\nsize = '5x7'\nfield = -0.25\nboundary = 'free'\ncoupling = -2",
         "[target]\nkind = 'ising'\nsize = [2, 2]\nfield = [0.1, 0.2, -0.3, 0]",
-        "[target]\nkind = 'potts'\nstates = 5\nsize = [3, 4, 5]\n[path]\nschedule = 'adaptive'",
+        "[target]\nkind = 'potts'\nq = 5\nsize = [3, 4, 5]\n[path]\nschedule = 'adaptive'",
         "[target]\nkind = 'spin-glass'\ncouplings = 'gaussian'\nfield = 0.1\n\
          [path]\nterms = {field = 'trigonometric'}",
         "[target]\nkind = 'spin-glass'\ngeometry = 'complete'\nsize = 12",
@@ -68,7 +68,7 @@ fn errors_name_file_line_key_value_and_condition() {
         ),
         ("size = 1", "run.toml:3: target.size = 1: must be at least 2"),
         ("size = 1.5", "run.toml:3: target.size = 1.5: must be a length such as 15"),
-        ("states = 3", "run.toml:3: target.q = 3: must be left out for ising"),
+        ("q = 3", "run.toml:3: target.q = 3: must be left out for ising"),
         ("beta = nan", "run.toml:3: target.beta = NaN: must be finite"),
         (
             "field = [1, 2]",
@@ -127,7 +127,7 @@ proptest! {
     fn never_panics_on_almost_valid_text(
         kind in "(ising|potts|spin-glass|rbm|file|x)",
         keys in proptest::collection::vec(
-            ("(target|path|sample)\\.[a-z_]{1,12}|target\\.(size|dimensions|field|beta|states|path|visible|geometry)|\
+            ("(target|path|sample)\\.[a-z_]{1,12}|target\\.(size|dimensions|field|beta|q|path|visible|geometry)|\
               path\\.(ratio|table|schedule|terms\\.field)|sample\\.(walkers|betas|every|resample)|seed",
              "-?[0-9]{1,2}|'[a-z0-9:,x.-]{0,6}'|\\[[0-9., \\[\\]]{0,8}\\]|nan|-inf|true|\\{\\}|1979-05-27"),
             0..5),
