@@ -68,7 +68,7 @@ pub(super) fn check_target(target: &dyn Target) -> Result<()> {
         ));
     }
     if !(2..=255).contains(&target.q()) {
-        return Err(Error::invalid("states", target.q(), "from 2 to 255", "a site needs a choice"));
+        return Err(Error::invalid("q", target.q(), "from 2 to 255", "a site needs a choice"));
     }
     Ok(())
 }

@@ -122,7 +122,7 @@ impl Plan {
         let constants = terms.iter().map(|t| t.constant).collect();
         Ok(Plan {
             rule,
-            q: q,
+            q,
             sites: n,
             terms: terms.len(),
             order,
