@@ -28,7 +28,7 @@ fn a_family_is_trained_once_and_sampled_anywhere_within() {
     for (member, words) in [
         ("--beta 0.46", &["--beta = 0.46", "from 0.15 to 0.45"][..]),
         ("--set target.field=-0.1", &["--set target.field = -0.1", "from 0 to 0.6"]),
-        ("--device cuda", &["--device cuda", "use the device cpu"]),
+        ("--device cuda", &["device cuda", "use the device cpu"]),
         ("--field 0,0,0,0,0,0,0,0,0", &["--field", "one number"]),
     ] {
         let line = format!("sample --model {run_name} {member}");

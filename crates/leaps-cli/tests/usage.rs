@@ -60,7 +60,7 @@ fn bad_flags_are_named_with_their_values() {
         ("exact ising --device cuda", &["--device = cuda", "only demo, train", "leave it out"]),
         (
             "smc ising --device cuda --kernel wolff",
-            &["--kernel = wolff", "heat-bath and metropolis", "--device cpu"],
+            &["--kernel = wolff", "heat-bath and metropolis", "the device cpu"],
         ),
         ("exact ising --threads 0", &["--threads = 0", "from 1"]),
         ("exact ising --seed -4", &["--seed"]),

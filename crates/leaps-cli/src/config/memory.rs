@@ -36,8 +36,9 @@ const PER_INTERVAL: f64 = 48.0;
 const PER_CHAIN: f64 = 2500.0;
 /// Bytes of a kept state of a chain: its series of three numbers, in space that doubles as it grows.
 const PER_STATE: f64 = 24.0;
-/// Bytes of a state of the chain whose autocorrelations are computed: Fourier transforms.
-const PER_TRANSFORMED: f64 = 80.0;
+/// Bytes of a state of the chain whose autocorrelations are computed: the series with zeros behind it, at most four times as long, in complex
+/// numbers; as much again for the transform to work in and for its constants; and the products.
+const PER_TRANSFORMED: f64 = 3.0 * 4.0 * 16.0 + 32.0;
 /// Blocks over which observables of a chain are summed.
 const BLOCKS: f64 = 512.0;
 
