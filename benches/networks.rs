@@ -9,6 +9,7 @@
 //! `--sizes 8,15,64` times forward passes on square lattices instead, with and without keeping what a backward pass
 //! needs, in microseconds a configuration and site.
 
+#[cfg(target_arch = "x86_64")]
 use std::hint::black_box;
 use std::sync::OnceLock;
 use std::time::Instant;

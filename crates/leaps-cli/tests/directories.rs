@@ -4,9 +4,13 @@ mod common;
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::{Duration, Instant, SystemTime};
+#[cfg(unix)]
+use std::time::Instant;
+use std::time::{Duration, SystemTime};
 
-use common::{TINY, code, end_or_kill, fails, files, json, leaps, run, stdout, train};
+#[cfg(unix)]
+use common::{TINY, end_or_kill};
+use common::{code, fails, files, json, leaps, run, stdout, train};
 
 /// Copy a directory with everything in it.
 fn copy(from: &Path, to: &Path) {

@@ -1,62 +1,15 @@
-//! The memory that this process may still take, by every limit that the system sets.
+//! Limits of memory as Linux tells them, in files.
 
-use std::fmt;
 use std::fs::read_to_string;
 use std::path::{Path, PathBuf};
 
 /// Bytes that this process may still take: the least of what the machine has, what its control groups leave (versions 1 and 2), and what
 /// its own limits of address space and data leave (`ulimit -v`, `ulimit -d`). `None` where the system does not tell.
-#[cfg(not(windows))]
 pub fn free_memory() -> Option<u64> {
     System { root: Path::new("/") }.free()
 }
 
-/// Bytes that this process may still take: what Windows would still commit.
-#[cfg(windows)]
-pub fn free_memory() -> Option<u64> {
-    /// MEMORYSTATUSEX.
-    #[repr(C)]
-    #[derive(Default)]
-    struct Status {
-        length: u32,
-        load: u32,
-        physical: [u64; 2],
-        /// Total and available, files for paging included.
-        commit: [u64; 2],
-        address_space: [u64; 2],
-        extended: u64,
-    }
-    #[link(name = "kernel32")]
-    unsafe extern "system" {
-        fn GlobalMemoryStatusEx(status: *mut Status) -> i32;
-    }
-    let mut status = Status { length: size_of::<Status>() as u32, ..Status::default() };
-    // SAFETY: the structure is Windows' own and knows its length.
-    (unsafe { GlobalMemoryStatusEx(&mut status) } != 0).then_some(status.commit[1])
-}
-
-/// A number of bytes, shown in the unit that fits it: `17.3 MB`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Bytes(pub f64);
-
-impl fmt::Display for Bytes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let units = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
-        let (unit, name) =
-            units.into_iter().find(|(unit, _)| self.0 >= *unit).unwrap_or((1.0, "B"));
-        let value = self.0 / unit;
-        let digits = match value {
-            _ if unit == 1.0 => 0,
-            ..10.0 => 2,
-            ..100.0 => 1,
-            _ => 0,
-        };
-        write!(f, "{value:.digits$} {name}")
-    }
-}
-
 /// A system that tells about itself in files below a folder.
-#[cfg_attr(windows, allow(dead_code))]
 struct System<'a> {
     root: &'a Path,
 }
@@ -245,20 +198,6 @@ mod tests {
                 (&at("stat"), "inactive_file 1\ntotal_inactive_file 50000\n"),
             ];
             assert_eq!(free(&files), Some(100_000), "{root}");
-        }
-    }
-
-    #[test]
-    fn sizes_have_units_that_fit() {
-        for (bytes, text) in [
-            (0.0, "0 B"),
-            (999.0, "999 B"),
-            (1234.0, "1.23 kB"),
-            (17.25e6, "17.2 MB"),
-            (4.2e11, "420 GB"),
-            (5e15, "5000 TB"),
-        ] {
-            assert_eq!(Bytes(bytes).to_string(), text);
         }
     }
 }
