@@ -1,4 +1,4 @@
-//! Find models by directory or name, and take their target and path from them.
+//! Models by directory or name, with their target and path.
 
 pub mod card;
 pub mod shipped;

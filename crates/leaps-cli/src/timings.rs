@@ -1,4 +1,4 @@
-//! Tell what repeats byte for byte from what depends on the machine and the hour.
+//! The parts of a result that depend on the machine and the hour, apart from what repeats byte for byte.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! Say what went wrong in fields, not in strings, so that a caller can act on it.
+//! Errors with fields, not only strings, so that a caller can act on them.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Know every key of a configuration, from the definitions of the flags.
+//! Every key of a configuration, from the definitions of the flags.
 
 use clap::{Args, Command, FromArgMatches};
 use strsim::levenshtein;

@@ -1,4 +1,4 @@
-//! Know how wide words are and what their letters look like.
+//! Widths of words and shapes of letters.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

@@ -1,4 +1,4 @@
-//! Say what charts are drawn on: a handful of shapes, with SVG text or pixels behind them.
+//! What charts are drawn on: a handful of shapes, with SVG text or pixels behind them.
 
 /// A place, x to the right and y downwards.
 pub type Point = (f64, f64);

@@ -1,4 +1,4 @@
-//! Keep what is known about a model in a few numbers, `card.toml`, and tell it to people in a `README.md` made of them.
+//! Model cards: what is known about a model in a few numbers, `card.toml`, and the `README.md` made of them.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Tell everything about a run or a result on one page that needs nothing but itself.
+//! Reports: everything about a run or a result on one page that needs nothing but itself.
 
 mod charts;
 pub mod html;

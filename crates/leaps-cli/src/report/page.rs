@@ -1,4 +1,4 @@
-//! Put a page together, section by section; a section without data is left out.
+//! The sections of a report; a section without data is left out.
 
 use leaps::observe::{Estimate, Observables};
 use serde::Deserialize;

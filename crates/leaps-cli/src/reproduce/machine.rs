@@ -1,4 +1,4 @@
-//! Say on what machine and on which day numbers were made, without names or places.
+//! The machine and the day on which numbers were made, without names or places.
 
 use jiff::Timestamp;
 

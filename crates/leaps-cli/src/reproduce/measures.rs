@@ -1,4 +1,4 @@
-//! Take the numbers of tables and figures out of results.
+//! The numbers of tables and figures, out of results.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Say what is wrong with the file of an experiment: names that stand twice, values of another type, numbers that are not finite.
+//! Mistakes in the file of an experiment: names that stand twice, values of another type, numbers that are not finite.
 
 use serde::Deserialize;
 use toml::{Table, Value};

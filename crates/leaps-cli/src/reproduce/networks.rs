@@ -1,4 +1,4 @@
-//! Have the networks of an experiment ready: shipped ones, or trained on the spot as `leaps train` does.
+//! The networks of an experiment: shipped ones, or trained on the spot as `leaps train` does.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Do what each verb says, one file per verb.
+//! The verbs, one file each.
 
 pub mod ais;
 pub mod check;

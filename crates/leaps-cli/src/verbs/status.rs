@@ -1,4 +1,4 @@
-//! Say where training runs stand, one line each, from their files alone.
+//! `leaps status`: where training runs stand, one line each, from their files alone.
 
 use std::fs::{DirEntry, TryLockError};
 use std::path::{Path, PathBuf};

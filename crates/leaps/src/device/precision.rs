@@ -1,4 +1,4 @@
-//! Say how exactly networks are computed on a GPU.
+//! How exactly networks are computed on a GPU.
 
 /// How exactly networks are computed on a GPU.
 ///

@@ -1,4 +1,4 @@
-//! Let long work report how far it is, and be asked to stop.
+//! Progress of long work, and how it is asked to stop.
 
 use crate::{Error, Result};
 

@@ -1,4 +1,4 @@
-//! Put the sites of a pairwise model in an order in which bonds are short.
+//! An order of the sites of a pairwise model in which bonds are short.
 
 use crate::target::{Boundary, Pairwise, Target};
 

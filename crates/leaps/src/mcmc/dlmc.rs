@@ -1,4 +1,4 @@
-//! Let every site follow its own jump process for a time step: discrete Langevin Monte Carlo.
+//! Discrete Langevin Monte Carlo: every site follows its own jump process for a time step.
 //!
 //! Sun, Dai, Dai, Zhou, Schuurmans, *Discrete Langevin samplers via Wasserstein gradient flow*, AISTATS 2023, with
 //! DISCS' "interpolate" solver. Site $i$ leaves for value $s$ at the locally balanced rate $g = \sqrt r$, the other

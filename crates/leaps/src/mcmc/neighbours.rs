@@ -1,4 +1,4 @@
-//! Keep the energy changes of all neighbours of a state, and weigh them.
+//! Energy changes of all neighbours of a state, and their weights.
 //!
 //! A balancing function has $g(r) = r\,g(1/r)$ with $r = \rho(y)/\rho(x)$. Weights are handled as logarithms, since
 //! $r$ overflows for strong couplings.

@@ -1,4 +1,4 @@
-//! Say what every network can do on a GPU.
+//! What every network can do on a GPU.
 
 use cudarc::driver::{CudaFunction, CudaSlice, CudaViewMut};
 

@@ -1,4 +1,4 @@
-//! Say what every network can do.
+//! What every network can do on the CPU.
 
 use super::layout::{Tensor, total};
 use crate::device::vector::{Real, Vector};

@@ -1,4 +1,4 @@
-//! Tell how many samples a correlated time series is worth.
+//! Autocorrelation times: how many samples a correlated time series is worth.
 
 use rayon::prelude::*;
 use rustfft::{FftPlannerScalar, num_complex::Complex64};

@@ -1,4 +1,4 @@
-//! Say which walkers are independent of each other: those of different families.
+//! Families of walkers: those of different families are independent of each other.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! Find out how the weight is shared by the modes of a target, and whether that agrees with its symmetry.
+//! Masses of the modes of a target, and whether they agree with its symmetry.
 //!
 //! Weights do not show a mode that walkers hardly ever reach. Where a symmetry makes modes equally likely, their masses do.
 

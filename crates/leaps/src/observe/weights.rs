@@ -1,4 +1,4 @@
-//! Own the log-weights of an ensemble: the only place where an effective sample size is computed.
+//! Log-weights of an ensemble: the only place where an effective sample size is computed.
 
 use crate::{Error, Result};
 

@@ -1,4 +1,4 @@
-//! Keep what a run needs to go on as if it had never stopped.
+//! Checkpoints: all that a run needs to go on as if it had never stopped.
 //!
 //! | in the run directory | what |
 //! |---|---|

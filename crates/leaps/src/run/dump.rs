@@ -1,4 +1,4 @@
-//! Keep the evidence when a number is not finite.
+//! The evidence when a number is not finite.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Say what happens in a training run: to its files, and to whoever looks on.
+//! Events of a training run, for its files and for whoever looks on.
 
 use std::path::{Path, PathBuf};
 

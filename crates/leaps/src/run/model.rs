@@ -1,4 +1,4 @@
-//! Keep a network with its parameters in a directory, and build it again from there.
+//! Models: a network with its parameters in a directory, and what it was trained for.
 //!
 //! | file | what |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! Go through a training run step by step, and leave its files such that it can go on after any of them.
+//! A training run step by step, with files such that it can go on after any of them.
 
 use std::path::PathBuf;
 use std::time::Instant;

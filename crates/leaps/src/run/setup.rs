@@ -1,4 +1,4 @@
-//! Say what is trained and how, and move everything that changes in training to and from arrays.
+//! What is trained and how, and everything that changes in training to and from arrays.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Say when weighted walkers should not be believed.
+//! Warnings about weighted walkers that should not be believed.
 
 use std::borrow::Cow;
 

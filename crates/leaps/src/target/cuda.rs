@@ -1,4 +1,4 @@
-//! Keep a pairwise target on a GPU: energies and sweeps of many walkers.
+//! Pairwise targets on a GPU: energies and sweeps of many walkers.
 //!
 //! One thread moves one walker, and draws the words that the kernels on the CPU draw
 //! ([`HeatBath`](crate::mcmc::HeatBath), [`Metropolis`](crate::mcmc::Metropolis)): the states are the same, but for choices closer to even than the

@@ -1,4 +1,4 @@
-//! Say what to sample.
+//! Targets: what to sample.
 //!
 //! A state is a slice of `sites` values in `0..q`. Implement [`Target`] for any energy; the
 //! pairwise models of physics are all one type, [`Pairwise`], with constructors in the modules

@@ -1,4 +1,4 @@
-//! Hold every model with pair interactions and single-site energies in one form.
+//! Every model with pair interactions and single-site energies, in one form.
 //!
 //! $$E_k(x) = c_k - \sum_{\langle ij\rangle} A^k_{ij}\,[x_i = x_j] + \sum_i f^k_i(x_i)$$
 //!

@@ -1,4 +1,4 @@
-//! Take gradient steps on a GPU: reference walkers, loss, free energy and Adam, around a network there.
+//! Gradient steps on a GPU: reference walkers, loss, free energy and Adam, around a network there.
 //!
 //! Parameters, moments and the pool live on the GPU; a step sends the chosen walkers' times there and gets loss and norm
 //! back. Random numbers are those of the CPU.

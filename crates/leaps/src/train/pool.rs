@@ -1,4 +1,4 @@
-//! Keep walkers in equilibrium along the path, as reference states.
+//! The pool: walkers in equilibrium along the path, as reference states.
 
 use rayon::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Take reference states from rollouts of the network itself, and keep them in a replay buffer.
+//! Reference states from rollouts of the network itself, and their replay buffer.
 
 use rayon::prelude::*;
 

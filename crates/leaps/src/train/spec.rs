@@ -1,4 +1,4 @@
-//! Say how to train.
+//! Settings of training.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Take gradient steps, and say how good the network has become.
+//! The trainer: gradient steps, and how good the network has become.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Say what training a configuration's network would cost.
+//! What training a configuration's network would cost.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! Keep compiled kernels between runs, under the user's cache directory.
+//! A cache of compiled kernels, under the user's cache directory.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Know before memory of a GPU is taken whether it suffices, and how much of what was asked for would fit.
+//! Whether the memory of a GPU suffices, before it is taken, and how much of what was asked for would fit.
 
 use std::cell::Cell;
 

@@ -1,4 +1,4 @@
-//! Hold 64 walkers site by site and update one site of all of them at a time.
+//! Tiles of 64 walkers, held site by site; one site of all of them is updated at a time.
 
 use super::plan::{Code, Plan, Rule};
 use super::tables::Tables;

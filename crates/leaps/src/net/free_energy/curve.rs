@@ -1,4 +1,4 @@
-//! Give `F(t)` by a multilayer perceptron, and `dF/dt` with it.
+//! `F(t)` by a multilayer perceptron, and `dF/dt` with it.
 //!
 //! Beside every unit `a = silu(z)` runs its derivative with respect to time, `a' = silu'(z) z'`. The backward pass of
 //! `dF/dt` carries the gradients of both: `dz = da silu'(z) + da' silu''(z) z'` and `dz' = da' silu'(z)`.

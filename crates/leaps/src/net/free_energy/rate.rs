@@ -1,4 +1,4 @@
-//! Give `dF/dt` directly.
+//! `dF/dt` by a multilayer perceptron.
 
 use crate::device::vector::Vector;
 use crate::net::dense::TimeEmbedding;

@@ -1,4 +1,4 @@
-//! Put the sites of a graph in orders along which messages travel.
+//! Orders of the sites of a graph along which messages travel.
 
 use std::collections::VecDeque;
 

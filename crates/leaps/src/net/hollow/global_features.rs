@@ -1,4 +1,4 @@
-//! Tell every site what all others add up to.
+//! Global features: what all other sites add up to.
 //!
 //! Convolutions see the neighbourhood well and the lattice as a whole badly, yet near a critical point it is the magnetisation and the
 //! energy that fluctuate slowly. A site $i$ therefore also sees, of the configuration without itself,

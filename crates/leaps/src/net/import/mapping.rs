@@ -1,4 +1,4 @@
-//! Find our parameters among the authors' tensors.
+//! Our parameters among the authors' tensors.
 //!
 //! Their kernels have a centre that nothing reads; ours do not. The constant of their free energy is left out too.
 

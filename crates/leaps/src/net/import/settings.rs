@@ -1,4 +1,4 @@
-//! Find the target among a checkpoint's settings.
+//! The target among a checkpoint's settings.
 
 use super::value::{Id, Pickle, Value};
 use super::{Damage, damage};

@@ -1,4 +1,4 @@
-//! Put the layers together: the forward pass and, in reverse, the backward pass.
+//! The forward pass through all layers and, in reverse, the backward pass.
 
 use std::f64::consts::LN_2;
 

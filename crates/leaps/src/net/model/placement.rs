@@ -1,4 +1,4 @@
-//! Say where a network is computed and how exactly, and put it on a GPU.
+//! Where a network is computed and how exactly.
 
 #[cfg(feature = "cuda")]
 use std::sync::Arc;

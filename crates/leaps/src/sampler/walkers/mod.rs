@@ -1,4 +1,4 @@
-//! Hold an ensemble of walkers in whatever form suits the moves they make.
+//! Ensembles of walkers, in whatever form suits the moves they make.
 
 #[cfg(feature = "cuda")]
 pub(crate) mod cuda;

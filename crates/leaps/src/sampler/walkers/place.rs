@@ -1,4 +1,4 @@
-//! Let walkers follow a network wherever it is computed.
+//! Walkers that follow a network, wherever it is computed.
 
 use crate::Result;
 use crate::device::Placement;

@@ -1,4 +1,4 @@
-//! Say where every number of the kernels comes from, and where every gradient is collected.
+//! Where every number of the kernels comes from, and where every gradient is collected.
 
 use super::sizes::Sizes;
 use crate::net::cuda::Entry;
