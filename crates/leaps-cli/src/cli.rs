@@ -107,6 +107,12 @@ impl From<PrecisionName> for Precision {
     }
 }
 
+/// Read a device; what is wrong with it otherwise.
+fn device(text: &str) -> Result<Device, String> {
+    let all = "auto, cpu, cuda or, of several GPUs, cuda:0, cuda:1, ...";
+    text.parse().map_err(|_| all.to_owned())
+}
+
 /// Flags that every verb has.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Common")]
@@ -115,7 +121,7 @@ pub struct Globals {
     #[arg(long, global = true, value_name = "N", default_value_t = SEED, value_parser = config::seed)]
     pub seed: u64,
     /// Where to compute: cpu, cuda (an NVIDIA GPU; cuda:1 is the second) or auto (a GPU if there is one)
-    #[arg(long, global = true, value_name = "DEVICE", default_value_t = Device::Auto)]
+    #[arg(long, global = true, value_name = "DEVICE", default_value_t = Device::Auto, value_parser = device)]
     pub device: Device,
     /// Numbers in a network's products on a GPU: float32, tf32 or bf16; weights are exact with each
     #[arg(

@@ -57,6 +57,7 @@ fn bad_flags_are_named_with_their_values() {
         ("exact ising --config run.toml", &["TARGET", "--config"]),
         ("exact ising --method magic", &["--method = magic", "kaufman"]),
         ("exact ising --size 3 --field 0.1 --method kaufman", &["Kaufman", "does not apply"]),
+        ("ais ising --device gpu", &["--device = gpu: must be auto, cpu, cuda"]),
         ("exact ising --device cuda", &["--device = cuda", "only demo, train", "leave it out"]),
         (
             "smc ising --device cuda --kernel wolff",

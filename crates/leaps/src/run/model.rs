@@ -368,7 +368,8 @@ impl Model {
         Ok(Some(all))
     }
 
-    /// The rates of the averaged network, for samplers. One of a family is to be [told](RateModel::told) the member at hand.
+    /// The rates of the averaged network, for samplers. One of a family is to be
+    /// [conditioned on](RateModel::conditioned_on) the member at hand.
     pub fn flow<'n>(&self, net: &'n Net) -> Result<RateModel<'n>> {
         Ok(RateModel::new(net, &self.parameters(net)?, self.parametrisation))
     }

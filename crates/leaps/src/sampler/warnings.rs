@@ -39,7 +39,7 @@ pub enum WalkerWarning {
     HeavyTail {
         /// Effective sample size as a part of the walkers.
         ess: f64,
-        /// [`LogWeights::tail_index`](super::LogWeights::tail_index).
+        /// [`LogWeights::tail_index`](crate::observe::LogWeights::tail_index).
         tail_index: f64,
     },
     /// Modes that a symmetry makes equally likely have different masses.

@@ -25,7 +25,7 @@ use crate::device::{Draw, Purpose, Stream};
 /// A distribution over `sites` values, known up to a constant through its energy terms:
 /// `rho(x) ~ exp(-sum_k lambda_k E_k(x))`.
 ///
-/// Only [`sites`](Target::sites), [`q`](Target::values) and [`energy`](Target::energy) must be
+/// Only [`sites`](Target::sites), [`q`](Target::q) and [`energy`](Target::energy) must be
 /// written; the other methods have defaults that are right for any energy, and can be replaced by
 /// faster ones. States lent as `&mut` are for trial moves and are given back as they were.
 ///
