@@ -12,13 +12,13 @@ use crate::{Error, Result};
 /// A [`Net`] on a GPU, for batches of up to some number of configurations.
 ///
 /// ```no_run
-/// # use leaps::device::{GPU, Precision};
+/// # use leaps::device::{Gpu, Precision};
 /// # use leaps::net::{CudaNet, LecSpec, Net, NetSpec};
 /// # use leaps::target::{Boundary, Lattice, Pairwise};
 /// # fn main() -> leaps::Result<()> {
 /// let lattice = Lattice::new(&[15, 15], Boundary::Periodic)?;
 /// let net = Net::new(&NetSpec::Lec(LecSpec::default()), &Pairwise::ising(lattice, 1.0, 0.0)?)?;
-/// let mut on_gpu = CudaNet::new(&net, &GPU::open(0)?, 64, Precision::Float32)?;
+/// let mut on_gpu = CudaNet::new(&net, &Gpu::open(0)?, 64, Precision::Float32)?;
 /// on_gpu.load(&net.initial(1))?;
 /// let outputs = on_gpu.forward(&[0; 2 * 225], &[0.25, 0.75])?;
 /// assert_eq!(outputs.len(), 2 * 225);

@@ -38,7 +38,7 @@ use crate::device::{Draw, Purpose, Stream};
 ///
 /// impl Target for Chain {
 ///     fn sites(&self) -> usize { self.0 }
-///     fn values(&self) -> usize { 3 }
+///     fn q(&self) -> usize { 3 }
 ///     fn energy(&self, _term: usize, x: &[u8]) -> f64 {
 ///         -(x.windows(4).filter(|w| w[0] == w[3]).count() as f64)
 ///     }
