@@ -140,23 +140,23 @@ impl Bench {
     }
 }
 
-/// Seconds of processor time that this process has used so far, where the system says so.
-fn processor_time() -> Option<f64> {
+/// Seconds of CPU time that this process has used so far, where the system says so.
+fn cpu_time() -> Option<f64> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
     let fields: Vec<&str> = stat.rsplit(')').next()?.split_whitespace().collect();
     let ticks: f64 = fields.get(11)?.parse::<f64>().ok()? + fields.get(12)?.parse::<f64>().ok()?;
     Some(ticks / 100.0)
 }
 
-/// Print configurations a second: the median, the best, and per second of processor time.
+/// Print configurations a second: the median, the best, and per second of CPU time.
 fn speed(name: &str, times: usize, mut work: impl FnMut()) {
-    let (mut speeds, before) = (Vec::new(), processor_time());
+    let (mut speeds, before) = (Vec::new(), cpu_time());
     for _ in 0..times {
         let start = Instant::now();
         work();
         speeds.push(BATCH as f64 / start.elapsed().as_secs_f64());
     }
-    let used = processor_time().zip(before).map(|(after, before)| after - before);
+    let used = cpu_time().zip(before).map(|(after, before)| after - before);
     let per_core = used.map_or(f64::NAN, |used| (BATCH * times) as f64 / used);
     speeds.sort_by(f64::total_cmp);
     let (median, best) = (speeds[times / 2], speeds[times - 1]);

@@ -58,11 +58,11 @@ fn peak() -> f64 {
 
         let rounds = 100_000;
         if is_x86_feature_detected!("avx512f") {
-            let seconds = best(50, processor_time, || _ = black_box(unsafe { wide(rounds) }));
+            let seconds = best(50, cpu_time, || _ = black_box(unsafe { wide(rounds) }));
             return (rounds * 24 * 16 * 2) as f64 / seconds / 1e9;
         }
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-            let seconds = best(50, processor_time, || _ = black_box(unsafe { narrow(rounds) }));
+            let seconds = best(50, cpu_time, || _ = black_box(unsafe { narrow(rounds) }));
             return (rounds * 12 * 8 * 2) as f64 / seconds / 1e9;
         }
     }
@@ -70,7 +70,7 @@ fn peak() -> f64 {
 }
 
 /// Seconds that the calling thread has been computing: those it waited for a core are not the network's fault.
-fn processor_time() -> f64 {
+fn cpu_time() -> f64 {
     #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
     {
         unsafe extern "C" {
@@ -173,7 +173,7 @@ fn against_sites(sides: &str, runs: usize) {
         for _ in 0..runs {
             for (worker, shortest) in workers.iter_mut().zip(&mut shortest) {
                 let pass = || (0..repeats).for_each(|_| net.forward(&packed, worker));
-                *shortest = shortest.min(best(1, processor_time, pass));
+                *shortest = shortest.min(best(1, cpu_time, pass));
             }
         }
         let [keeping, not] = shortest.map(|s| 1e6 * s / (repeats * WIDTH * side * side) as f64);
@@ -210,8 +210,8 @@ fn main() {
         let mut worker = case.worker(&net, 0);
         let mut lean = case.fill(net.forward_worker(), 0);
         let mut grad = vec![0.0; packed.len()];
-        let forward = best(runs, processor_time, || net.forward(&packed, &mut lean));
-        let both = best(runs, processor_time, || {
+        let forward = best(runs, cpu_time, || net.forward(&packed, &mut lean));
+        let both = best(runs, cpu_time, || {
             net.forward(&packed, &mut worker);
             net.backward(&packed, &mut worker, &mut grad);
         });

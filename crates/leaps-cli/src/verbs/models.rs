@@ -203,8 +203,8 @@ fn add(args: &ModelsArgs, run: &Path, name: &str, context: &Context) -> Result<(
             seed: large.seed,
             device: match &placement {
                 Placement::Cpu => cpu_name(),
-                #[allow(unreachable_patterns)] // builds without cards have one placement
-                card => net.computed_on(card),
+                #[allow(unreachable_patterns)] // builds without CUDA have one placement
+                gpu => net.computed_on(gpu),
             },
             ess: Estimate::new(large.ess, large.ess_error),
             log_z: large.log_z,
@@ -286,7 +286,7 @@ fn file_name(path: &str) -> String {
     Path::new(path).file_name().map_or(path.to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
-/// The machine in words: the card, or threads of the CPU.
+/// The machine in words: the GPU, or threads of the CPU.
 fn machine(meta: &Value) -> Option<String> {
     let placement = meta["device"].as_str()?;
     if placement != Placement::Cpu.machine() {
