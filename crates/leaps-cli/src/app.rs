@@ -2,13 +2,17 @@
 
 use std::ffi::OsString;
 use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use anyhow::Result;
 use clap::error::ErrorKind;
 use clap::{ArgMatches, FromArgMatches};
-use leaps::device::{Device, Placement};
-use leaps::path::Ranges;
+use leaps::Error;
+use leaps::device::{Device, Placement, Progress};
+use leaps::job;
+use leaps::problem::Problem;
+use leaps::results::{Computed, Origin, Record};
 
 use crate::cli::{self, Cli, Globals, Verb};
 use crate::error::{self, usage};
@@ -27,7 +31,8 @@ pub struct Context {
     pub matches: ArgMatches,
     signals: OnceLock<Signals>,
     stops: OnceLock<()>,
-    placement: OnceLock<Placement>,
+    /// Whether it was said that a GPU computes.
+    on_gpu: Arc<AtomicBool>,
 }
 
 impl Context {
@@ -53,45 +58,26 @@ impl Context {
     /// A watcher for long work, called `label` in its reports, which Ctrl-C stops.
     pub fn progress(&self, label: &str) -> TerminalProgress {
         let flag = &self.signals.get_or_init(Signals::catch).flag;
-        TerminalProgress::new(label, self.globals.quiet, Arc::clone(flag))
+        let Globals { quiet, verbose, .. } = self.globals;
+        TerminalProgress::new(label, quiet, Arc::clone(flag))
+            .placing(verbose, Arc::clone(&self.on_gpu))
     }
 
-    /// Where work is done, as asked for, if a GPU is `able` to do it; else `auto` is the CPU.
-    pub fn placement_if(&self, able: leaps::Result<()>) -> leaps::Result<Placement> {
-        let asked = if able.is_ok() { self.placement.get() } else { None };
-        if let Some(placement) = asked {
-            return Ok(placement.clone());
-        }
-        let worth_keeping = able.is_ok();
-        let (placement, reason) = self.globals.device.place(self.globals.precision.into(), able)?;
-        if let Some(reason) = reason {
-            self.detail(format!("computing on the CPU: {reason}"));
-        }
-        if placement.name() != "cpu" {
-            self.say(format!("computing on {}", placement.machine()));
-        }
-        match worth_keeping {
-            true => Ok(self.placement.get_or_init(|| placement).clone()),
-            false => Ok(placement),
-        }
+    /// Say that a GPU computes, once, or why the CPU does to those who want to know.
+    pub fn placed(&self, placement: &Placement, reason: Option<&Error>) {
+        self.progress("").placed(placement, reason);
     }
 
-    /// Where networks are computed, as asked for.
-    pub fn placement(&self) -> leaps::Result<Placement> {
-        self.placement_if(Ok(()))
+    /// What jobs are given.
+    pub fn job<'a>(&self, progress: &'a dyn Progress) -> job::Context<'a> {
+        let precision = self.globals.precision.into();
+        job::Context { device: self.globals.device, precision, progress }
     }
 
-    /// Where a network is computed, as asked for: one for a family of targets on the CPU.
-    pub fn placement_of(&self, family: Option<&Ranges>) -> leaps::Result<Placement> {
-        match family {
-            None => self.placement(),
-            Some(_) => self.placement_if(Err(Ranges::no_gpu())),
-        }
-    }
-
-    /// The device that was used: exact solutions and Markov chains run on the CPU.
-    pub fn device_used(&self) -> &'static str {
-        self.placement.get().map_or("cpu", Placement::name)
+    /// What was computed, with its origin and this command.
+    pub fn record<T>(&self, problem: &Problem, computed: &Computed, result: T) -> Record<T> {
+        let command = self.command.clone();
+        Record { origin: Origin { command, ..Origin::new(problem, computed) }, result }
     }
 
     /// Catch the signals of batch systems as well as Ctrl-C from here on.
@@ -155,7 +141,7 @@ fn execute(cli: Cli, matches: &ArgMatches, words: &[OsString]) -> Result<()> {
         matches,
         signals: OnceLock::new(),
         stops: OnceLock::new(),
-        placement: OnceLock::new(),
+        on_gpu: Arc::default(),
     };
     if let Some(shortage) = shortage {
         context.say(format!("warning: {shortage}"));

@@ -3,8 +3,9 @@
 use clap::{Args, Command, CommandFactory, Parser, Subcommand, ValueEnum};
 use leaps::device::{Device, Precision};
 
-use crate::config::{self, SEED};
 use crate::verbs;
+use leaps::parse::{count, seed};
+use leaps::spec::SEED;
 
 /// The version, with the commit and the features of this build.
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("LEAPS_BUILD"), ")");
@@ -118,7 +119,7 @@ fn device(text: &str) -> Result<Device, String> {
 #[command(next_help_heading = "Common")]
 pub struct Globals {
     /// Seed of all random numbers
-    #[arg(long, global = true, value_name = "N", default_value_t = SEED, value_parser = config::seed)]
+    #[arg(long, global = true, value_name = "N", default_value_t = SEED, value_parser = seed)]
     pub seed: u64,
     /// Where to compute: cpu, cuda (an NVIDIA GPU; cuda:1 is the second) or auto (a GPU if there is one)
     #[arg(long, global = true, value_name = "DEVICE", default_value_t = Device::Auto, value_parser = device)]
@@ -134,7 +135,7 @@ pub struct Globals {
     )]
     pub precision: PrecisionName,
     /// Threads; results do not depend on it [default: all cores]
-    #[arg(long, global = true, value_name = "N", value_parser = config::count)]
+    #[arg(long, global = true, value_name = "N", value_parser = count)]
     pub threads: Option<usize>,
     /// Print one JSON object instead of a table
     #[arg(long, global = true)]

@@ -9,8 +9,9 @@ use anyhow::Result;
 use leaps::run::Model;
 use leaps::{Error, file};
 
-use crate::config::{Config, Layers, undescribed};
+use crate::config::Layers;
 use crate::error::usage;
+use leaps::target::undescribed;
 use shipped::{SHIPPED, Shipped};
 
 /// A model and where it was found.
@@ -84,7 +85,7 @@ impl Found {
     /// What the model was trained on, in a few words.
     pub fn description(&self) -> Option<String> {
         let layers = self.layers().ok()?;
-        let problem = Config::resolve(&layers).ok()?.problem(&layers).ok()?;
+        let problem = layers.resolve().ok()?.problem().ok()?;
         Some(problem.description)
     }
 

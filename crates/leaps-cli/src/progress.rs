@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
-use leaps::device::Progress;
+use leaps::Error;
+use leaps::device::{Placement, Progress};
 
 use crate::output;
 use crate::tables::Short;
@@ -50,6 +51,10 @@ pub struct TerminalProgress {
     until: Option<Instant>,
     /// What to say when the work begins: not before, so that an error is the only line.
     title: Mutex<Option<String>>,
+    /// Whether somebody wants to know why the CPU computes.
+    verbose: bool,
+    /// Whether it was said that a GPU does.
+    on_gpu: Arc<AtomicBool>,
 }
 
 impl TerminalProgress {
@@ -66,12 +71,20 @@ impl TerminalProgress {
             bar: Mutex::new(None),
             until: None,
             title: Mutex::new(None),
+            verbose: false,
+            on_gpu: Arc::default(),
         }
     }
 
     /// Say `title` when the work begins.
     pub fn titled(mut self, title: String) -> Self {
         self.title = Mutex::new((self.manner != Manner::Silent).then_some(title));
+        self
+    }
+
+    /// Say why the CPU computes if `verbose`, and that a GPU does unless that was said.
+    pub fn placing(mut self, verbose: bool, on_gpu: Arc<AtomicBool>) -> Self {
+        (self.verbose, self.on_gpu) = (verbose, on_gpu);
         self
     }
 
@@ -87,11 +100,6 @@ impl TerminalProgress {
     pub fn until(mut self, until: Option<Instant>) -> Self {
         self.until = until;
         self
-    }
-
-    /// Seconds since the work began.
-    pub fn seconds(&self) -> f64 {
-        self.start.elapsed().as_secs_f64()
     }
 
     fn line(&self, done: u64) {
@@ -148,6 +156,16 @@ impl Progress for TerminalProgress {
             && let Ok(Some(bar)) = self.bar.try_lock().as_deref()
         {
             bar.set_position(done);
+        }
+    }
+
+    fn placed(&self, placement: &Placement, reason: Option<&Error>) {
+        if let Some(reason) = reason.filter(|_| self.verbose) {
+            output::talk(&format!("computing on the CPU: {reason}"));
+        }
+        let gpu = placement.name() != Placement::Cpu.name();
+        if gpu && !self.on_gpu.swap(true, Ordering::Relaxed) && self.manner != Manner::Silent {
+            output::talk(&format!("computing on {}", placement.machine()));
         }
     }
 

@@ -3,7 +3,7 @@
 use leaps::observe::{Estimate, Observables};
 
 use crate::output::{Table, beside, fixed, sigmas, with_error};
-use crate::results::{BetaResult, ChainResult, WalkerResult, named, named_modes};
+use leaps::results::{BetaResult, ChainResult, WalkerResult, named, named_modes};
 
 /// A result that can be shown to a person.
 pub trait Report {
@@ -140,10 +140,11 @@ impl Report for ChainResult {
 
     fn table(&self) -> String {
         let mut rows = vec![("ess".to_owned(), Estimate::new(self.ess, self.ess_error))];
-        rows.extend(printed(&self.estimates));
-        let mut table = estimates(&rows, &self.times);
+        rows.extend(printed(&self.estimates()));
+        let mut table = estimates(&rows, &self.times());
         if self.interrupted {
-            table.row(["interrupted".to_owned(), format!("{}/{} steps", self.steps, self.asked)]);
+            let asked = self.asked.unwrap_or(self.steps);
+            table.row(["interrupted".to_owned(), format!("{}/{asked} steps", self.steps)]);
         }
         table.text()
     }
@@ -157,7 +158,7 @@ impl Report for ChainResult {
     }
 
     fn interrupted(&self) -> Option<String> {
-        let Self { steps, asked, .. } = self;
+        let (steps, asked) = (self.steps, self.asked.unwrap_or(self.steps));
         let text = format!(
             "interrupted after {steps} of {asked} steps of each chain; the results are those of --steps {steps}"
         );

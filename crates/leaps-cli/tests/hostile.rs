@@ -119,7 +119,7 @@ fn pipes_in_place_of_files_are_refused() {
 fn seal(path: &Path, text: &str) {
     let head = text.split("  \"checksum\": \"").next().unwrap();
     std::fs::write(path, head).unwrap();
-    let sum = leaps::run::file_checksum(path).unwrap();
+    let sum = leaps::file::checksum_of(path).unwrap();
     std::fs::write(path, format!("{head}  \"checksum\": \"{sum}\"\n}}\n")).unwrap();
 }
 

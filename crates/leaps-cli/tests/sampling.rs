@@ -317,7 +317,7 @@ fn entries_have_seeds_by_which_they_are_repeated() {
     let names: Vec<&Value> = all.iter().map(|entry| &entry["name"]).collect();
     assert_eq!(names, ["ais 10", "ais 10 (2)", "heat-bath", "given"]);
     // As documented, so that whoever has b3sum can make them.
-    let sum = leaps::run::checksum(b"4\nIsing 3x3 periodic, beta 0.3, h 0.1\nais 10");
+    let sum = leaps::file::checksum(b"4\nIsing 3x3 periodic, beta 0.3, h 0.1\nais 10");
     assert_eq!(all[0]["seed"], u64::from_str_radix(&sum[..13], 16).unwrap());
     assert_eq!((&result["seed"], &all[3]["seed"]), (&4.into(), &5.into()));
     assert_ne!(all[0]["log_z"], all[1]["log_z"], "the same settings twice are two runs");

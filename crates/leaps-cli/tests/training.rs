@@ -301,7 +301,7 @@ fn a_network_of_a_small_lattice_starts_one_of_a_larger_lattice() {
     let manifest = large.join("checkpoints/step-00000004/manifest.json");
     let manifest = json_file(&manifest);
     let checksum =
-        leaps::run::file_checksum(&small.join("checkpoints/step-00000150/model.safetensors"));
+        leaps::file::checksum_of(&small.join("checkpoints/step-00000150/model.safetensors"));
     assert_eq!(manifest["run"]["from"]["name"], name);
     assert_eq!(manifest["run"]["from"]["checksum"], checksum.unwrap());
     // The model may go: the run has all it needs, whichever way it goes on.

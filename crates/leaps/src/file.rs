@@ -49,6 +49,19 @@ fn ordinary(about: &Metadata) -> io::Result<()> {
     Err(io::Error::new(ErrorKind::InvalidInput, reason))
 }
 
+/// The BLAKE3 checksum of some bytes, in hexadecimal digits.
+pub fn checksum(bytes: &[u8]) -> String {
+    blake3::hash(bytes).to_string()
+}
+
+/// The checksum of a file.
+///
+/// # Errors
+/// A file that cannot be read.
+pub fn checksum_of(path: &Path) -> Result<String> {
+    Ok(checksum(&read(path, DATA)?))
+}
+
 /// The bytes of an ordinary file of at most `most` bytes, [`TEXT`] or [`DATA`], that fit into memory.
 ///
 /// # Errors

@@ -16,6 +16,9 @@
 //! | [`device`] | random numbers, threads and SIMD lanes |
 //! | [`rates`] | from network outputs to rates of a Markov jump process |
 //! | [`train`] | learning the networks |
+//! | [`problem`] | a target and the path to it: what samplers and training are given |
+//! | [`spec`] | the whole of a `run.toml`: target, path, network, training, sampling |
+//! | [`parse`] | values as people write them |
 //! | [`run`] | models, runs and their checkpoints, results and samples as files |
 //! | [`file`](mod@file) | reading ordinary files, within bounds |
 
@@ -23,13 +26,19 @@ pub mod device;
 mod error;
 pub mod exact;
 pub mod file;
+pub mod job;
 pub mod mcmc;
 pub mod net;
 pub mod observe;
+pub mod parse;
 pub mod path;
+pub mod prelude;
+pub mod problem;
 pub mod rates;
+pub mod results;
 pub mod run;
 pub mod sampler;
+pub mod spec;
 pub mod target;
 pub mod train;
 

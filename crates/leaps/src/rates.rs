@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 /// How fluxes become rates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
 pub enum Parametrisation {
     /// $J_+$, the paper's.

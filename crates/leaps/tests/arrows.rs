@@ -5,15 +5,20 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The rooms from the ground up. Those of one line stand side by side and do not use each other, but for the first line.
-const ROOMS: [&[&str]; 8] = [
-    &["error", "device", "file"],
+const ROOMS: [&[&str]; 13] = [
+    &["error", "device", "file", "parse"],
     &["target", "path"],
+    &["problem"],
     &["observe"],
     &["exact", "mcmc", "rates"],
     &["net"],
     &["sampler"],
     &["train"],
+    &["spec"],
+    &["results"],
     &["run"],
+    &["job"],
+    &["prelude"],
 ];
 
 fn floor(room: &str) -> Option<usize> {

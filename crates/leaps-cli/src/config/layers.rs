@@ -9,14 +9,22 @@ use clap::ArgMatches;
 use clap::parser::ValueSource;
 use leaps::Error;
 use leaps::file::{self, TEXT, position};
+use leaps::mcmc::{ChainSpec, KernelSpec};
+use leaps::net::NetworkOptions;
+use leaps::parse::{TOO_LARGE, is_too_large};
+use leaps::path::{PathSpec, ScheduleName};
+use leaps::problem::Problem;
+use leaps::sampler::{ResampleSpec, SchemeSpec, UpdateSpec, WalkerSpec};
+use leaps::spec::{RunSpec, SEED};
+use leaps::target::TargetSpec;
+use leaps::train::{StartSpec, TrainSpec};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 use toml::de::DeTable;
 use toml::{Table, Value};
 
-use super::schema;
-use super::value::{TOO_LARGE, is_too_large};
+use super::schema::{self, keys};
 use crate::error::usage;
 
 /// Where a value came from.
@@ -196,9 +204,14 @@ impl Layers {
         Ok(())
     }
 
-    /// Put a value in place of what was given, for training on a smaller lattice first.
-    pub fn grow(&mut self, key: &str, value: impl Into<Value>) -> Result<()> {
-        self.insert(key, value.into(), Source::Grow)
+    /// Note what training on a smaller lattice has in place of what was given: the size, and perhaps the depth.
+    pub fn grown(&mut self, spec: &RunSpec) {
+        self.sources.insert("target.size".to_owned(), Source::Grow);
+        let depth = self.table.get("network").and_then(|network| network.get("depth"));
+        let given = depth.and_then(Value::as_integer).and_then(|depth| usize::try_from(depth).ok());
+        if given != spec.network.depth {
+            self.sources.insert("network.depth".to_owned(), Source::Grow);
+        }
     }
 
     fn insert(&mut self, key: &str, value: Value, source: Source) -> Result<()> {
@@ -302,11 +315,85 @@ impl Layers {
     /// Name the key of a library error as the user wrote it.
     pub fn explain(&self, error: Error) -> Error {
         let Error::Invalid { key, value, condition, advice } = error else { return error };
+        if key == "out" {
+            return Error::Invalid { key: "--out".to_owned(), value, condition, advice };
+        }
         let bare = key.replace('-', "_");
         let within = schema::SECTIONS.iter().map(|section| format!("{section}.{bare}"));
         let full = std::iter::once(bare.clone()).chain(within).find(|path| schema::is_known(path));
         let key = full.map_or(key, |path| self.name(&path));
         Error::Invalid { key, value, condition, advice }
+    }
+
+    /// The settings with every default written out, checked as far as they can be before the target is built.
+    pub fn resolve(&self) -> Result<RunSpec> {
+        let target: TargetSpec = self.group("target", &keys::<TargetSpec>())?;
+        let spec = RunSpec {
+            seed: self.top("seed")?.unwrap_or(SEED),
+            target: target.placed(|key, path| self.folder(&format!("target.{key}")).join(path)),
+            path: self.group("path", &keys::<PathSpec>())?,
+            network: self.group("network", &keys::<NetworkOptions>())?,
+            train: self.group("train", &keys::<TrainSpec>())?,
+            start: self.group("train", &keys::<StartSpec>())?,
+            scheme: self.group("sample", &keys::<SchemeSpec>())?,
+            kernel: self.group("sample", &keys::<KernelSpec>())?,
+            updates: self.group("sample", &keys::<UpdateSpec>())?,
+            walkers: self.group("sample", &keys::<WalkerSpec>())?,
+            resample: self.group("sample", &keys::<ResampleSpec>())?,
+            chains: self.group("sample", &keys::<ChainSpec>())?,
+        };
+        let checked = spec.resolve().and_then(|spec| self.check_flags(&spec).map(|()| spec));
+        checked.map_err(|error| self.explain(error).into())
+    }
+
+    /// Refuse flags without effect. In a file all keys may stand side by side.
+    fn check_flags(&self, spec: &RunSpec) -> leaps::Result<()> {
+        let flag = |key: &str| self.source(key) == Some(&Source::Flag);
+        if spec.path.adaptive().is_some() && flag("sample.intervals") {
+            return Err(Error::invalid(
+                "sample.intervals",
+                spec.walkers.intervals,
+                "left out for the schedule adaptive",
+                "--conditional-ess sets the number of intervals",
+            ));
+        }
+        if flag("sample.times") && flag("sample.intervals") {
+            return Err(Error::invalid(
+                "sample.intervals",
+                spec.walkers.intervals,
+                "given without --times",
+                "the times say how many intervals there are",
+            ));
+        }
+        if flag("sample.updates") && flag("sample.sweeps") {
+            return Err(Error::invalid(
+                "sample.updates",
+                spec.updates.updates,
+                "given without --sweeps",
+                "a sweep is one update for each site",
+            ));
+        }
+        for (key, schedule, word) in [
+            ("path.ratio", ScheduleName::Geometric, "geometric"),
+            ("path.table", ScheduleName::Piecewise, "piecewise"),
+            ("path.conditional_ess", ScheduleName::Adaptive, "adaptive"),
+        ] {
+            if flag(key) && !spec.path.uses(schedule) {
+                let given = format!("{:?}", spec.path.schedule).to_lowercase();
+                return Err(Error::invalid(
+                    key,
+                    "(given)",
+                    format!("left out for the schedule {given}"),
+                    format!("add --schedule {word}"),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Build the target and its path, naming keys in errors as the user wrote them.
+    pub fn problem(&self, spec: &RunSpec) -> Result<Problem> {
+        spec.problem().map_err(|error| self.explain(error).into())
     }
 
     /// The values of a section that belong to the group `T`.

@@ -1,25 +1,23 @@
-//! Print a configuration with comments, and say a target in words and as a formula.
+//! Configurations as commented TOML.
 
-use std::path::Path;
-
+use leaps::spec::RunSpec;
 use toml::{Table, Value};
 
+use super::Layers;
 use super::schema::{self, Key};
-use super::value::Field;
-use super::{Config, Kind, Layers, TargetSpec};
 
 /// The whole configuration as commented TOML; parsing it gives the same configuration.
-pub fn to_toml(config: &Config) -> String {
+pub fn to_toml(config: &RunSpec) -> String {
     to_toml_from(config, &Layers::default())
 }
 
 /// The same, saying where values that are not defaults came from.
-pub fn to_toml_from(config: &Config, layers: &Layers) -> String {
+pub fn to_toml_from(config: &RunSpec, layers: &Layers) -> String {
     let mut text = String::from(
         "# A configuration of leaps. 'leaps check FILE' explains it; every key below may be changed,\n\
          # removed (it then has its default) or overridden with --set KEY=VALUE.\n\n",
     );
-    let values = table(config);
+    let values = config.table();
     let all = schema::all();
     for section in std::iter::once("").chain(schema::SECTIONS) {
         let keys: Vec<&Key> = all.iter().filter(|key| split(&key.path).0 == section).collect();
@@ -51,7 +49,13 @@ pub fn to_toml_from(config: &Config, layers: &Layers) -> String {
         if section == "path" {
             text += "\n[path.terms]\n# Schedules of single energy terms, such as: field = \"trigonometric\"\n";
             for (term, schedule) in &config.path.terms {
-                text += &format!("{} = {}\n", quote(term), show(&to_value(schedule)));
+                text += &format!(
+                    "{} = {}\n",
+                    quote(term),
+                    show(
+                        &Value::try_from(schedule).unwrap_or_else(|error| unreachable!("{error}"))
+                    )
+                );
             }
         }
     }
@@ -59,39 +63,12 @@ pub fn to_toml_from(config: &Config, layers: &Layers) -> String {
 }
 
 /// Whether a key without a value would mean something.
-fn is_open(config: &Config, section: &str, name: &str) -> bool {
+fn is_open(config: &RunSpec, section: &str, name: &str) -> bool {
     match section {
         "network" => config.network.kind.is_some_and(|kind| kind.keys().contains(&name)),
         "train" | "sample" => true,
         _ => false,
     }
-}
-
-/// All values, by section.
-fn table(config: &Config) -> Table {
-    let mut sample = Table::new();
-    for group in [
-        to_value(&config.flow),
-        to_value(&config.walkers),
-        to_value(&config.resample),
-        to_value(&config.kernel),
-        to_value(&config.updates),
-        to_value(&config.chains),
-    ] {
-        sample.extend(group.as_table().cloned().unwrap_or_default());
-    }
-    Table::from_iter([
-        ("seed".to_owned(), to_value(&config.seed)),
-        ("target".to_owned(), to_value(&config.target)),
-        ("path".to_owned(), to_value(&config.path)),
-        ("network".to_owned(), to_value(&config.network)),
-        ("train".to_owned(), to_value(&config.train)),
-        ("sample".to_owned(), Value::Table(sample)),
-    ])
-}
-
-fn to_value(value: &impl serde::Serialize) -> Value {
-    Value::try_from(value).unwrap_or_else(|error| unreachable!("specifications are TOML: {error}"))
 }
 
 fn split(path: &str) -> (&str, &str) {
@@ -124,81 +101,4 @@ fn show(value: &Value) -> String {
         }
         other => other.to_string(),
     }
-}
-
-/// The target in a few words, for headings.
-pub fn describe(spec: &TargetSpec, sites: usize) -> String {
-    let shape = || match (&spec.size, spec.dimensions) {
-        (Some(size), Some(d)) if size.0.len() == 1 => vec![size.0[0].to_string(); d].join("x"),
-        (Some(size), _) => size.to_string(),
-        (None, _) => String::new(),
-    };
-    let boundary = match spec.boundary {
-        Some(super::target::BoundaryName::Free) => "free",
-        _ => "periodic",
-    };
-    let seed = spec.disorder_seed.unwrap_or(1);
-    let what = match spec.kind {
-        Some(Kind::Ising) => format!("Ising {} {boundary}", shape()),
-        Some(Kind::Potts) => {
-            format!("Potts q={} {} {boundary}", spec.q.unwrap_or(3), shape())
-        }
-        Some(Kind::SpinGlass) => {
-            let law = to_value(&spec.couplings);
-            let law = law.as_str().unwrap_or("pm1").to_owned();
-            match spec.dimensions {
-                Some(_) => {
-                    format!("spin glass {} {boundary}, {law} couplings (seed {seed})", shape())
-                }
-                None => format!(
-                    "Sherrington-Kirkpatrick glass of {sites} spins, {law} couplings (seed {seed})"
-                ),
-            }
-        }
-        Some(Kind::Rbm) => format!(
-            "restricted Boltzmann machine {}+{} (seed {seed})",
-            spec.visible.unwrap_or(0),
-            spec.hidden.unwrap_or(0)
-        ),
-        Some(Kind::File) | None => {
-            let name = spec.path.as_deref().and_then(Path::file_name).unwrap_or_default();
-            format!("{} ({sites} sites)", name.to_string_lossy())
-        }
-    };
-    let mut text = format!("{what}, beta {}", spec.beta.unwrap_or(1.0));
-    if let Some(coupling) = spec.coupling.filter(|j| *j != 1.0) {
-        text += &format!(", J {coupling}");
-    }
-    match &spec.field {
-        Some(Field::Uniform(0.0)) | None => {}
-        Some(Field::Uniform(h)) => text += &format!(", h {h}"),
-        Some(_) => text += ", h per site",
-    }
-    text
-}
-
-/// The energy and the distribution as formulas with their numbers.
-pub fn formula(spec: &TargetSpec) -> String {
-    let coupling = spec.coupling.unwrap_or(1.0);
-    let field = |what: &str| match &spec.field {
-        Some(Field::Uniform(h)) if *h == 0.0 => String::new(),
-        Some(Field::Uniform(h)) => {
-            format!(" {} {} sum_i {what}", if *h < 0.0 { '-' } else { '+' }, h.abs())
-        }
-        Some(_) => format!(" + sum_i h_i {what}"),
-        None => String::new(),
-    };
-    let energy = match spec.kind {
-        Some(Kind::Ising) => format!("{} sum_<ij> s_i s_j{}", -coupling, field("s_i")),
-        Some(Kind::Potts) => format!("{} sum_<ij> [x_i = x_j]{}", -coupling, field("[x_i = 0]")),
-        Some(Kind::SpinGlass) if spec.dimensions.is_none() => {
-            format!("-N^(-1/2) sum_(i<j) J_ij s_i s_j{}", field("s_i"))
-        }
-        Some(Kind::SpinGlass) => format!("-sum_<ij> J_ij s_i s_j{}", field("s_i")),
-        Some(Kind::Rbm) => "-sum_ij v_i W_ij h_j - sum_i a_i v_i - sum_j b_j h_j".to_owned(),
-        Some(Kind::File) | None => {
-            "-sum_ij J_ij s_i s_j + sum_i h_i s_i (Potts: [x_i = x_j] and [x_i = 0])".to_owned()
-        }
-    };
-    format!("E = {energy},  rho ~ exp(-{} E)", spec.beta.unwrap_or(1.0))
 }

@@ -1,13 +1,15 @@
 //! Every key of a configuration, from the definitions of the flags.
 
-use clap::{Args, Command, FromArgMatches};
+use clap::{Args, Command};
 use strsim::levenshtein;
 
-use super::network::NetworkSpec;
-use super::path::PathSpec;
-use super::sample::{ChainSpec, FlowSpec, KernelSpec, ResampleSpec, UpdateSpec, WalkerSpec};
-use super::target::TargetSpec;
-use super::train::TrainingSpec;
+use leaps::mcmc::{ChainSpec, KernelSpec};
+use leaps::net::NetworkOptions;
+use leaps::path::PathSpec;
+use leaps::sampler::{ResampleSpec, SchemeSpec, UpdateSpec, WalkerSpec};
+use leaps::target::TargetSpec;
+use leaps::train::{StartSpec, TrainSpec};
+
 use crate::cli::Globals;
 
 /// One key of a configuration.
@@ -25,12 +27,6 @@ pub struct Key {
 
 fn command<T: Args>() -> Command {
     T::augment_args(Command::new("group").no_binary_name(true).disable_help_flag(true))
-}
-
-/// A group of flags as an empty command line would leave it.
-pub fn defaults<T: Args + FromArgMatches>() -> T {
-    let matches = command::<T>().get_matches_from::<[&str; 0], &str>([]);
-    T::from_arg_matches(&matches).unwrap_or_else(|error| unreachable!("defaults parse: {error}"))
 }
 
 /// The names of a group's flags, as keys.
@@ -71,9 +67,10 @@ pub fn all() -> Vec<Key> {
     all.retain(|key| key.path == "seed");
     all.extend(section::<TargetSpec>("target"));
     all.extend(section::<PathSpec>("path"));
-    all.extend(section::<NetworkSpec>("network"));
-    all.extend(section::<TrainingSpec>("train"));
-    all.extend(section::<FlowSpec>("sample"));
+    all.extend(section::<NetworkOptions>("network"));
+    all.extend(section::<TrainSpec>("train"));
+    all.extend(section::<StartSpec>("train"));
+    all.extend(section::<SchemeSpec>("sample"));
     all.extend(section::<WalkerSpec>("sample"));
     all.extend(section::<ResampleSpec>("sample"));
     all.extend(section::<KernelSpec>("sample"));

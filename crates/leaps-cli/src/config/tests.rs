@@ -2,6 +2,10 @@
 
 use std::path::Path;
 
+use leaps::parse::{count, number, seed};
+use leaps::path::Points;
+use leaps::spec::RunSpec;
+use leaps::target::{Field, Size, Target};
 use proptest::prelude::*;
 
 use super::*;
@@ -14,10 +18,10 @@ fn layers(text: &str, set: &[&str]) -> Result<Layers> {
     Ok(layers)
 }
 
-fn resolve(text: &str, set: &[&str]) -> Result<Config> {
+fn resolve(text: &str, set: &[&str]) -> Result<RunSpec> {
     let layers = layers(text, set)?;
-    let config = Config::resolve(&layers)?;
-    config.problem(&layers)?;
+    let config = layers.resolve()?;
+    layers.problem(&config)?;
     Ok(config)
 }
 
@@ -51,7 +55,7 @@ fn later_layers_win() {
     let text = "seed = 3\n[target]\nkind = 'ising'\nsize = 4\n[sample]\nwalkers = 10";
     let config = resolve(text, &["sample.walkers=20", "target.size=3x4", "seed=9"]).unwrap();
     assert_eq!((config.walkers.walkers, config.seed), (20, 9));
-    assert_eq!(config.target.size, Some(value::Size(vec![3, 4])));
+    assert_eq!(config.target.size, Some(Size(vec![3, 4])));
     assert_eq!(config.target.dimensions, Some(2));
 }
 
@@ -139,18 +143,18 @@ proptest! {
             set.push(format!("{key}={value}"));
         }
         // Not built: some of these ask for a great many sites.
-        let _ = layers(&text, &[]).and_then(|layers| Config::resolve(&layers));
+        let _ = layers(&text, &[]).and_then(|layers| layers.resolve());
         let set: Vec<&str> = set.iter().map(String::as_str).collect();
         let kind = format!("target.kind = '{kind}'");
-        let _ = layers(&kind, &set).and_then(|layers| Config::resolve(&layers));
+        let _ = layers(&kind, &set).and_then(|layers| layers.resolve());
     }
 
     #[test]
     fn never_panics_on_words(word in "\\PC{0,40}") {
         let _ = resolve("target.kind = 'ising'", &[&word]);
-        let _ = word.parse::<value::Size>();
-        let _ = word.parse::<value::Field>();
-        let _ = word.parse::<value::Points>();
-        let _ = (count(&word), value::number(&word), seed(&word));
+        let _ = word.parse::<Size>();
+        let _ = word.parse::<Field>();
+        let _ = word.parse::<Points>();
+        let _ = (count(&word), number(&word), seed(&word));
     }
 }

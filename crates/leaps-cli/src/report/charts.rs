@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::html::number;
 use super::reference::Law;
 use crate::draw::{Chart, Mark};
-use crate::samplers::energies;
+use leaps::job::energies;
 
 /// Most points of a line: more cannot be seen.
 const MOST_POINTS: usize = 600;

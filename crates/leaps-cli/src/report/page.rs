@@ -9,16 +9,17 @@ use super::html::{escape, lookup, number, quoted, shown, table};
 use super::pictures::pictures;
 use super::reference::Reference;
 use super::source::{Source, words};
-use crate::config::{Config, Problem};
 use crate::draw::Chart;
 use crate::output::{beside, fixed, sigmas, with_error};
-use crate::results::{attach_exact, named, said};
 use crate::tables::{Short, span};
+use leaps::problem::Problem;
+use leaps::results::{attach_exact, named, said};
+use leaps::spec::RunSpec;
 
 /// What a page is made of.
 pub struct Page<'a> {
     pub source: &'a Source,
-    pub config: &'a Config,
+    pub config: &'a RunSpec,
     /// None if a file that it is made of is not what it was.
     pub problem: Option<&'a Problem>,
     pub reference: Reference,
@@ -68,13 +69,14 @@ impl Page<'_> {
 
     fn description(&self) -> String {
         let sites = || number(&self.source.results, "target.sites").unwrap_or(0.0) as usize;
-        self.problem.map_or_else(|| self.config.describe(sites()), |own| own.description.clone())
+        self.problem
+            .map_or_else(|| self.config.target.describe(sites()), |own| own.description.clone())
     }
 
     fn lead(&self) -> String {
         let results = &self.source.results;
         let word = |key: &str| results[key].as_str().map(str::to_owned);
-        let mut parts = vec![self.config.formula()];
+        let mut parts = vec![self.config.target.formula()];
         let ranges = self.config.ranges();
         parts.extend(ranges.map(|ranges| format!("one network for {}", ranges.describe())));
         parts.extend(match (word("model"), word("scheme"), word("kernel")) {
@@ -239,7 +241,7 @@ impl Page<'_> {
         else {
             return Vec::new();
         };
-        attach_exact(&mut own, exact, &problem.target, problem.path.ends());
+        attach_exact(&mut own, exact, &*problem.target, problem.path.ends());
         named(&own)
     }
 

@@ -5,13 +5,15 @@ use leaps::exact::{self, Exact, enumerate};
 use leaps::mcmc::KernelName;
 use leaps::observe::LogWeights;
 use leaps::observe::{ChainSummary, Families, WeightedSamples};
-use leaps::target::{Pairwise, Target};
+use leaps::target::Target;
 use leaps::{Error, Result};
 
 use crate::app::Context;
-use crate::config::{Config, Move, Problem};
-use crate::results::ChainResult;
-use crate::samplers::{Samples, run_chains};
+use leaps::job::{Chains, Run};
+use leaps::mcmc::Move;
+use leaps::problem::Problem;
+use leaps::results::ChainResult;
+use leaps::spec::RunSpec;
 
 /// What is known of the target apart from the run.
 pub struct Reference {
@@ -75,12 +77,12 @@ const KEPT: usize = 1000;
 
 /// Exact averages if they take some seconds at most; and all states if they are few, else chains unless these disagree.
 pub fn reference(
-    config: &Config,
+    config: &RunSpec,
     problem: &Problem,
     seed: u64,
     context: &Context,
 ) -> Result<Reference> {
-    let (target, lambda) = (&problem.target, problem.path.ends());
+    let (target, lambda) = (&*problem.target, problem.path.ends());
     let exact = exact::known_at(target, lambda, EFFORT, &context.progress("exact"));
     let (law, note) = if enumerate::states(target).is_some_and(|states| states <= FEW_STATES) {
         let law = all_states(target, lambda)?;
@@ -94,7 +96,7 @@ pub fn reference(
     Ok(Reference { exact, law, note })
 }
 
-fn all_states(target: &Pairwise, lambda: &[f64]) -> Result<Law> {
+fn all_states(target: &dyn Target, lambda: &[f64]) -> Result<Law> {
     let law = enumerate::law(target, lambda)?;
     let (sites, q) = (target.sites(), target.q());
     let mut states = Vec::with_capacity(law.len() * sites);
@@ -115,7 +117,7 @@ fn all_states(target: &Pairwise, lambda: &[f64]) -> Result<Law> {
 /// R-hat compares the spread between chains with that within them, so that after equal work it is smallest where chains forget
 /// fastest for what a step costs, and large where any of them is stuck.
 fn chains(
-    config: &Config,
+    config: &RunSpec,
     problem: &Problem,
     seed: u64,
     context: &Context,
@@ -123,7 +125,7 @@ fn chains(
     let mut best: Option<(f64, Move)> = None;
     for kernel in CANDIDATES {
         match run(config, problem, kernel, PILOT, seed, context) {
-            Ok((result, _)) if best.is_none_or(|(r_hat, _)| result.r_hat < r_hat) => {
+            Ok(result) if best.is_none_or(|(r_hat, _)| result.r_hat < r_hat) => {
                 best = Some((result.r_hat, kernel));
             }
             Ok(_) | Err(Error::NotApplicable { .. }) => {}
@@ -134,7 +136,8 @@ fn chains(
         return Ok((None, "no kernel applies".to_owned()));
     };
     // Other random numbers than those that the kernel was chosen by.
-    let (result, samples) = run(config, problem, kernel, 1, seed + 1, context)?;
+    let found = run(config, problem, kernel, 1, seed + 1, context)?;
+    let Run { result, samples, .. } = found;
     let names = CANDIDATES.map(|kernel| kernel.to_string()).join(", ");
     let chosen = format!("{kernel}, which mixes best of {names}");
     if result.r_hat > ChainSummary::R_HAT {
@@ -144,7 +147,7 @@ fn chains(
     }
     let weights = LogWeights::new(samples.log_weights.clone())?;
     let families = samples.by_chain(result.chains);
-    let (target, lambda) = (&problem.target, problem.path.ends());
+    let (target, lambda) = (&*problem.target, problem.path.ends());
     let measured = WeightedSamples::new(target, lambda, &samples.states, &weights, &families)?;
     let (count, steps, burn_in) = (result.chains, result.steps, result.burn_in);
     let note = format!(
@@ -156,13 +159,13 @@ fn chains(
 
 /// Chains of a kernel, with a part of the work.
 fn run(
-    config: &Config,
+    config: &RunSpec,
     problem: &Problem,
     kernel: Move,
     part: u64,
     seed: u64,
     context: &Context,
-) -> Result<(ChainResult, Samples)> {
+) -> Result<Run<ChainResult>> {
     let one = |rungs: usize| WORK / (CHAINS * problem.target.sites() * rungs) as u64;
     let rungs = if kernel == Move::ParallelTempering { TEMPERATURES } else { 1 };
     // In pilot runs a ladder pays for its rungs with steps.
@@ -171,19 +174,18 @@ fn run(
         _ => one(1).clamp(STEPS[0], STEPS[1]) / (part * rungs as u64),
     };
     let steps = steps.max(8) as usize;
-    let mut config = config.clone();
-    config.seed = seed;
-    config.walkers.at_beta.clear();
-    config.kernel.kernel = kernel;
-    config.chains.chains = CHAINS;
-    config.chains.steps = steps;
-    config.chains.burn_in = steps / 2;
-    config.chains.thin = (steps / KEPT).max(1);
-    config.chains.temperatures = TEMPERATURES;
-    config.chains.betas.clear();
+    let mut job = Chains::of(config, problem.clone()).seed(seed);
+    job.keep = part == 1;
+    job.kernel.kernel = kernel;
+    job.chains.chains = CHAINS;
+    job.chains.steps = steps;
+    job.chains.burn_in = steps / 2;
+    job.chains.thin = (steps / KEPT).max(1);
+    job.chains.temperatures = TEMPERATURES;
+    job.chains.betas.clear();
     let label = if part == 1 { "reference" } else { "pilot" };
     let progress = context.progress(&format!("{label}, {kernel}"));
-    let found = run_chains(&config, problem, part == 1, &progress)?;
+    let found = job.run_in(&context.job(&progress))?;
     progress.check()?;
     Ok(found)
 }

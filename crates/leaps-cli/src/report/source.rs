@@ -8,9 +8,12 @@ use leaps::file::{if_any, read_text};
 use leaps::run::Metrics;
 use serde_json::Value;
 
-use crate::config::{Config, Layers, Problem, unprinted};
+use crate::config::Layers;
 use crate::error::usage;
-use crate::training;
+use leaps::job;
+use leaps::problem::Problem;
+use leaps::spec::RunSpec;
+use leaps::target::unprinted;
 
 /// Everything a page is made of; what a directory does not have is empty.
 #[derive(Debug, Default)]
@@ -59,12 +62,12 @@ impl Source {
             config: if_any(read_text(&path.join("config.toml")))?,
             comparison: optional("comparison.json")?,
             training: words(&optional("meta.json")?["command"]),
-            seconds: training::seconds(path),
+            seconds: job::seconds(path),
         }
         .sorted();
-        training::still_there(path)?;
+        job::still_there(path)?;
         if source.results.is_null() && source.metrics.is_empty() && source.comparison.is_null() {
-            let part = training::begun(path).filter(|part| part != path);
+            let part = job::begun(path).filter(|part| part != path);
             return Err(usage(match part {
                 Some(part) => format!(
                     "DIR = {name}: is still trained on a smaller lattice; write 'leaps report {}'",
@@ -88,7 +91,7 @@ impl Source {
     }
 
     /// The target and the path that everything is about; in place of the latter two why they cannot be had.
-    pub fn problem(&self) -> Result<(Config, std::result::Result<Problem, String>)> {
+    pub fn problem(&self) -> Result<(RunSpec, std::result::Result<Problem, String>)> {
         let mut lack = None;
         let mut layers = Layers::default();
         if let Some(config) = &self.config {
@@ -111,10 +114,10 @@ impl Source {
             };
             layers.describe("target", &target, &self.name, Path::new(""))?;
         }
-        let config = Config::resolve(&layers)?;
+        let config = layers.resolve()?;
         let problem = match lack {
             Some(lack) => Err(lack),
-            None => Ok(config.problem(&layers)?),
+            None => Ok(layers.problem(&config)?),
         };
         Ok((config, problem))
     }

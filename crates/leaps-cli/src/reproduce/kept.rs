@@ -9,8 +9,9 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use leaps::file::checksum_of;
 use leaps::file::read_text;
-use leaps::run::{file_checksum, write_file};
+use leaps::run::write_file;
 use serde_json::Value;
 
 use crate::timings;
@@ -51,5 +52,5 @@ fn sum_file(file: &Path) -> PathBuf {
 
 fn sum(file: &Path) -> leaps::Result<String> {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
-    Ok(format!("{}  {name}\n", file_checksum(file)?))
+    Ok(format!("{}  {name}\n", checksum_of(file)?))
 }

@@ -18,7 +18,6 @@ use leaps::run::write_file;
 use serde_json::Value;
 
 use crate::app::Context;
-use crate::config::Config;
 use networks::PreparedNetwork;
 use page::Page;
 use parts::PartRunner;
@@ -108,7 +107,7 @@ impl Request<'_> {
         let mut targets = Vec::new();
         for one in experiment.each() {
             let layers = one.layers()?;
-            targets.push(Config::resolve(&layers)?.problem(&layers)?.description);
+            targets.push(layers.problem(&layers.resolve()?)?.description);
         }
         let page = Page {
             experiment,

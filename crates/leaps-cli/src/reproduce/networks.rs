@@ -4,13 +4,17 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use leaps::run::{Metrics, Model};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
 
 use super::spec::{Experiment, NetworkEntry};
 use crate::app::Context;
-use crate::config::{Config, Problem, Work};
 use crate::models::{self, Found};
-use crate::training::{self, Start, Training, described};
+use crate::training::{self, TrainingSession};
+use leaps::device::NoProgress;
+use leaps::job;
+use leaps::problem::Problem;
+use leaps::spec::RunSpec;
 
 /// A network that can be sampled.
 pub struct PreparedNetwork {
@@ -33,10 +37,10 @@ pub fn ready(
     context: &Context,
 ) -> Result<Option<PreparedNetwork>> {
     let mut layers = experiment.training(entry)?;
-    let start = Start::prepare(&mut layers, None)?;
-    let config = Config::resolve(&layers)?;
-    let problem = config.problem(&layers)?;
-    let target = config.target.described()?.target;
+    let start = training::prepare(&mut layers, None)?;
+    let config = layers.resolve()?;
+    let problem = layers.problem(&config)?;
+    let target = problem.described.target.clone();
     let (name, trained) = (&entry.model, entry.can_be_trained());
     let then = if trained { "a network is trained" } else { "it is left out" };
     if let Some(found) = shipped(entry, quick && trained)? {
@@ -64,24 +68,25 @@ pub fn ready(
     if !trained {
         return Ok(None);
     }
-    config.check_memory(&problem, Work::RateModel).map_err(|error| layers.explain(error))?;
+    job::check_memory(&problem, &config.walkers).map_err(|error| layers.explain(error))?;
+    let mut train = described(&config.train)?;
+    train.extend(described(&config.start)?);
     let settings = json!({
-        "seed": config.seed, "target": target, "path": described(&config.path),
-        "network": described(&config.network), "train": described(&config.train),
+        "seed": config.seed, "target": target, "path": described(&config.path)?,
+        "network": described(&config.network)?, "train": train,
     });
     let directory =
         root.join(format!("{}-{:08x}", slug(&entry.name), mixed(&settings.to_string())));
     let is_finished = || {
         let model = Model::load(&directory).ok();
-        model.is_some_and(|model| model.training.steps >= config.train.steps as u64)
+        model.is_some_and(|model| model.training.steps >= config.train.steps)
     };
     if !is_finished() {
-        let training = Training {
+        let training = TrainingSession {
             layers: &layers,
-            config: &config,
+            spec: &config,
             problem: &problem,
             directory: directory.clone(),
-            whole: directory.clone(),
             start,
             fallback: true,
             until: None,
@@ -99,15 +104,15 @@ pub fn ready(
 }
 
 /// Whether a model is for the target: the same one, or one that differs in the size of its lattice alone, if the network fits it.
-fn fits(model: &Model, config: &Config, problem: &Problem) -> std::result::Result<(), String> {
+fn fits(model: &Model, config: &RunSpec, problem: &Problem) -> std::result::Result<(), String> {
     let without_size = |mut target: Value| {
         target.as_object_mut().and_then(|target| target.remove("size"));
         target
     };
-    if without_size(model.target.clone()) != without_size(described(&config.target)) {
+    if without_size(model.target.clone()) != without_size(config.target.without_gaps()) {
         return Err("is of another target".to_owned());
     }
-    match model.net(&problem.target) {
+    match model.net(&*problem.target) {
         Ok(_) => Ok(()),
         Err(error) => Err(format!("does not fit {} ({error})", problem.description)),
     }
@@ -121,7 +126,7 @@ fn shipped(entry: &NetworkEntry, unwanted: bool) -> Result<Option<Found>> {
 fn facts(
     entry: &NetworkEntry,
     model: &Model,
-    config: &Config,
+    config: &RunSpec,
     context: &Context,
     shipped: Option<&str>,
 ) -> Result<Value> {
@@ -132,7 +137,7 @@ fn facts(
     let run = run.filter(|_| shipped.is_none());
     let placement = match shipped {
         Some(_) => None,
-        None => Some(net.computed_on(&context.placement_of(model.family.as_ref())?)),
+        None => Some(net.computed_on(&context.job(&NoProgress).place(model.gpu_has())?.0)),
     };
     Ok(json!({
         "name": entry.name,
@@ -143,10 +148,17 @@ fn facts(
         "seed": model.training.seed,
         "steps": model.training.steps,
         "batch": model.training.settings["batch"],
-        "seconds": run.and_then(training::seconds),
+        "seconds": run.and_then(job::seconds),
         "device": placement,
         "checksum": model.checksum()?,
     }))
+}
+
+/// Settings as they are kept, without what is left out.
+fn described(settings: &impl Serialize) -> Result<Map<String, Value>> {
+    let mut all: Map<String, Value> = serde_json::from_value(serde_json::to_value(settings)?)?;
+    all.retain(|_, value| !value.is_null());
+    Ok(all)
 }
 
 /// A name for files: small letters, digits and dashes.

@@ -13,8 +13,8 @@ use super::spec::{Experiment, FigureEntry, RunEntry};
 use crate::app::Context;
 use crate::draw::Chart;
 use crate::output::{Table, fixed, sigmas, with_error};
-use crate::results::{SCHEMA, said};
 use crate::tables::{Short, span};
+use leaps::results::{SCHEMA, said};
 
 /// What a page is made of.
 pub struct Page<'a> {

@@ -15,12 +15,13 @@ use super::kept;
 use super::networks::{PreparedNetwork, slug};
 use super::spec::{Experiment, RunEntry};
 use crate::app::Context;
-use crate::config::{Config, Layers, Work};
+use crate::config::Layers;
 use crate::error::{Failure, usage};
-use crate::results::HistogramResult;
-use crate::samplers::{self, Samples, bins, energies};
+use crate::samples;
 use crate::timings;
-use crate::verbs::compare::{Job, Outcome};
+use crate::verbs::compare::{Job, doubts};
+use leaps::job::{self, Run, bins, energies};
+use leaps::results::{HistogramResult, SamplerResult};
 
 /// The observables whose laws are compared.
 const OBSERVABLES: [&str; 3] = ["energy_per_site", "magnetization", "abs_magnetization"];
@@ -66,7 +67,7 @@ impl Experiment {
         // A network may start from one that is trained first; that is only known then.
         for entry in self.networks.iter().filter(|entry| !entry.train.contains_key("from")) {
             let layers = self.training(entry)?;
-            Config::resolve(&layers)?.problem(&layers)?;
+            layers.problem(&layers.resolve()?)?;
         }
         let layers = self.layers()?;
         let mut files = BTreeMap::new();
@@ -111,9 +112,9 @@ impl Experiment {
 fn check_entry(layers: &Layers, number: usize, run: &RunEntry, mut entry: Table) -> Result<()> {
     let own = layers.with_comparison(number, &entry)?;
     if run.sampler == "sample" {
-        let config = Config::resolve(&own)?;
-        let problem = config.problem(&own)?;
-        config.check_memory(&problem, Work::RateModel).map_err(|error| own.explain(error))?;
+        let config = own.resolve()?;
+        let problem = own.problem(&config)?;
+        job::check_memory(&problem, &config.walkers).map_err(|error| own.explain(error))?;
         let stops = config.walkers.stops(&problem.path, problem.beta);
         stops.map_err(|error| own.explain(error))?;
     } else {
@@ -204,13 +205,16 @@ impl PartRunner<'_> {
         let layers = self.experiment.layers()?;
         let number = self.experiment.runs.iter().position(|r| r.name == run.name).unwrap_or(0) + 1;
         let named = |error| self.experiment.name_run(error, number, &run.name);
-        let job = Job::of(&layers, number, entry.clone(), model(), &|_| false).map_err(named)?;
-        let explained = |error| named(job.layers.explain(error).into());
-        let placement = job.placement(self.context).map_err(explained)?;
-        let called = job.computed_on(&placement).map_err(explained)?;
+        let mut job =
+            Job::of(&layers, number, entry.clone(), model(), &|_| false).map_err(named)?;
+        let own = job.layers.clone();
+        let explained = |error| named(own.explain(error).into());
+        let quiet = self.context.progress("");
+        let placement = job.sampler.placement(&self.context.job(&quiet)).map_err(&explained)?;
+        let called = job.sampler.computed_on(&placement).map_err(&explained)?;
         let mut described = json!({
             "version": env!("CARGO_PKG_VERSION"),
-            "seed": job.config.seed,
+            "seed": job.spec.seed,
             "target": self.experiment.target,
             "path": self.experiment.path,
             "sample": self.experiment.sample,
@@ -221,7 +225,7 @@ impl PartRunner<'_> {
             "reference": reference.map(|part| &part["settings"]["run"]),
         });
         // The files of a target may change under their names.
-        if let Some(files) = job.config.target.described()?.checksums() {
+        if let Some(files) = job.sampler.problem().described.checksums() {
             described["files"] = files;
         }
         let file = self.folder.join(format!("{}.json", slug(label)));
@@ -237,23 +241,24 @@ impl PartRunner<'_> {
                 [("walkers", 256), ("intervals", 4)].map(|(k, n)| (k.to_owned(), n.into())),
             );
             let few = Job::of(&layers, number, entry, model(), &|_| false)?;
-            few.run(false, self.context, &self.context.progress("kernels"))?;
+            few.sampler.run_in(&self.context.job(&self.context.progress("kernels")))?;
         }
         let progress = self.context.progress(label);
         let laws_wanted = self.experiment.runs.iter().any(|run| run.reference);
-        let done = job.run(laws_wanted || run.keep, self.context, &progress);
+        job.sampler.keep(laws_wanted || run.keep);
+        let done = job.sampler.run_in(&self.context.job(&progress));
         drop(progress);
-        let (outcome, samples) = done.map_err(explained)?;
-        for doubt in outcome.doubts() {
+        let found = done.map_err(explained)?;
+        for doubt in doubts(&found) {
             self.context.say(format!("warning: {label}: {doubt}"));
         }
-        let mut result = serde_json::to_value(&outcome)?;
+        let mut result = serde_json::to_value(&found.result)?;
         if let Some(result) = result.as_object_mut() {
             result.remove("snapshots");
             result.remove("model");
         }
         let histograms = match laws_wanted {
-            true => laws(&job, &outcome, &samples, reference)?,
+            true => laws(&job, &found, reference)?,
             false => Value::Null,
         };
         let times = timings::take(&mut result);
@@ -263,7 +268,7 @@ impl PartRunner<'_> {
         if run.keep {
             let name = format!("{}-{}.npz", self.experiment.name, slug(label));
             let file = NpzWriter::create(self.out.join(name))?;
-            samplers::save(file, &job.problem.target, &samples, &kept)?;
+            samples::save(file, &*job.sampler.problem().target, &found.samples, &kept)?;
         }
         kept::write(&file, &kept, &times)?;
         timings::put(&mut kept["result"], &times);
@@ -294,16 +299,12 @@ fn as_number(value: &toml::Value) -> Option<f64> {
 }
 
 /// The laws of the observables, in the bins of the reference.
-fn laws(
-    job: &Job,
-    outcome: &Outcome,
-    samples: &Samples,
-    reference: Option<&Value>,
-) -> Result<Value> {
-    let (target, lambda) = (&job.problem.target, job.problem.path.ends());
-    let families = match outcome {
-        Outcome::Walkers(_) => Families::separate(samples.log_weights.len()),
-        Outcome::Chains(result) => samples.by_chain(result.chains),
+fn laws(job: &Job, found: &Run<SamplerResult>, reference: Option<&Value>) -> Result<Value> {
+    let (problem, samples) = (job.sampler.problem(), &found.samples);
+    let (target, lambda) = (&*problem.target, problem.path.ends());
+    let families = match &found.result {
+        SamplerResult::Walkers(_) => Families::separate(samples.log_weights.len()),
+        SamplerResult::Chains(result) => samples.by_chain(result.chains),
     };
     let weights = LogWeights::new(samples.log_weights.clone())?;
     let measured = WeightedSamples::new(target, lambda, &samples.states, &weights, &families)?;

@@ -10,8 +10,9 @@ use toml::{Table, Value};
 
 use super::measures;
 use super::mistakes::{check_names, explain, not_finite};
-use crate::config::{Layers, SEED};
+use crate::config::Layers;
 use crate::error::usage;
+use leaps::spec::SEED;
 
 /// The experiments that the program brings along.
 pub const SHIPPED: [(&str, &str); 12] = [
@@ -417,7 +418,6 @@ fn merge_entry(list: &mut Vec<Value>, entry: Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Config;
     use crate::verbs::compare::Job;
 
     #[test]
@@ -444,10 +444,10 @@ mod tests {
                 for one in &each {
                     for entry in one.networks.iter().filter(|entry| entry.can_be_trained()) {
                         let layers = one.training(entry).unwrap();
-                        let config = Config::resolve(&layers).unwrap();
+                        let config = layers.resolve().unwrap();
                         assert_eq!(config.seed, entry.seed.unwrap_or(one.seed), "{name}");
-                        let problem = config.problem(&layers).unwrap();
-                        config.net(&problem.target).unwrap();
+                        let problem = layers.problem(&config).unwrap();
+                        config.net(&*problem.target).unwrap();
                         assert!(
                             config.train.validate_every > 0,
                             "{name}: the page shows validations"

@@ -1,11 +1,12 @@
 //! Show how training goes: a bar on a terminal, a line every few seconds elsewhere.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use leaps::device::Progress;
+use leaps::Error;
+use leaps::device::{Placement, Progress};
 use leaps::observe::Estimate;
 use leaps::run::{Event, Metrics, Observer};
 
@@ -20,13 +21,15 @@ const LINE_EVERY: Duration = Duration::from_secs(5);
 /// Somebody at a terminal, or reading a log.
 pub struct TrainingWatch<'c> {
     context: &'c Context,
-    directory: &'c Path,
     manner: Manner,
-    exact: Option<f64>,
     state: Mutex<State>,
 }
 
 struct State {
+    /// The run directory, which may be that of a part on a smaller lattice.
+    directory: PathBuf,
+    /// log Z, if it is known.
+    exact: Option<f64>,
     steps: u64,
     /// The step at which this session began.
     first: Option<u64>,
@@ -39,10 +42,12 @@ struct State {
 }
 
 impl<'c> TrainingWatch<'c> {
-    /// Progress the run in a directory, whose log Z is known to be `exact`.
-    pub fn new(context: &'c Context, directory: &'c Path, exact: Option<f64>) -> Self {
+    /// Watch the run in a directory.
+    pub fn new(context: &'c Context, directory: &Path) -> Self {
         let now = Instant::now();
         let state = State {
+            directory: directory.to_owned(),
+            exact: None,
             steps: 0,
             first: None,
             start: now,
@@ -53,7 +58,11 @@ impl<'c> TrainingWatch<'c> {
             bar: None,
         };
         let manner = Manner::of(context.globals.quiet);
-        TrainingWatch { context, directory, manner, exact, state: Mutex::new(state) }
+        TrainingWatch { context, manner, state: Mutex::new(state) }
+    }
+
+    fn directory(&self) -> PathBuf {
+        self.with(|state| state.directory.clone()).unwrap_or_default()
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> Option<T> {
@@ -63,12 +72,12 @@ impl<'c> TrainingWatch<'c> {
 
 impl State {
     /// Steps, loss, effective sample size and log Z in words.
-    fn words(&self, exact: Option<f64>) -> String {
+    fn words(&self) -> String {
         let mut words = Vec::new();
         words.extend(self.loss.map(|loss| format!("loss {}", Short(loss))));
         words.extend(self.ess.map(|ess| format!("ess {ess:.3}")));
         words.extend(self.log_z.map(|log_z| {
-            let exact = exact.map(|exact| format!(" (exact {})", fixed(exact, 4)));
+            let exact = self.exact.map(|exact| format!(" (exact {})", fixed(exact, 4)));
             format!("log_z {}{}", with_error(log_z.mean, log_z.error), exact.unwrap_or_default())
         }));
         words.join(", ")
@@ -93,6 +102,7 @@ impl Progress for TrainingWatch<'_> {
         };
         self.with(|state| {
             state.steps = units;
+            state.first = None;
             state.start = Instant::now();
             state.bar = (self.manner == Manner::Bar).then(bar);
         });
@@ -103,12 +113,28 @@ impl Progress for TrainingWatch<'_> {
         self.with(|state| *state.first.get_or_insert(done));
     }
 
+    fn placed(&self, placement: &Placement, reason: Option<&Error>) {
+        self.context.placed(placement, reason);
+    }
+
     fn stopped(&self) -> bool {
         self.context.is_stopped()
     }
 }
 
 impl Observer for TrainingWatch<'_> {
+    fn note(&self, text: &str) {
+        self.with(|state| state.bar.take().map(|bar| bar.finish_and_clear()));
+        self.context.say(text);
+    }
+
+    fn begins(&self, directory: &Path, exact: Option<f64>) {
+        self.with(|state| {
+            (state.directory, state.exact) = (directory.to_owned(), exact);
+            (state.loss, state.ess, state.log_z) = (None, None, None);
+        });
+    }
+
     fn measured(&self, metrics: &Metrics) {
         let step = metrics.step_metrics.step;
         self.with(|state| {
@@ -120,7 +146,7 @@ impl Observer for TrainingWatch<'_> {
             let pace = state
                 .pace(step)
                 .map(|(rate, left)| format!("{} steps/s, {} left", Short(rate), span(left)));
-            let words = [Some(state.words(self.exact)), pace].into_iter().flatten();
+            let words = [Some(state.words()), pace].into_iter().flatten();
             let words = words.filter(|words| !words.is_empty()).collect::<Vec<_>>().join(", ");
             if let Some(bar) = &state.bar {
                 bar.set_position(step);
@@ -145,7 +171,7 @@ impl Observer for TrainingWatch<'_> {
                 self.context.say(format!("warning: {text}"));
             }
             Event::Failed { dump, .. } => {
-                let dump = self.directory.join(dump);
+                let dump = self.directory().join(dump);
                 self.context.say(format!("the states and parameters are in {}", dump.display()));
             }
             Event::Validated(found) => {
@@ -154,7 +180,7 @@ impl Observer for TrainingWatch<'_> {
                 self.context.detail(text);
             }
             Event::Checkpointed { checkpoint, .. } => {
-                let checkpoint = self.directory.join(checkpoint);
+                let checkpoint = self.directory().join(checkpoint);
                 self.context.detail(format!("wrote {}", checkpoint.display()));
             }
             _ => {}

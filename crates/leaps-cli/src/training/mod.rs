@@ -1,140 +1,61 @@
-//! Train a network as a configuration says, in a run directory, and sample with it at the end.
+//! Training as the program does it: in a run directory, with a bar, limits of time, signals and a sample at the end.
 
 mod display;
-mod grow;
 mod limit;
 mod start;
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Result;
-use leaps::run::{Model, Outcome, Setup, Stop, TrainingRun};
-use leaps::{Error, exact};
-use serde_json::Value;
+use leaps::Error;
+use leaps::job::{Run, Sampling, Start, Training};
+use leaps::problem::Problem;
+use leaps::results::WalkerResult;
+use leaps::run::{Model, Outcome, Stop};
+use leaps::spec::RunSpec;
 
 use crate::app::Context;
-use crate::config::{Config, Described, Layers, Problem, ScheduleName, to_toml_from};
+use crate::config::{Layers, to_toml_from};
 use crate::error::Failure;
-use crate::results::{Origin, Printed, WalkerResult};
-use crate::samplers::{Samples, run_flow};
 use display::TrainingWatch;
 
-pub use grow::{begun, seconds, sizes, still_there};
 pub use limit::{deadline, duration};
-pub use start::Start;
+pub use start::prepare;
 
 /// A training run that is about to start or to go on.
-pub struct Training<'a> {
+pub struct TrainingSession<'a> {
     pub layers: &'a Layers,
-    pub config: &'a Config,
+    pub spec: &'a RunSpec,
     pub problem: &'a Problem,
     /// The run directory.
     pub directory: PathBuf,
-    /// The run that this one is a part of, itself if of none: the one that users know of.
-    pub whole: PathBuf,
     /// What the run starts from, if it does not start afresh.
     pub start: Option<Start>,
     /// Pass over damaged checkpoints.
     pub fallback: bool,
-    /// Stop at the first chance after this moment.
+    /// Stop at the first chance after this.
     pub until: Option<Instant>,
 }
 
-impl Training<'_> {
+impl TrainingSession<'_> {
     /// Train until all steps are made, on smaller lattices first where that helps; a stop before that is an error with an exit code of its own.
     pub fn train(&self, context: &Context) -> Result<Outcome> {
-        self.check()?;
-        context.placement_of(self.config.ranges().as_ref())?;
-        let Some(start) = self.grown(context)? else {
-            return self.train_here(self.start.as_ref(), context);
-        };
-        self.train_here(Some(&start), context)
-    }
-
-    /// Refuse now what would be refused only when training on smaller lattices, or all of it, is done.
-    fn check(&self) -> Result<()> {
-        let named = |error: Error| self.layers.explain(error);
-        let (config, problem) = (self.config, self.problem);
-        let members = config.family().map_err(named)?;
-        let target = members.as_ref().map_or(&problem.target, |members| &members.target);
-        config.net(target).map_err(named)?;
-        config.check_reference_memory(target).map_err(named)?;
-        config.walkers.stops(&problem.path, problem.beta).map_err(named)?;
-        Ok(())
-    }
-
-    fn train_here(&self, start: Option<&Start>, context: &Context) -> Result<Outcome> {
-        let (config, problem) = (self.config, self.problem);
-        if config.path.schedule == ScheduleName::Adaptive {
-            let advice = "an adaptive schedule chooses the steps of ais and smc";
-            let condition = "linear, trigonometric, geometric or piecewise to train on";
-            let error = Error::invalid("path.schedule", "adaptive", condition, advice);
-            return Err(self.layers.explain(error).into());
-        }
-        let named = |error: Error| self.layers.explain(error);
-        let members = config.family().map_err(named)?;
-        let (target, path) = match &members {
-            Some(members) => (&members.target, &members.path),
-            None => (&problem.target, &problem.path),
-        };
-        let net = config.net(target).map_err(named)?;
-        let free = config.free(target)?;
-        let fit = |model: &Model| model.warm_start(&net, &free, config.seed).map_err(named);
-        let (from, warm) = match start {
-            Some(start) => start.parameters(fit)?,
-            None => (None, None),
-        };
-        let Described { target: described_target, files } = config.target.described()?;
-        let setup = Setup {
-            from,
-            parameters: warm.as_ref().map(|warm| warm.parameters.clone()),
-            target,
-            path,
-            family: members.as_ref().map(|members| members.family.clone()),
-            net: &net,
-            free: &free,
-            parametrisation: config.network.parametrisation.into(),
-            train: config.train.build().map_err(named)?,
-            seed: config.seed,
-            placement: context.placement_of(config.ranges().as_ref())?,
-            described_target,
-            files,
-            described_path: described(&config.path),
-        };
-        let (directory, whole) = (self.directory.display(), self.whole.display());
-        context.say(format!("{}, seed {}", problem.description, config.seed));
-        context.detail(config.formula());
-        if let (Some(ranges), Some(members)) = (config.ranges(), &members) {
-            let count = members.family.members.len();
-            context.say(format!("one network for {}: {count} targets", ranges.describe()));
-        }
-        let parameters = net.parameters() + free.parameters();
-        let precision = match net.precision_on(&setup.placement) {
-            Some(precision) => format!(" in {}", precision.name()),
-            None => String::new(),
-        };
-        context.say(format!(
-            "{} with {parameters} parameters{precision}, {} steps in {directory}",
-            config.network.describe(),
-            config.train.steps
-        ));
-        if let (Some(start), Some(warm)) = (start, &warm) {
-            context.say(start.words(warm, config.ranges()));
-        }
-        let run = TrainingRun {
-            config: self.config_text()?,
-            command: context.command.clone(),
-            until: self.until,
-            fallback: self.fallback,
-            ..TrainingRun::new(&self.directory, setup)
-        };
-        let exact = exact::known(&problem.target, problem.path.ends());
+        let whole = self.directory.display();
+        let mut job =
+            Training::of(self.spec.clone(), self.problem.clone()).directory(&self.directory);
+        job.start = self.start.clone();
+        job.fallback = self.fallback;
+        job.until = self.until;
+        job.command = context.command.clone();
+        job.config = Some(config_text(self.layers.clone()));
+        context.detail(self.spec.target.formula());
         let signals = context.catch_stops();
-        let progress = TrainingWatch::new(context, &self.directory, exact.map(|exact| exact.log_z));
-        let outcome = run.run(&progress);
-        drop(progress);
+        let watch = TrainingWatch::new(context, &self.directory);
+        let outcome = job.train_in(&context.job(&watch), &watch);
+        drop(watch);
         if matches!(outcome, Err(Error::Interrupted)) {
             let text = |by: &str| {
                 format!(
@@ -152,7 +73,7 @@ impl Training<'_> {
                 let reason = format!("{reason}; --fallback goes on from an older checkpoint");
                 Error::Corrupt { path, what, reason }
             }
-            other => named(other),
+            other => self.layers.explain(other),
         })?;
         let checkpoint = outcome.checkpoint.display();
         let go_on = format!("continue with 'leaps train --out {whole}'");
@@ -167,13 +88,13 @@ impl Training<'_> {
     }
 
     /// Sample with the trained network and leave `results.json` in the run directory.
-    pub fn sample(&self, context: &Context) -> Result<(WalkerResult, Samples)> {
+    pub fn sample(&self, context: &Context) -> Result<Run<WalkerResult>> {
         let signals = context.catch_stops();
         let model = Model::load(&self.directory)?;
         let progress = context.progress("sample").until(self.until);
         let name = self.directory.display().to_string();
-        let placement = context.placement_of(model.family.as_ref())?;
-        let done = run_flow(self.config, self.problem, &model, &name, &placement, &progress);
+        let job = Sampling::of(self.spec, self.problem.clone(), model, &name);
+        let done = job.run_in(&context.job(&progress));
         drop(progress);
         let late = self.until.is_some_and(|until| Instant::now() >= until);
         let text = |by: &str| {
@@ -181,45 +102,39 @@ impl Training<'_> {
                 "training is finished, but {by} came before the sample was; 'leaps train --out {name}' takes it"
             )
         };
-        let (result, samples) = match done {
+        let run = match done {
             Err(Error::Interrupted) if late && !signals.caught() => {
                 return Err(Failure::Stopped(text("the time limit")).into());
             }
             Err(Error::Interrupted) => return Err(signals.failure(text(signals.name()))),
             done => done.map_err(|error| self.layers.explain(error))?,
         };
-        let origin = Origin::new(context, self.config, self.problem);
-        let printed = Printed { origin, result: &result };
-        let text = serde_json::to_string_pretty(&printed)? + "\n";
+        let record = context.record(self.problem, &run.computed, &run.result);
+        let text = serde_json::to_string_pretty(&record)? + "\n";
         leaps::run::write_file(self.directory.join("results.json"), text.as_bytes())?;
-        Ok((result, samples))
-    }
-
-    /// The text of `config.toml`, which names copies of files: as it is there, if it says the same already.
-    fn config_text(&self) -> Result<String> {
-        let kept_in = |directory: &Path| Config {
-            target: self.config.target.kept_in(directory),
-            ..self.config.clone()
-        };
-        let path = self.directory.join("config.toml");
-        if let Ok(text) = leaps::file::read_text(&path) {
-            let mut layers = Layers::default();
-            let same = layers.parse_file(&text, &path).and_then(|()| Config::resolve(&layers));
-            if same.is_ok_and(|config| config == kept_in(&self.directory)) {
-                return Ok(text);
-            }
-        }
-        Ok(to_toml_from(&kept_in(Path::new("")), self.layers))
+        Ok(run)
     }
 }
 
-/// A section as it is written into files, without what is left out.
-pub fn described(section: &impl serde::Serialize) -> Value {
-    let mut value = serde_json::to_value(section).unwrap_or_default();
-    if let Some(entries) = value.as_object_mut() {
-        entries.retain(|_, value| !value.is_null());
-    }
-    value
+/// The text of `config.toml`, which names copies of files and says where values came from: as it is there, if it says the same already.
+fn config_text(layers: Layers) -> leaps::job::ConfigText {
+    Arc::new(move |directory: &Path, spec: &RunSpec, grown: bool| {
+        let kept_in =
+            |directory: &Path| RunSpec { target: spec.target.kept_in(directory), ..spec.clone() };
+        let path = directory.join("config.toml");
+        if let Ok(text) = leaps::file::read_text(&path) {
+            let mut own = Layers::default();
+            let same = own.parse_file(&text, &path).and_then(|()| own.resolve());
+            if same.is_ok_and(|same| same == kept_in(directory)) {
+                return text;
+            }
+        }
+        let mut layers = layers.clone();
+        if grown {
+            layers.grown(spec);
+        }
+        to_toml_from(&kept_in(Path::new("")), &layers)
+    })
 }
 
 /// Make `runs/a`, or `runs/a-2` and so on if it exists. Whoever makes a directory has it to himself: two that ask at the

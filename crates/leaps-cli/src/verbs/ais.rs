@@ -5,10 +5,11 @@ use clap::Args;
 
 use super::sampling::{Destination, finish, prepare};
 use crate::app::Context;
-use crate::config::{
-    KernelSpec, PathSpec, ProblemArgs, UpdateSpec, WalkerSpec, Work, kernels_help,
-};
-use crate::samplers::{gpu_has, run_walkers};
+use crate::config::ProblemArgs;
+use leaps::job::Annealing;
+use leaps::mcmc::{KernelSpec, kernels_help};
+use leaps::path::PathSpec;
+use leaps::sampler::{UpdateSpec, WalkerSpec};
 
 /// Flags of `ais`.
 #[derive(Args, Debug)]
@@ -35,12 +36,12 @@ pub fn run(args: &AisArgs, context: &Context) -> Result<()> {
     layers.flags("sample", &args.kernel, &context.matches)?;
     layers.flags("sample", &args.walkers, &context.matches)?;
     layers.flags("sample", &args.updates, &context.matches)?;
-    let job = prepare(context, layers, &args.destination, Work::Anneal)?;
-    let has = gpu_has(&job.config, &job.problem);
-    let placement = context.placement_if(has).map_err(|error| job.layers.explain(error))?;
-    let progress = job.progress(context, "ais");
-    let done = run_walkers(&job.config, &job.problem, false, &placement, &progress);
+    let prepared = prepare(context, layers, &args.destination)?;
+    let job = Annealing::of(&prepared.spec, prepared.problem.clone(), false);
+    prepared.explained(job.check_memory())?;
+    let file = prepared.open()?;
+    let progress = prepared.progress(context, "ais");
+    let done = prepared.explained(job.run_in(&context.job(&progress)));
     drop(progress);
-    let (result, samples) = done.map_err(|error| job.layers.explain(error))?;
-    finish(context, job, &result, &samples)
+    finish(context, &prepared, file, &done?)
 }

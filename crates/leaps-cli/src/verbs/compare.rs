@@ -18,20 +18,18 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 use leaps::Error;
-use leaps::device::Placement;
+use leaps::job::{Annealing, Chains, Sampler, Sampling};
 use leaps::observe::Estimate;
-use leaps::target::Target;
-use serde::Serialize;
+use leaps::problem::Problem;
+use leaps::results::{Compared, Comparison, Computed, SamplerResult};
+use leaps::spec::RunSpec;
 use toml::{Table as Entry, Value};
 
 use crate::app::Context;
-use crate::config::{Config, Layers, Problem, Work};
+use crate::config::Layers;
 use crate::error::usage;
 use crate::models::{self, Found};
 use crate::output::{self, Table, sigmas, with_error};
-use crate::progress::TerminalProgress;
-use crate::results::{ChainResult, Origin, Printed, WalkerResult};
-use crate::samplers::{Samples, gpu_has, run_chains, run_flow, run_walkers};
 use crate::tables::{Report, Short};
 
 /// Flags of `compare`.
@@ -50,39 +48,15 @@ const USUAL: &str = "
     compare = [{ sampler = 'ais' }, { sampler = 'smc' },
                { sampler = 'mcmc', kernel = 'heat-bath' }, { sampler = 'mcmc', kernel = 'swendsen-wang' }]";
 
-/// One sampler and what it found.
-#[derive(Debug, Serialize)]
-pub struct Compared {
-    pub name: String,
-    #[serde(flatten)]
-    pub result: Outcome,
-}
-
-/// The result of either kind of sampler.
-#[derive(Debug, Serialize)]
-#[serde(untagged)]
-pub enum Outcome {
-    Walkers(Box<WalkerResult>),
-    Chains(Box<ChainResult>),
-}
-
-/// All samplers of a comparison.
-#[derive(Debug, Serialize)]
-pub struct Comparison {
-    pub seed: u64,
-    pub samplers: Vec<Compared>,
-}
-
 /// Run every sampler of the specification and print one table.
 pub fn run(args: &CompareArgs, context: &Context) -> Result<()> {
     let mut layers = Layers::default();
     layers.read_file(&args.spec)?;
     layers.set(&args.set)?;
     layers.seed(context.globals.seed, &context.matches)?;
-    let (config, problem, comparison) = compare(layers, context)?;
+    let (problem, computed, comparison) = compare(layers, context)?;
     if context.globals.json {
-        let origin = Origin::new(context, &config, &problem);
-        return output::json(&Printed { origin, result: &comparison });
+        return output::json(&context.record(&problem, &computed, &comparison));
     }
     output::data(&table(&comparison))
 }
@@ -90,105 +64,58 @@ pub fn run(args: &CompareArgs, context: &Context) -> Result<()> {
 /// A sampler that is ready to run.
 pub struct Job {
     pub name: String,
-    pub sampler: String,
-    pub model: Option<Found>,
+    pub sampler: Sampler,
     pub layers: Layers,
-    pub config: Config,
-    pub problem: Problem,
+    pub spec: RunSpec,
 }
 
-impl Job {
-    /// Run the sampler; `keep` the states of chains, those of walkers are always there.
-    pub fn run(
-        &self,
-        keep: bool,
-        context: &Context,
-        progress: &TerminalProgress,
-    ) -> leaps::Result<(Outcome, Samples)> {
-        let Job { config, problem, .. } = self;
-        let walkers = |(result, samples)| (Outcome::Walkers(Box::new(result)), samples);
-        let placement = self.placement(context)?;
-        match (self.sampler.as_str(), &self.model) {
-            ("mcmc", _) => match run_chains(config, problem, keep, progress)? {
-                // What is compared is complete.
-                (result, _) if result.interrupted => Err(Error::Interrupted),
-                (result, samples) => Ok((Outcome::Chains(Box::new(result)), samples)),
-            },
-            (_, Some(found)) => {
-                run_flow(config, problem, &found.model, &found.name, &placement, progress)
-                    .map(walkers)
-            }
-            (other, None) => {
-                run_walkers(config, problem, other == "smc", &placement, progress).map(walkers)
-            }
-        }
-    }
-
-    /// Where it runs.
-    pub fn placement(&self, context: &Context) -> leaps::Result<Placement> {
-        match (self.sampler.as_str(), &self.model) {
-            ("mcmc", _) => Ok(Placement::Cpu),
-            (_, Some(found)) => context.placement_of(found.model.family.as_ref()),
-            (_, None) => context.placement_if(gpu_has(&self.config, &self.problem)),
-        }
-    }
-
-    /// Where it runs, in words, with the precision of its network.
-    pub fn computed_on(&self, placement: &Placement) -> leaps::Result<String> {
-        match &self.model {
-            Some(found) => Ok(found.model.net(&self.problem.target)?.computed_on(placement)),
-            None => Ok(placement.machine().to_owned()),
-        }
+/// Reasons to doubt the numbers.
+pub fn doubts(result: &SamplerResult) -> Vec<String> {
+    match result {
+        SamplerResult::Walkers(result) => result.doubts(),
+        SamplerResult::Chains(result) => result.doubts(),
     }
 }
 
-impl Outcome {
-    /// Reasons to doubt the numbers.
-    pub fn doubts(&self) -> Vec<String> {
-        match self {
-            Outcome::Walkers(result) => result.doubts(),
-            Outcome::Chains(result) => result.doubts(),
-        }
-    }
-
-    fn summary(&self) -> String {
-        match self {
-            Outcome::Walkers(result) => result.summary(),
-            Outcome::Chains(result) => result.summary(),
-        }
+fn summary(result: &SamplerResult) -> String {
+    match result {
+        SamplerResult::Walkers(result) => result.summary(),
+        SamplerResult::Chains(result) => result.summary(),
     }
 }
 
-/// Run every sampler of `layers`; the configuration returned is the one they share.
-pub fn compare(mut layers: Layers, context: &Context) -> Result<(Config, Problem, Comparison)> {
+/// Run every sampler of `layers` on the problem they share.
+pub fn compare(mut layers: Layers, context: &Context) -> Result<(Problem, Computed, Comparison)> {
     let usual = layers.compare.is_empty();
     if usual {
         layers.parse_file(USUAL, "the usual samplers".as_ref())?;
     }
-    let config = Config::resolve(&layers)?;
-    let problem = config.problem(&layers)?;
+    let spec = layers.resolve()?;
+    let problem = layers.problem(&spec)?;
     // Everything is checked before anything runs.
     let jobs = jobs(&layers)?;
-    context.say(format!("{}, seed {}", problem.description, config.seed));
-    let mut samplers = Vec::new();
+    context.say(format!("{}, seed {}", problem.description, spec.seed));
+    let (mut samplers, mut computed) = (Vec::new(), Computed::on_cpu());
     for job in &jobs {
         let Job { name, layers, .. } = job;
         let progress = context.progress(name);
-        let done = job.run(false, context, &progress);
+        let done = job.sampler.run_in(&context.job(&progress));
         drop(progress);
         if usual && let Err(error @ Error::NotApplicable { .. }) = &done {
             context.say(format!("{name} is left out: {error}"));
             continue;
         }
-        let (result, _) = done.map_err(|error| layers.explain(error))?;
-        context.detail(format!("{name}: seed {}, {}", job.config.seed, result.summary()));
-        for doubt in result.doubts() {
+        let run = done.map_err(|error| layers.explain(error))?;
+        context.detail(format!("{name}: seed {}, {}", job.spec.seed, summary(&run)));
+        for doubt in doubts(&run) {
             context.say(format!("warning: {name}: {doubt}"));
         }
-        samplers.push(Compared { name: name.clone(), result });
+        if run.computed != Computed::on_cpu() {
+            computed = run.computed;
+        }
+        samplers.push(Compared { name: name.clone(), result: run.result });
     }
-    let seed = config.seed;
-    Ok((config, problem, Comparison { seed, samplers }))
+    Ok((problem, computed, Comparison { seed: spec.seed, samplers }))
 }
 
 /// Check the entries of `[[compare]]` and name their samplers.
@@ -248,34 +175,33 @@ impl Job {
                 )));
             }
         };
-        let mut config = Config::resolve(&own)?;
-        let problem = config.problem(&own)?;
-        let work = match sampler.as_str() {
-            "mcmc" => Work::Chains { keep: false },
-            "sample" => Work::RateModel,
-            _ => Work::Anneal,
-        };
-        config.check_memory(&problem, work).map_err(|error| own.explain(error))?;
+        let mut spec = own.resolve()?;
+        let problem = own.problem(&spec)?;
         match sampler.as_str() {
-            "mcmc" if entry.contains_key("at_beta") => config.walkers.check_no_stops(),
+            "mcmc" if entry.contains_key("at_beta") => spec.walkers.check_no_stops(),
             // What all entries share does not concern those that stay at one temperature.
-            "mcmc" => {
-                config.walkers.at_beta.clear();
-                Ok(())
-            }
-            _ => config.walkers.stops(&problem.path, problem.beta).map(drop),
+            "mcmc" => Ok(()),
+            _ => spec.walkers.stops(&problem.path, problem.beta).map(drop),
         }
         .map_err(|error| own.explain(error))?;
-        let name = name.unwrap_or_else(|| usual_name(&sampler, &config));
+        let name = name.unwrap_or_else(|| usual_name(&sampler, &spec));
         let mut names = (2..).map(|again| format!("{name} ({again})"));
         let name = match taken(&name) {
             true => names.find(|name| !taken(name)).unwrap_or(name),
             false => name,
         };
         if !entry.contains_key("seed") {
-            config.seed = config.seed_of(&name, problem.target.sites());
+            spec.seed = spec.seed_of(&name, problem.target.sites());
         }
-        Ok(Job { name, sampler, model, layers: own, config, problem })
+        let sampler = match (sampler.as_str(), model) {
+            ("mcmc", _) => Sampler::Chains(Chains::of(&spec, problem)),
+            (_, Some(Found { model, name, .. })) => {
+                Sampler::Network(Box::new(Sampling::of(&spec, problem, model, &name)))
+            }
+            (other, None) => Sampler::Annealing(Annealing::of(&spec, problem, other == "smc")),
+        };
+        sampler.check_memory().map_err(|error| own.explain(error))?;
+        Ok(Job { name, sampler, layers: own, spec })
     }
 }
 
@@ -289,11 +215,11 @@ fn word(entry: &mut Entry, key: &str, n: usize) -> Result<Option<String>> {
     }
 }
 
-fn usual_name(sampler: &str, config: &Config) -> String {
+fn usual_name(sampler: &str, config: &RunSpec) -> String {
     match sampler {
         "mcmc" => config.kernel.kernel.to_string(),
         "sample" => {
-            let scheme = format!("{:?}", config.flow.scheme).to_lowercase();
+            let scheme = format!("{:?}", config.scheme.scheme).to_lowercase();
             format!("{scheme} {}", config.walkers.intervals)
         }
         _ if config.path.adaptive().is_some() => format!("{sampler} adaptive"),
@@ -322,7 +248,7 @@ pub fn table(comparison: &Comparison) -> String {
     for Compared { name, result } in &comparison.samplers {
         let mut cells = vec![name.clone()];
         let (log_z, energy, numbers) = match result {
-            Outcome::Walkers(r) => (
+            SamplerResult::Walkers(r) => (
                 shown(&r.log_z),
                 &r.observables.energy_per_site,
                 (
@@ -334,9 +260,9 @@ pub fn table(comparison: &Comparison) -> String {
                     r.effective_samples_per_second,
                 ),
             ),
-            Outcome::Chains(r) => (
+            SamplerResult::Chains(r) => (
                 ["-".to_owned(), "-".to_owned()],
-                &r.estimates.energy_per_site,
+                &r.observables.energy_per_site.estimate,
                 (
                     r.ess,
                     r.ess_error,
@@ -363,7 +289,7 @@ fn discs(comparison: &Comparison) -> String {
     let mut table = Table::default();
     table.row(["DISCS", "ess/step", "ess/call", "ess/s"]);
     for Compared { name, result } in &comparison.samplers {
-        if let Outcome::Chains(r) = result {
+        if let SamplerResult::Chains(r) = result {
             let numbers = [r.discs.ess_per_step, r.discs.ess_per_call];
             let mut cells = vec![name.clone()];
             cells.extend(numbers.map(|number| format!("{number:.2e}")));

@@ -6,19 +6,20 @@ use anyhow::Result;
 use clap::Args;
 use leaps::{Error, exact};
 
-use super::compare::{Comparison, Outcome, compare, table};
+use super::compare::{compare, table};
 use crate::app::Context;
-use crate::config::{Config, Layers, text_path};
+use crate::config::Layers;
 use crate::output;
 use crate::report::{Source, write as write_report};
-use crate::results::{Origin, Printed};
-use crate::training::{self, Training};
+use crate::training::{self, TrainingSession};
+use leaps::parse::text_path;
+use leaps::results::{Comparison, SamplerResult};
 
 /// Flags of `demo`.
 #[derive(Args, Debug)]
 pub struct DemoArgs {
     /// Directory for the run, the comparison and the report
-    #[arg(long, value_name = "DIR", default_value = "leaps-demo", value_parser = text_path())]
+    #[arg(long, value_name = "DIR", default_value = "leaps-demo", value_parser = text_path)]
     out: PathBuf,
     /// Override a key of the demonstration, such as train.steps=3000; repeatable, not beside its flag
     #[arg(long = "set", value_name = "KEY=VALUE")]
@@ -34,19 +35,18 @@ pub fn run(args: &DemoArgs, context: &Context) -> Result<()> {
     std::fs::create_dir_all(out).map_err(|source| Error::Io { path: out.clone(), source })?;
     let mut run = out.join("run");
     let layers = layers(&run, args, context)?;
-    let config = Config::resolve(&layers)?;
-    let problem = config.problem(&layers)?;
-    let mut training = Training {
+    let config = layers.resolve()?;
+    let problem = layers.problem(&config)?;
+    let mut training = TrainingSession {
         layers: &layers,
-        config: &config,
+        spec: &config,
         problem: &problem,
         directory: run.clone(),
-        whole: run.clone(),
         fallback: true,
         start: None,
         until: None,
     };
-    let exact = exact::known(&problem.target, problem.path.ends());
+    let exact = exact::known(&*problem.target, problem.path.ends());
     if let Some(exact) = &exact {
         let log_z = output::fixed(exact.log_z, 6);
         context.say(format!("the answer is known: log Z = {log_z} ({})", exact.method));
@@ -59,22 +59,21 @@ pub fn run(args: &DemoArgs, context: &Context) -> Result<()> {
         }
         run = training::fresh(&run)?;
         training.directory.clone_from(&run);
-        training.whole.clone_from(&run);
         training.train(context)?;
     }
 
     let specification = specification(&run, context);
     leaps::run::write_file(out.join("compare.toml"), specification.as_bytes())?;
-    let (_, _, comparison) = compare(self::layers(&run, args, context)?, context)?;
-    let origin = || Origin::new(context, &config, &problem);
-    keep(&run.join("comparison.json"), &Printed { origin: origin(), result: &comparison })?;
+    let (problem, computed, comparison) = compare(self::layers(&run, args, context)?, context)?;
+    let record = context.record(&problem, &computed, &comparison);
+    keep(&run.join("comparison.json"), &record)?;
     if let Some(network) = network(&comparison) {
-        keep(&run.join("results.json"), &Printed { origin: origin(), result: network })?;
+        keep(&run.join("results.json"), &context.record(&problem, &computed, network))?;
     }
     let page = out.join("report.html");
     write_report(&Source::read(&run)?, &page, context)?;
     if context.globals.json {
-        return output::json(&Printed { origin: origin(), result: &comparison });
+        return output::json(&record);
     }
     output::data(&table(&comparison))?;
     context.say(format!("wrote {}: open it in a browser", page.display()));
@@ -101,7 +100,7 @@ fn layers(run: &Path, args: &DemoArgs, context: &Context) -> Result<Layers> {
 /// The result of the network among those of a comparison.
 fn network(comparison: &Comparison) -> Option<&impl serde::Serialize> {
     comparison.samplers.iter().find_map(|sampler| match &sampler.result {
-        Outcome::Walkers(result) if result.model.is_some() => Some(result),
+        SamplerResult::Walkers(result) if result.model.is_some() => Some(result),
         _ => None,
     })
 }

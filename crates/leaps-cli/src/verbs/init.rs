@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::app::Context;
-use crate::config::{Config, ProblemArgs, to_toml};
+use crate::config::{ProblemArgs, to_toml};
 use crate::output;
 
 /// Flags of `init`.
@@ -17,7 +17,7 @@ pub struct InitArgs {
 /// Print the configuration of the target with every default written out.
 pub fn run(args: &InitArgs, context: &Context) -> Result<()> {
     let layers = args.problem.layers(context.globals.seed, &context.matches)?;
-    let config = Config::resolve(&layers)?;
-    config.problem(&layers)?; // a target that cannot be built has no configuration
+    let config = layers.resolve()?;
+    layers.problem(&config)?; // a target that cannot be built has no configuration
     output::data(&to_toml(&config))
 }

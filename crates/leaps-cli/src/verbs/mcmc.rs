@@ -6,8 +6,10 @@ use serde::Serialize;
 
 use super::sampling::{Destination, conclude, prepare};
 use crate::app::Context;
-use crate::config::{ChainSpec, KernelSpec, ProblemArgs, Work, kernels_help, number};
-use crate::samplers::run_chains;
+use crate::config::ProblemArgs;
+use leaps::job::Chains;
+use leaps::mcmc::{ChainSpec, KernelSpec, kernels_help};
+use leaps::parse::number;
 
 /// Flags of `mcmc`.
 #[derive(Args, Debug)]
@@ -38,11 +40,14 @@ pub fn run(args: &McmcArgs, context: &Context) -> Result<()> {
     layers.flags("sample", &args.kernel, &context.matches)?;
     layers.flags("sample", &args.chains, &context.matches)?;
     layers.flags("sample", &args.stops, &context.matches)?;
-    let keep = args.destination.out.is_some();
-    let job = prepare(context, layers, &args.destination, Work::Chains { keep })?;
-    let progress = job.progress(context, "mcmc");
-    let done = run_chains(&job.config, &job.problem, job.file.is_some(), &progress);
+    let prepared = prepare(context, layers, &args.destination)?;
+    prepared.explained(prepared.spec.walkers.check_no_stops())?;
+    let mut job = Chains::of(&prepared.spec, prepared.problem.clone());
+    job.keep = args.destination.out.is_some();
+    prepared.explained(job.check_memory())?;
+    let file = prepared.open()?;
+    let progress = prepared.progress(context, "mcmc");
+    let done = prepared.explained(job.run_in(&context.job(&progress)));
     drop(progress);
-    let (result, samples) = done.map_err(|error| job.layers.explain(error))?;
-    conclude(context, job, &result, &samples)
+    conclude(context, &prepared, file, &done?)
 }

@@ -1,11 +1,13 @@
 //! List the models that have a name, and make one of a training run.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::Result;
 use clap::Args;
-use leaps::device::{Placement, cpu_name};
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use leaps::device::{Device, NoProgress, Placement, cpu_name};
 use leaps::file::{if_any, read_text};
 use leaps::observe::Estimate;
 use leaps::run::{Model, START};
@@ -13,13 +15,13 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::app::Context;
-use crate::config::{Config, count, text};
 use crate::error::usage;
 use crate::models::card::{CARD, Card, SamplingCard, SpeedCard, TrainingCard};
 use crate::models::{self, Found, shipped::SHIPPED};
 use crate::output::{self, Table, sigmas, with_error};
-use crate::results::WalkerResult;
-use crate::samplers::run_flow;
+use leaps::job::{Context as JobContext, Sampling};
+use leaps::parse::count;
+use leaps::results::WalkerResult;
 
 /// Flags of `models`.
 #[derive(Args, Debug)]
@@ -39,6 +41,12 @@ pub struct ModelsArgs {
     /// What the network was trained on, where the run does not say
     #[arg(long, value_name = "MACHINE", requires = "add")]
     trained_on: Option<String>,
+}
+
+/// Words that must be text; the parser's own complaint would not name the flag.
+fn text() -> impl TypedValueParser<Value = String> {
+    let text = |word: OsString| word.into_string().map_err(|_| "UTF-8 text");
+    OsStringValueParser::new().try_map(text)
 }
 
 /// A model in the list.
@@ -178,19 +186,19 @@ fn add(args: &ModelsArgs, run: &Path, name: &str, context: &Context) -> Result<(
     let found = Found { model: source.model.averaged(), name: name.to_owned(), directory: None };
     let target = found.description().unwrap_or_default();
 
-    let placement = context.placement_of(found.model.family.as_ref())?;
+    let placement = context.job(&NoProgress).place(found.model.gpu_has())?.0;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(CORES).build()?;
     context.interrupted(); // signals are caught here, not in a thread of the pool
-    let (few, seconds) = pool.install(|| sample(&found, FEW, &Placement::Cpu, context))?;
+    let (few, seconds) = pool.install(|| sample(&found, FEW, Device::Cpu, context))?;
     let large = match (&placement, args.walkers) {
         (Placement::Cpu, FEW) => few,
-        _ => sample(&found, args.walkers, &placement, context)?.0,
+        _ => sample(&found, args.walkers, context.globals.device, context)?.0,
     };
 
     let layers = found.layers()?;
-    let problem = Config::resolve(&layers)?.problem(&layers)?;
-    let net = found.model.net(&problem.target)?;
-    let parameters = net.parameters() + found.model.free(&problem.target)?.parameters();
+    let problem = layers.problem(&layers.resolve()?)?;
+    let net = found.model.net(&*problem.target)?;
+    let parameters = net.parameters() + found.model.free(&*problem.target)?.parameters();
     let card = Card {
         name: name.to_owned(),
         target,
@@ -261,7 +269,7 @@ fn training(source: &Found, args: &ModelsArgs) -> TrainingCard {
         seed: summary.seed,
         steps: summary.steps,
         machine: args.trained_on.clone().or_else(|| machine(&meta)),
-        seconds: crate::training::seconds(run).map(hundredths),
+        seconds: leaps::job::seconds(run).map(hundredths),
         from: summary.from.as_ref().map(|from| match from.name.as_str() {
             START => "a smaller lattice, for as many steps".to_owned(),
             name => file_name(name),
@@ -300,19 +308,20 @@ fn machine(meta: &Value) -> Option<String> {
 fn sample(
     found: &Found,
     walkers: usize,
-    placement: &Placement,
+    device: Device,
     context: &Context,
 ) -> Result<(WalkerResult, f64)> {
     let start = Instant::now();
     let mut layers = found.layers()?;
     layers.set(&[format!("sample.walkers={walkers}")])?;
     layers.seed(context.globals.seed, &context.matches)?;
-    let config = Config::resolve(&layers)?;
-    let problem = config.problem(&layers)?;
+    let config = layers.resolve()?;
+    let problem = layers.problem(&config)?;
     let progress =
         context.progress("sample").titled(format!("{}, {walkers} walkers", problem.description));
-    let done = run_flow(&config, &problem, &found.model, &found.name, placement, &progress);
+    let job = Sampling::of(&config, problem, found.model.clone(), &found.name);
+    let done = job.run_in(&JobContext { device, ..context.job(&progress) });
     drop(progress);
-    let (result, _) = done.map_err(|error| layers.explain(error))?;
-    Ok((result, start.elapsed().as_secs_f64()))
+    let run = done.map_err(|error| layers.explain(error))?;
+    Ok((run.result, start.elapsed().as_secs_f64()))
 }

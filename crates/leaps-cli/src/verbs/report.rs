@@ -6,12 +6,10 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::app::Context;
-use crate::config::Config;
 use crate::error::usage;
 use crate::models::{self, Found};
 use crate::report::{Source, write};
-use crate::results::{Origin, Printed};
-use crate::samplers::run_flow;
+use leaps::job::Sampling;
 
 /// Flags of `report`.
 #[derive(Args, Debug)]
@@ -55,14 +53,14 @@ fn beside(file: &Path) -> PathBuf {
 fn sampled(found: &Found, context: &Context) -> Result<Source> {
     let mut layers = found.layers()?;
     layers.seed(context.globals.seed, &context.matches)?;
-    let config = Config::resolve(&layers)?;
-    let problem = config.problem(&layers)?;
-    let placement = context.placement_of(found.model.family.as_ref())?;
+    let config = layers.resolve()?;
+    let problem = layers.problem(&config)?;
     let progress = context.progress("sample").titled(problem.description.clone());
-    let done = run_flow(&config, &problem, &found.model, &found.name, &placement, &progress);
+    let job = Sampling::of(&config, problem, found.model.clone(), &found.name);
+    let done = job.run_in(&context.job(&progress));
     drop(progress);
-    let (result, _) = done.map_err(|error| layers.explain(error))?;
-    let origin = Origin::new(context, &config, &problem);
-    let results = serde_json::to_value(Printed { origin, result: &result })?;
+    let run = done.map_err(|error| layers.explain(error))?;
+    let record = context.record(&job.problem, &run.computed, &run.result);
+    let results = serde_json::to_value(record)?;
     Ok(Source { name: found.name.clone(), results, ..Source::default() })
 }

@@ -8,10 +8,12 @@ use serde::Serialize;
 
 use super::sampling::{Destination, finish, prepare};
 use crate::app::Context;
-use crate::config::{Field, FlowSpec, ResampleSpec, WalkerSpec, Work, number};
 use crate::error::usage;
 use crate::models;
-use crate::samplers::run_flow;
+use leaps::job::Sampling;
+use leaps::parse::number;
+use leaps::sampler::{ResampleSpec, SchemeSpec, WalkerSpec};
+use leaps::target::Field;
 
 /// Flags of `sample`.
 #[derive(Args, Debug)]
@@ -20,7 +22,7 @@ pub struct SampleArgs {
     #[arg(long, value_name = "DIR|NAME")]
     model: PathBuf,
     #[command(flatten)]
-    flow: FlowSpec,
+    flow: SchemeSpec,
     #[command(flatten)]
     walkers: WalkerSpec,
     #[command(flatten)]
@@ -70,18 +72,20 @@ pub fn run(args: &SampleArgs, context: &Context) -> Result<()> {
     layers.flags("sample", &args.flow, &context.matches)?;
     layers.flags("sample", &args.walkers, &context.matches)?;
     layers.flags("sample", &args.resample, &context.matches)?;
-    let job = prepare(context, layers, &args.destination, Work::RateModel)?;
-    let placement = context.placement_of(found.model.family.as_ref())?;
-    let progress = job.progress(context, "sample");
-    let done =
-        run_flow(&job.config, &job.problem, &found.model, &found.name, &placement, &progress);
+    let prepared = prepare(context, layers, &args.destination)?;
+    let problem = &prepared.problem;
+    let job = Sampling::of(&prepared.spec, problem.clone(), found.model.clone(), &found.name);
+    prepared.explained(job.check_memory())?;
+    let file = prepared.open()?;
+    let progress = prepared.progress(context, "sample");
+    let done = prepared.explained(job.run_in(&context.job(&progress)));
     drop(progress);
-    let (result, samples) = done.map_err(|error| job.layers.explain(error))?;
-    if found.model.target != job.config.target.described()?.target
+    let run = done?;
+    if found.model.target != problem.described.target
         && let Some(own) = found.description()
     {
         let family = found.model.family.map(|ranges| format!(", for {}", ranges.describe()));
         context.say(format!("{name} was trained on {own}{}", family.unwrap_or_default()));
     }
-    finish(context, job, &result, &samples)
+    finish(context, &prepared, file, &run)
 }

@@ -5,21 +5,24 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 use leaps::Error;
+use leaps::job::Run;
+use leaps::parse::number;
+use leaps::problem::Problem;
 use leaps::run::NpzWriter;
+use leaps::spec::RunSpec;
 use serde::Serialize;
 
 use crate::app::Context;
-use crate::config::{Config, Layers, Problem, Work, number};
+use crate::config::Layers;
 use crate::error::{Failure, usage};
 use crate::output;
 use crate::progress::TerminalProgress;
-use crate::results::{Origin, Printed};
-use crate::samplers::{self, Samples};
+use crate::samples;
 use crate::tables::Report;
 use crate::timings;
 
 /// Where results go and what is asked of them.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Output")]
 pub struct Destination {
     /// Write states, log-weights and energies to this .npz file
@@ -31,42 +34,46 @@ pub struct Destination {
 }
 
 /// Everything that is decided before the work starts.
-pub struct Job {
+pub struct Prepared {
     pub layers: Layers,
-    pub config: Config,
+    pub spec: RunSpec,
     pub problem: Problem,
-    pub file: Option<NpzWriter>,
+    out: Option<PathBuf>,
     require_ess: Option<f64>,
 }
 
-/// Check everything, build the target and open the output file.
-pub fn prepare(
-    context: &Context,
-    layers: Layers,
-    destination: &Destination,
-    work: Work,
-) -> Result<Job> {
-    let config = Config::resolve(&layers)?;
+/// Check everything and build the target.
+pub fn prepare(context: &Context, layers: Layers, destination: &Destination) -> Result<Prepared> {
+    let spec = layers.resolve()?;
     if let Some(ess) = destination.require_ess.filter(|ess| !(*ess > 0.0 && *ess <= 1.0)) {
         return Err(usage(format!("--require-ess = {ess}: must be above 0 and at most 1")));
     }
-    let problem = config.problem(&layers)?;
+    let problem = layers.problem(&spec)?;
     // First, since whoever looks after signals takes memory as well.
     stop_if_interrupted(context)?;
-    config.check_memory(&problem, work).map_err(|error| layers.explain(error))?;
-    let file = samplers::open(destination.out.as_deref())?;
-    context.detail(config.formula());
-    Ok(Job { layers, config, problem, file, require_ess: destination.require_ess })
+    context.detail(spec.target.formula());
+    let Destination { out, require_ess } = destination.clone();
+    Ok(Prepared { layers, spec, problem, out, require_ess })
 }
 
 fn stop_if_interrupted(context: &Context) -> Result<()> {
     if context.interrupted() { Err(Error::Interrupted.into()) } else { Ok(()) }
 }
 
-impl Job {
-    /// The progress of the job's work.
+impl Prepared {
+    /// Name keys in an error of the library as the user wrote them.
+    pub fn explained<T>(&self, done: leaps::Result<T>) -> Result<T> {
+        done.map_err(|error| self.layers.explain(error).into())
+    }
+
+    /// Open the file of samples, if there is to be one.
+    pub fn open(&self) -> Result<Option<NpzWriter>> {
+        samples::open(self.out.as_deref())
+    }
+
+    /// The progress of the work.
     pub fn progress(&self, context: &Context, label: &str) -> TerminalProgress {
-        let title = format!("{}, seed {}", self.problem.description, self.config.seed);
+        let title = format!("{}, seed {}", self.problem.description, self.spec.seed);
         context.progress(label).titled(title)
     }
 }
@@ -74,26 +81,25 @@ impl Job {
 /// Print the result, write the samples, and judge them, unless the work was interrupted.
 pub fn finish<T: Serialize + Report>(
     context: &Context,
-    job: Job,
-    result: &T,
-    samples: &Samples,
+    prepared: &Prepared,
+    file: Option<NpzWriter>,
+    run: &Run<T>,
 ) -> Result<()> {
     stop_if_interrupted(context)?;
-    conclude(context, job, result, samples)
+    conclude(context, prepared, file, run)
 }
 
 /// Print the result, write the samples, and judge them; a result may say itself that the work was interrupted.
 pub fn conclude<T: Serialize + Report>(
     context: &Context,
-    job: Job,
-    result: &T,
-    samples: &Samples,
+    prepared: &Prepared,
+    file: Option<NpzWriter>,
+    run: &Run<T>,
 ) -> Result<()> {
-    let target = &job.problem.target;
-    let origin = Origin::new(context, &job.config, &job.problem);
-    let printed = Printed { origin, result };
+    let result = &run.result;
+    let printed = context.record(&prepared.problem, &run.computed, result);
     // A failed check is a failed check, even if nobody reads the result.
-    let verdict = match (result.interrupted(), job.require_ess) {
+    let verdict = match (result.interrupted(), prepared.require_ess) {
         (Some(text), _) => Err(Failure::Interrupted(text).into()),
         (None, Some(wanted)) if result.ess().is_nan() || result.ess() < wanted => {
             let ess = result.ess();
@@ -112,14 +118,14 @@ pub fn conclude<T: Serialize + Report>(
         context.say(format!("warning: {doubt}"));
     }
     // The file comes last: if it cannot be written, the numbers are not lost with it.
-    if let Some(file) = job.file {
+    if let Some(file) = file {
         let mut meta = serde_json::to_value(&printed)?;
         // What differs from run to run stays out: the same seed gives the same file.
         timings::take(&mut meta);
         if let Some(meta) = meta.as_object_mut() {
             meta.remove("command");
         }
-        samplers::save(file, target, samples, &meta)?;
+        samples::save(file, &*prepared.problem.target, &run.samples, &meta)?;
     }
     verdict.and(shown)
 }

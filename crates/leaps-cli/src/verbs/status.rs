@@ -17,7 +17,7 @@ use crate::app::Context;
 use crate::error::{one_line, usage};
 use crate::output::{self, Table, with_error};
 use crate::tables::{Short, span};
-use crate::training;
+use leaps::job;
 
 /// Flags of `status`.
 #[derive(Args, Debug)]
@@ -98,7 +98,7 @@ fn print(runs: Vec<Status>, context: &Context) -> Result<()> {
 
 /// The run itself, or the runs in a folder of runs.
 fn within(folder: &Path) -> Vec<Result<PathBuf>> {
-    if let Some(run) = training::begun(folder) {
+    if let Some(run) = job::begun(folder) {
         return vec![Ok(run)];
     }
     let fail = |source| Err(Error::Io { path: folder.to_owned(), source }.into());
@@ -120,9 +120,9 @@ fn within(folder: &Path) -> Vec<Result<PathBuf>> {
 fn begun(entry: &DirEntry) -> Result<Option<PathBuf>> {
     let path = entry.path();
     if entry.file_type().is_ok_and(|kind| kind.is_dir() || kind.is_symlink()) {
-        training::still_there(&path)?;
+        job::still_there(&path)?;
     }
-    Ok(training::begun(&path).or_else(|| is_run(&path).then_some(path)))
+    Ok(job::begun(&path).or_else(|| is_run(&path).then_some(path)))
 }
 
 /// Whether a folder has what training leaves, even if some of it is lost.
@@ -182,7 +182,7 @@ fn status(run: &Path, context: &Context) -> Result<Status> {
         state: state(run, &events)?,
         family: identity.and_then(|run| run.train.ranges()),
     };
-    training::still_there(run)?;
+    job::still_there(run)?;
     Ok(status)
 }
 

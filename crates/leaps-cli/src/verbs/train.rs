@@ -7,12 +7,16 @@ use anyhow::Result;
 use clap::{Arg, Args, ValueEnum};
 
 use crate::app::Context;
-use crate::config::{Config, Kind, Layers, NetworkSpec, PathSpec, ProblemArgs, TrainingSpec, Work};
+use crate::config::{Layers, ProblemArgs};
 use crate::error::usage;
 use crate::output;
-use crate::results::{Origin, Printed};
 use crate::tables::Report;
-use crate::training::{self, Start, Training};
+use crate::training::{self, TrainingSession};
+use leaps::job::check_memory;
+use leaps::net::NetworkOptions;
+use leaps::path::PathSpec;
+use leaps::target::Kind;
+use leaps::train::{StartSpec, TrainSpec};
 
 /// Flags of `train`.
 #[derive(Args, Debug)]
@@ -22,9 +26,11 @@ pub struct TrainArgs {
     #[command(flatten)]
     path: PathSpec,
     #[command(flatten)]
-    network: NetworkSpec,
+    network: NetworkOptions,
     #[command(flatten)]
-    train: TrainingSpec,
+    train: TrainSpec,
+    #[command(flatten)]
+    start: StartSpec,
     #[command(flatten)]
     run: RunArgs,
 }
@@ -69,19 +75,18 @@ pub fn first_word(arg: Arg) -> Arg {
 /// Train, sample with the network and print what it says.
 pub fn run(args: &TrainArgs, context: &Context) -> Result<()> {
     let (mut layers, mut directory) = layers(args, context)?;
-    let start = Start::prepare(&mut layers, (!args.run.fresh).then_some(&directory))?;
-    let config = Config::resolve(&layers)?;
-    let problem = config.problem(&layers)?;
-    config.check_memory(&problem, Work::RateModel).map_err(|error| layers.explain(error))?;
+    let start = training::prepare(&mut layers, (!args.run.fresh).then_some(&directory))?;
+    let config = layers.resolve()?;
+    let problem = layers.problem(&config)?;
+    check_memory(&problem, &config.walkers).map_err(|error| layers.explain(error))?;
     let claimed = args.run.fresh;
     if claimed {
         directory = training::fresh(&directory)?;
     }
-    let training = Training {
+    let training = TrainingSession {
         layers: &layers,
-        config: &config,
+        spec: &config,
         problem: &problem,
-        whole: directory.clone(),
         directory,
         start,
         fallback: args.run.fallback,
@@ -94,15 +99,15 @@ pub fn run(args: &TrainArgs, context: &Context) -> Result<()> {
         }
         return Err(error);
     }
-    let (result, _) = training.sample(context)?;
+    let run = training.sample(context)?;
+    let result = &run.result;
     for doubt in result.doubts() {
         context.say(format!("warning: {doubt}"));
     }
     let (shown, written) = (training.directory.display(), training.directory.join("results.json"));
     context.say(format!("wrote {}; next: 'leaps report {shown}'", written.display()));
     if context.globals.json {
-        let origin = Origin::new(context, &config, &problem);
-        return output::json(&Printed { origin, result: &result });
+        return output::json(&context.record(&problem, &run.computed, result));
     }
     context.say(result.summary());
     output::data(&result.table())
@@ -153,5 +158,6 @@ fn layers(args: &TrainArgs, context: &Context) -> Result<(Layers, PathBuf)> {
     layers.flags("path", &args.path, matches)?;
     layers.flags("network", &args.network, matches)?;
     layers.flags("train", &args.train, matches)?;
+    layers.flags("train", &args.start, matches)?;
     Ok((layers, directory))
 }

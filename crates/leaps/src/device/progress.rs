@@ -1,5 +1,6 @@
 //! Progress of long work, and how it is asked to stop.
 
+use super::Placement;
 use crate::{Error, Result};
 
 /// Somebody who watches long work. Methods are called from any thread.
@@ -12,6 +13,11 @@ pub trait Progress: Sync {
     /// The work has `units` units in all; called once before it starts.
     fn total(&self, units: u64) {
         let _ = units;
+    }
+
+    /// The work is done there; `auto` fell back to the CPU for this reason.
+    fn placed(&self, placement: &Placement, reason: Option<&Error>) {
+        let _ = (placement, reason);
     }
 
     /// Whether the work should stop as soon as it can.

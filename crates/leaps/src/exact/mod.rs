@@ -34,6 +34,7 @@ const LITTLE_WORK: f64 = 6e7;
 
 /// How an exact answer was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
     /// Summing over all states: [`enumerate`].

@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use super::lanes::Rule;
 use super::*;
 use crate::target::Target;
 use crate::{Error, Result};
@@ -72,6 +73,15 @@ impl KernelName {
             KernelName::Dlmc => "dlmc",
             KernelName::Wolff => "wolff",
             KernelName::SwendsenWang => "swendsen-wang",
+        }
+    }
+
+    /// How tables move many states at once as this kernel does, if there are tables for it.
+    pub fn rule(self) -> Option<Rule> {
+        match self {
+            KernelName::HeatBath => Some(Rule::HeatBath),
+            KernelName::Metropolis => Some(Rule::Metropolis),
+            _ => None,
         }
     }
 

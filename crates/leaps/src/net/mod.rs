@@ -30,6 +30,7 @@ mod limits;
 mod mlp;
 mod model;
 mod network;
+mod options;
 mod product;
 #[cfg(test)]
 mod testing;
@@ -46,3 +47,4 @@ pub use lea::LeaSpec;
 pub use lec::LecSpec;
 pub use mlp::MlpSpec;
 pub use model::{Net, NetSpec, Worker};
+pub use options::{NetworkKind, NetworkOptions};

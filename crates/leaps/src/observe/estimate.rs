@@ -11,6 +11,8 @@
 //! for families that are the descendants of one walker at the start this is the genealogical variance
 //! estimator of Chan and Lai (2013) and Lee and Whiteley (2018), with large families counted more, not less.
 
+use std::fmt;
+
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::Families;
@@ -60,6 +62,44 @@ impl Estimate {
         let difference = self.mean - self.exact?;
         Some(if difference == 0.0 { 0.0 } else { difference / self.error })
     }
+}
+
+impl fmt::Display for Estimate {
+    /// The value with its standard error in the last digits, as physicists write it: 209.829(4).
+    ///
+    /// The error has one digit, or two if the first is 1. Next to nothing is written with powers of ten: 1.2e-9(1.3e-9).
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&with_error(self.mean, self.error))
+    }
+}
+
+fn with_error(mean: f64, error: f64) -> String {
+    if !mean.is_finite() || !error.is_finite() || error < 0.0 {
+        return format!("{}(?)", (mean * 1e6).round() / 1e6);
+    }
+    if error < 1e-300 {
+        return format!("{}(0)", (mean * 1e10).round() / 1e10);
+    }
+    let mut digits = -(error.log10().floor() as i32);
+    let leading = error * 10f64.powi(digits);
+    if leading < 1.95 {
+        digits += 1;
+    }
+    let scaled = (error * 10f64.powi(digits)).round();
+    if error < 1e-6 && mean != 0.0 && mean.abs() < 1e-4 {
+        let places = digits + mean.abs().log10().floor() as i32;
+        let own = digits + error.log10().floor() as i32;
+        return format!(
+            "{mean:.places$e}({error:.own$e})",
+            places = places.max(0) as usize,
+            own = own.max(0) as usize
+        );
+    }
+    if digits > 0 {
+        return format!("{mean:.places$}({scaled})", places = digits.min(300) as usize);
+    }
+    let unit = 10f64.powi(-digits);
+    format!("{}({})", (mean / unit).round() * unit, scaled * unit)
 }
 
 /// Sums of rows over families, ready to estimate functions of their weighted means.
@@ -225,5 +265,34 @@ impl Jackknife {
         // max() swallows a NaN, which says that some leave-one-out value is undefined.
         let error = if second.is_nan() { f64::INFINITY } else { variance.sqrt() * self.inflation };
         Estimate::new(centre, error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_in_the_last_digits() {
+        for (mean, error, text) in [
+            (209.8293, 0.0041, "209.829(4)"),
+            (209.8293, 0.0014, "209.8293(14)"),
+            (-1.45574, 0.00031, "-1.4557(3)"),
+            (-1.45574, 0.00096, "-1.4557(10)"),
+            (0.5, 0.2, "0.5(2)"),
+            (12.34, 3.0, "12(3)"),
+            (1234.0, 56.0, "1230(60)"),
+            (1234.0, 12.0, "1234(12)"),
+            (1.0, 0.0, "1(0)"),
+            (0.00012, 0.0000008, "0.0001200(8)"),
+            (0.00002, 0.000008, "0.000020(8)"),
+            (1.23e-9, 1.3e-9, "1.2e-9(1.3e-9)"),
+            (-2.34567e-5, 3.1e-8, "-2.346e-5(3e-8)"),
+            (4e-12, 9.7e-9, "4e-12(1e-8)"),
+            (f64::NAN, 0.1, "NaN(?)"),
+            (1.0, f64::INFINITY, "1(?)"),
+        ] {
+            assert_eq!(with_error(mean, error), text, "{mean} +- {error}");
+        }
     }
 }

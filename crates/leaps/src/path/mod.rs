@@ -4,8 +4,10 @@
 //! weight, for a temperature the inverse temperature `beta`.
 
 mod ranges;
+mod spec;
 
 pub use ranges::Ranges;
+pub use spec::{PathSpec, Points, ScheduleName};
 
 use crate::{Error, Result, finite};
 

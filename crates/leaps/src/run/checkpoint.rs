@@ -204,7 +204,7 @@ impl Checkpoints {
             return corrupt("checkpoint", &format!("there is no {name:?}"));
         }
         let manifest = directory.join(MANIFEST);
-        if sealed::file_checksum(&manifest)? != checksum {
+        if file::checksum_of(&manifest)? != checksum {
             // Blame the manifest if it does not fit itself.
             Manifest::load(&directory)?;
             return corrupt("checksum", &format!("is not that of {}", manifest.display()));
@@ -238,7 +238,7 @@ impl Checkpoints {
 
     /// Let `latest` name the checkpoint in `directory`.
     pub(crate) fn choose(&self, directory: &Path) -> Result<()> {
-        let checksum = sealed::file_checksum(&directory.join(MANIFEST))?;
+        let checksum = file::checksum_of(&directory.join(MANIFEST))?;
         let name = directory.file_name().unwrap_or_default().to_string_lossy();
         let line = format!("{FOLDER}/{name} {checksum}\n");
         atomic::write(self.run.join(LATEST), line.as_bytes())
@@ -264,7 +264,7 @@ impl Checkpoints {
         };
         let mut files = setup.model(trainer, training)?.contents()?;
         files.push((STATE.into(), setup.state(trainer)?.encode()?));
-        let checksums = files.iter().map(|(name, b)| (name.clone(), sealed::checksum(b)));
+        let checksums = files.iter().map(|(name, b)| (name.clone(), file::checksum(b)));
         let manifest = Manifest {
             schema: SCHEMA,
             version: env!("CARGO_PKG_VERSION").into(),

@@ -124,6 +124,16 @@ impl Event {
 /// Somebody who looks on while a network is trained, such as a terminal; as a [`Progress`] it can also ask for a stop, and learns the
 /// number of steps.
 pub trait Observer: Progress {
+    /// Something that is worth knowing before training begins.
+    fn note(&self, text: &str) {
+        let _ = text;
+    }
+
+    /// Training begins in this run directory; log Z is known to be `exact`.
+    fn begins(&self, directory: &Path, exact: Option<f64>) {
+        let _ = (directory, exact);
+    }
+
     /// A gradient step was made, and a validation after it if one was due.
     fn measured(&self, metrics: &Metrics) {
         let _ = metrics;

@@ -23,7 +23,6 @@ pub use directory::{START, check_directory};
 pub use events::{Event, Metrics, Observer, Stop};
 pub use model::{Model, Summary};
 pub use npz::NpzWriter;
-pub use sealed::{checksum, file_checksum};
 pub use setup::{Identity, Setup};
 pub use training::{Outcome, TrainingRun};
 pub use warm::{Origin, WarmStart};

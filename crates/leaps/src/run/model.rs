@@ -172,7 +172,7 @@ impl Model {
         let mut files: Vec<(String, Vec<u8>)> =
             self.files.iter().map(|(name, bytes)| (name.clone(), bytes.clone())).collect();
         files.push((TENSORS.into(), self.tensors.encode()?));
-        let checksums = files.iter().map(|(name, b)| (name.clone(), sealed::checksum(b)));
+        let checksums = files.iter().map(|(name, b)| (name.clone(), file::checksum(b)));
         let description = Description {
             schema: SCHEMA,
             version: env!("CARGO_PKG_VERSION").into(),
@@ -285,7 +285,7 @@ impl Model {
 
     /// BLAKE3 of `model.safetensors`.
     pub fn checksum(&self) -> Result<String> {
-        Ok(sealed::checksum(&self.tensors.encode()?))
+        Ok(file::checksum(&self.tensors.encode()?))
     }
 
     /// The model directory that `directory` means.

@@ -6,24 +6,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::file::{self, DATA, TEXT};
+use crate::file::{self, DATA, TEXT, checksum};
 use crate::{Error, Result};
 
 const KEY: &str = "  \"checksum\": \"";
 const END: &str = "\"\n}\n";
-
-/// The BLAKE3 checksum of some bytes, in hexadecimal digits.
-pub fn checksum(bytes: &[u8]) -> String {
-    blake3::hash(bytes).to_string()
-}
-
-/// The checksum of a file.
-///
-/// # Errors
-/// A file that cannot be read.
-pub fn file_checksum(path: &Path) -> Result<String> {
-    Ok(checksum(&file::read(path, DATA)?))
-}
 
 /// The text of a structure with at least one entry.
 pub(crate) fn seal(contents: &impl Serialize) -> String {

@@ -105,7 +105,7 @@ impl<'r, 'a> Session<'r, 'a> {
             let dump = self.run.relative(&dump);
             let error = failure.to_string();
             // The factor is a power of 1/2 and so counts roll-backs.
-            if -self.trainer.rate_factor.log2() >= f64::from(spec.rollbacks) {
+            if -self.trainer.rate_factor.log2() >= spec.rollbacks as f64 {
                 self.event(Event::Failed { step, error, dump })?;
                 return Err(failure);
             }

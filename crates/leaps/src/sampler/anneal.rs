@@ -29,7 +29,7 @@ impl Resampling {
 }
 
 /// What is known at one time of the path.
-#[derive(Clone, Debug, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct PathPoint {
     /// The time, from 0 to 1.
     pub t: f64,

@@ -5,6 +5,7 @@ mod anneal;
 mod grid;
 mod moves;
 mod resample;
+mod spec;
 pub(crate) mod walkers;
 mod warnings;
 
@@ -13,6 +14,7 @@ pub use anneal::{Ensemble, PathPoint, PathStop, Resampling, anneal};
 pub use grid::Grid;
 pub use moves::{Amount, Moves, Settings, Times, sample, sample_on};
 pub use resample::Resampler;
+pub use spec::{ResampleSpec, SchemeSpec, UpdateSpec, WalkerSpec};
 pub use walkers::kernels::KernelWalkers;
 pub use walkers::lanes::LaneWalkers;
 pub use walkers::network::{

@@ -4,7 +4,8 @@ use crate::device::Stream;
 use crate::observe::LogWeights;
 
 /// How ancestors are drawn. Under each, walker `i` has `N w_i` children on average.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
 pub enum Resampler {
     /// `N` independent draws.
@@ -12,6 +13,7 @@ pub enum Resampler {
     /// One draw in each of `N` equal strata.
     Stratified,
     /// `N` equally spaced points behind one draw: counts are `floor` or `ceil` of `N w`.
+    #[default]
     Systematic,
     /// `floor(N w)` copies each, the rest by independent draws.
     Residual,

@@ -6,6 +6,7 @@ use crate::device::{Draw, Purpose, Stream};
 
 /// The law of a coupling; both have mean 0 and variance 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
 pub enum Disorder {
     /// `+1` or `-1`, equally likely.

@@ -4,6 +4,7 @@ use crate::{Error, Result};
 
 /// What happens at the edge of a lattice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
 pub enum Boundary {
     /// The last site of a row is a neighbour of the first: a torus.

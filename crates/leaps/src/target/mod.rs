@@ -13,12 +13,14 @@ mod foreign;
 mod glass;
 mod lattice;
 mod pairwise;
+mod spec;
 
 pub use colouring::Colouring;
 pub use edges::read_edges;
 pub use glass::Disorder;
 pub use lattice::{Boundary, Lattice};
 pub use pairwise::{Interaction, Pairwise, Term};
+pub use spec::{Described, Field, Geometry, Kind, Size, TargetSpec, undescribed, unprinted};
 
 use crate::device::{Draw, Purpose, Stream};
 
@@ -60,9 +62,20 @@ pub trait Target: Send + Sync {
         1
     }
 
+    /// What the target is called in results and models.
+    fn name(&self) -> String {
+        let path = std::any::type_name::<Self>();
+        path.rsplit("::").next().unwrap_or(path).to_owned()
+    }
+
     /// A word for term `term`, used as a name in outputs and configurations.
     fn term_name(&self, term: usize) -> String {
         format!("energy{term}")
+    }
+
+    /// The words for all terms.
+    fn term_names(&self) -> Vec<String> {
+        (0..self.terms()).map(|term| self.term_name(term)).collect()
     }
 
     /// The energy term `E_term(x)`.

@@ -19,5 +19,5 @@ pub use family::{Family, Member};
 pub use loss::{Batch, Loss};
 pub use pool::Pool;
 pub use rollout::Buffer;
-pub use spec::{Decay, Reference, TrainSpec};
+pub use spec::{Decay, Reference, StartSpec, TrainSpec};
 pub use trainer::{StepMetrics, Trainer};

@@ -1,12 +1,17 @@
 //! Settings of training.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "clap")]
+use crate::parse::{count, number, range, seed, text_path};
 use crate::path::Ranges;
 use crate::{Error, Result};
 
 /// How the learning rate falls after warm-up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
 pub enum Decay {
     /// Half a cosine to 1 %.
@@ -20,6 +25,7 @@ pub enum Decay {
 
 /// Where reference states come from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
 pub enum Reference {
     /// Persistent walkers in equilibrium, each at its own time.
@@ -33,66 +39,129 @@ pub enum Reference {
 
 /// Settings of a training run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
+#[cfg_attr(feature = "clap", command(next_help_heading = "Training"))]
 #[serde(default, deny_unknown_fields)]
 pub struct TrainSpec {
-    /// Gradient steps.
+    /// Gradient steps
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = seed, default_value_t = TrainSpec::default().steps))]
     pub steps: u64,
-    /// Configurations per step.
+    /// Configurations of a gradient step
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = count, default_value_t = TrainSpec::default().batch))]
     pub batch: usize,
-    /// Largest learning rate.
+    /// Largest learning rate
+    #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = number, default_value_t = TrainSpec::default().lr))]
     pub lr: f64,
-    /// Steps over which the learning rate rises from 0.
+    /// Steps over which the learning rate rises from 0
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = seed, default_value_t = TrainSpec::default().warmup))]
+    #[cfg_attr(feature = "clap", arg(hide_short_help = true))]
     pub warmup: u64,
-    /// How it falls.
+    /// Fall of the learning rate: cosine (to 1 %), step or none
+    #[cfg_attr(feature = "clap", arg(long, value_enum, value_name = "HOW", default_value_t))]
+    #[cfg_attr(feature = "clap", arg(hide_possible_values = true, hide_short_help = true))]
     pub decay: Decay,
-    /// Factor of the step decay.
+    /// Factor of the step decay
+    #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = number, default_value_t = TrainSpec::default().decay_factor))]
+    #[cfg_attr(feature = "clap", arg(hide_short_help = true))]
     pub decay_factor: f64,
-    /// Steps between two factors of the step decay.
+    /// Steps between two factors of the step decay
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = seed, default_value_t = TrainSpec::default().decay_every))]
+    #[cfg_attr(feature = "clap", arg(hide_short_help = true))]
     pub decay_every: u64,
-    /// Adam's memory of the gradient.
+    /// Adam's memory of the gradient
+    #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = number, default_value_t = TrainSpec::default().beta1))]
+    #[cfg_attr(feature = "clap", arg(hide_short_help = true))]
     pub beta1: f64,
-    /// Adam's memory of its square.
+    /// Adam's memory of the gradient's square
+    #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = number, default_value_t = TrainSpec::default().beta2))]
+    #[cfg_attr(feature = "clap", arg(hide_short_help = true))]
     pub beta2: f64,
-    /// Largest norm of the gradient, beyond which it is scaled down.
+    /// Norm beyond which the gradient is scaled down
+    #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = number, default_value_t = TrainSpec::default().clip))]
+    #[cfg_attr(feature = "clap", arg(hide_short_help = true))]
     pub clip: f64,
-    /// Decay of the averaged parameters per step; sampling uses the average.
+    /// Decay per step of the averaged parameters, which sampling uses
+    #[cfg_attr(feature = "clap", arg(long, value_name = "X", value_parser = number, default_value_t = TrainSpec::default().ema))]
+    #[cfg_attr(feature = "clap", arg(hide_short_help = true))]
     pub ema: f64,
-    /// Where reference states come from.
+    /// Reference states: pool (in equilibrium), policy or buffer (rollouts of the network)
+    #[cfg_attr(feature = "clap", arg(long, value_enum, value_name = "WHERE", default_value_t))]
+    #[cfg_attr(feature = "clap", arg(hide_possible_values = true))]
     pub reference: Reference,
-    /// Walkers of the pool.
+    /// Walkers of the pool
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = count, default_value_t = TrainSpec::default().pool))]
+    #[cfg_attr(feature = "clap", arg(hide_short_help = true))]
     pub pool: usize,
-    /// Heat-bath sweeps of a walker each time it is used.
+    /// Heat-bath sweeps of a reference walker each time it is used
+    #[cfg_attr(feature = "clap", arg(id = "train.sweeps", long = "reference-sweeps", value_name = "N", value_parser = seed))]
+    #[cfg_attr(feature = "clap", arg(default_value_t = TrainSpec::default().sweeps, hide_short_help = true))]
     pub sweeps: u64,
-    /// Walkers of a rollout.
+    /// Walkers of a rollout
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = count, default_value_t = TrainSpec::default().rollout_walkers))]
+    #[cfg_attr(feature = "clap", arg(hide_short_help = true))]
     pub rollout_walkers: usize,
-    /// Steps of a rollout.
+    /// Steps of a rollout
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = count, default_value_t = TrainSpec::default().rollout_steps))]
+    #[cfg_attr(feature = "clap", arg(hide_short_help = true))]
     pub rollout_steps: usize,
-    /// Rollouts that the buffer holds.
+    /// Rollouts that the buffer holds
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = count, default_value_t = TrainSpec::default().buffer))]
+    #[cfg_attr(feature = "clap", arg(hide_short_help = true))]
     pub buffer: usize,
-    /// Gradient steps between two rollouts.
+    /// Gradient steps between two rollouts
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = seed, default_value_t = TrainSpec::default().rollout_every))]
+    #[cfg_attr(feature = "clap", arg(hide_short_help = true))]
     pub rollout_every: u64,
-    /// Steps over which the end time of rollouts grows from the first step to 1, slowly at the end.
+    /// Gradient steps over which rollouts grow from their first step to the whole path
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = seed, default_value_t = TrainSpec::default().anneal))]
+    #[cfg_attr(feature = "clap", arg(hide_short_help = true))]
     pub anneal: u64,
-    /// Steps between two validations; 0 is never.
+    /// Gradient steps between two validations; 0 is never
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = seed, default_value_t = TrainSpec::default().validate_every))]
     pub validate_every: u64,
-    /// Walkers of a validation.
+    /// Walkers of a validation
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = count, default_value_t = TrainSpec::default().validate_walkers))]
+    #[cfg_attr(feature = "clap", arg(hide_short_help = true))]
     pub validate_walkers: usize,
-    /// Intervals of a validation.
+    /// Intervals of a validation
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = count, default_value_t = TrainSpec::default().validate_intervals))]
+    #[cfg_attr(feature = "clap", arg(hide_short_help = true))]
     pub validate_intervals: usize,
-    /// Steps between two checkpoints.
+    /// Gradient steps between two checkpoints
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = seed, default_value_t = TrainSpec::default().checkpoint_every))]
     pub checkpoint_every: u64,
-    /// On a loss that is not finite, go back to the last checkpoint with half the learning rate, at most so
-    /// many times.
-    pub rollbacks: u32,
-    /// Inverse temperatures of a family of targets, lowest and highest: the network is told the one at hand.
+    /// Times that a loss which is not finite may send training back to the last checkpoint
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = seed, default_value_t = TrainSpec::default().rollbacks))]
+    #[cfg_attr(feature = "clap", arg(hide_short_help = true))]
+    pub rollbacks: u64,
+    /// Train one network for all inverse temperatures from LOW to HIGH; 'leaps sample --beta' chooses one
+    #[cfg_attr(feature = "clap", arg(long, value_name = "LOW,HIGH", value_parser = range, allow_hyphen_values = true))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub beta_range: Option<[f64; 2]>,
-    /// Uniform fields of a family of targets, lowest and highest.
+    /// Train one network for all uniform fields from LOW to HIGH; 'leaps sample --field' chooses one
+    #[cfg_attr(feature = "clap", arg(long, value_name = "LOW,HIGH", value_parser = range, allow_hyphen_values = true))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field_range: Option<[f64; 2]>,
-    /// Members of the family that are trained on, spread over the ranges; without a number 64.
+    /// Targets of the ranges that are trained on [default: 64]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = count, hide_short_help = true))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub members: Option<usize>,
+}
+
+/// What a run starts from.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
+#[serde(default, deny_unknown_fields)]
+#[cfg_attr(feature = "clap", command(next_help_heading = "Training"))]
+pub struct StartSpec {
+    /// Start from the parameters of this model or run in place of fresh ones, whatever the size of its lattice
+    #[cfg_attr(feature = "clap", arg(long, value_name = "DIR|NAME", value_parser = text_path))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<PathBuf>,
+    /// Train on a smaller lattice first (Ising and Potts models on planes with sides of at least 21) [default: true]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "BOOL", hide_short_help = true))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grow: Option<bool>,
 }
 
 /// Members of a family.

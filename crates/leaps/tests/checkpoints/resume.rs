@@ -280,7 +280,7 @@ fn a_run_from_a_model_says_so_and_resumes_with_the_same_bytes() {
     assert_eq!(manifest.run.from, Some(origin.clone()));
     assert_eq!(Model::load(&whole).unwrap().training.from, Some(origin.clone()));
     let model_file = model.file().to_owned();
-    assert_eq!(leaps::run::file_checksum(&model_file).unwrap(), origin.checksum);
+    assert_eq!(leaps::file::checksum_of(&model_file).unwrap(), origin.checksum);
 
     // Going on needs the name of the model, not the model.
     let parts = scratch.path().join("parts");

@@ -14,11 +14,13 @@ use leaps::target::{Colouring, Pairwise, Target};
 
 use super::compare;
 use crate::app::Context;
-use crate::config::{Config, Layers, Move, Problem};
+use crate::config::Layers;
 use crate::error::usage;
 use crate::output;
-use crate::samplers::rule;
 use crate::tables::span;
+use leaps::mcmc::Move;
+use leaps::problem::Problem;
+use leaps::spec::RunSpec;
 
 /// Flags of `check`.
 #[derive(Args, Debug)]
@@ -52,8 +54,8 @@ pub fn run(args: &CheckArgs, context: &Context) -> Result<()> {
     }
     layers.read_file(&file)?;
     layers.set(&args.set)?;
-    let config = Config::resolve(&layers)?;
-    let problem = config.problem(&layers)?;
+    let config = layers.resolve()?;
+    let problem = layers.problem(&config)?;
     let mut rows = rows(&config, &problem);
     match training::rows(&config, &problem) {
         Ok(more) => rows.extend(more),
@@ -74,11 +76,11 @@ pub fn run(args: &CheckArgs, context: &Context) -> Result<()> {
     Ok(())
 }
 
-fn rows(config: &Config, problem: &Problem) -> Vec<(&'static str, String)> {
-    let target = &problem.target;
-    let sites = target.sites();
-    let terms: Vec<String> = (0..target.terms()).map(|k| target.term_name(k)).collect();
-    let directed: usize = (0..sites).map(|site| target.neighbours(site).len()).sum();
+fn rows(config: &RunSpec, problem: &Problem) -> Vec<(&'static str, String)> {
+    let target = &*problem.target;
+    let (sites, terms) = (target.sites(), target.term_names());
+    let bonds = |model: &Pairwise| (0..sites).map(|site| model.neighbours(site).len()).sum();
+    let directed: usize = target.pairwise().map_or(0, bonds);
     let updates = match config.updates.updates {
         0 => config.walkers.sweeps.unwrap_or(1) as f64 * sites as f64,
         updates => updates as f64,
@@ -98,14 +100,15 @@ fn rows(config: &Config, problem: &Problem) -> Vec<(&'static str, String)> {
     // States, log-weights and their ancestors; the graph with one coupling per directed bond and term.
     let graph = directed * (4 + 8 * terms.len()) + sites * target.q() * 8 * terms.len();
     let memory = graph + config.walkers.walkers * (2 * sites + 40);
+    let colours = target.pairwise().map(|model| Colouring::new(model).colours());
     vec![
         ("target", problem.description.clone()),
-        ("hamiltonian", config.formula()),
+        ("hamiltonian", config.target.formula()),
         ("sites", sites.to_string()),
         ("q", target.q().to_string()),
         ("bonds", (directed / 2).to_string()),
         ("terms", terms.join(", ")),
-        ("colours", Colouring::new(target).colours().to_string()),
+        ("colours", colours.map_or_else(|| "-".to_owned(), |colours| colours.to_string())),
         ("exact", exact_method(target)),
         ("memory", bytes(memory as f64)),
         ("time_ais", seconds(walker_work)),
@@ -113,18 +116,19 @@ fn rows(config: &Config, problem: &Problem) -> Vec<(&'static str, String)> {
     ]
 }
 
-fn has_tables(config: &Config, target: &Pairwise) -> bool {
+fn has_tables(config: &RunSpec, target: &dyn Target) -> bool {
     let Move::Kernel(kernel) = config.kernel.kernel else { return false };
-    rule(kernel).is_some_and(|rule| Plan::new(target, rule, Scan::Systematic).is_ok())
+    let plan = |model| Plan::new(model, kernel.rule()?, Scan::Systematic).ok();
+    target.pairwise().and_then(plan).is_some()
 }
 
 /// The method by which `leaps exact` would solve the target.
-fn exact_method(target: &Pairwise) -> String {
+fn exact_method(target: &dyn Target) -> String {
     let kaufman = |(rows, columns, _): (usize, usize, f64)| rows.max(columns) <= kaufman::MAX_SIDE;
     let states = enumerate::states(target);
     if states.is_some_and(|states| states <= 1 << 20) {
         "enumeration".to_owned()
-    } else if target.uniform_torus().is_some_and(kaufman) {
+    } else if target.pairwise().and_then(Pairwise::uniform_torus).is_some_and(kaufman) {
         "kaufman".to_owned()
     } else if states.is_some_and(|states| states <= enumerate::MAX_STATES) {
         "enumeration".to_owned()

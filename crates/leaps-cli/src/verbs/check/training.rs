@@ -9,8 +9,10 @@ use leaps::target::Target;
 use leaps::train::{Batch, Loss, Reference, TrainSpec};
 
 use super::{KERNEL_UPDATE, bytes, seconds};
-use crate::config::{Config, Problem, Size, training_memory};
-use crate::training;
+use leaps::job::{sizes, training_memory};
+use leaps::problem::Problem;
+use leaps::spec::RunSpec;
+use leaps::target::Size;
 
 /// Vectors of 16 configurations that share a network pass.
 const LANES: usize = 16;
@@ -26,10 +28,10 @@ const FORWARD: f64 = 0.35;
 
 /// The network in a few words, its parameters, memory and time. The time is that of one gradient of a few
 /// configurations, measured here.
-pub fn rows(config: &Config, problem: &Problem) -> Result<Vec<(&'static str, String)>> {
-    let net = config.net(&problem.target)?;
-    let spec = config.train.build()?;
-    let free = config.free(&problem.target)?;
+pub fn rows(config: &RunSpec, problem: &Problem) -> Result<Vec<(&'static str, String)>> {
+    let net = config.net(&*problem.target)?;
+    let spec = &config.train;
+    let free = config.free(&*problem.target)?;
     let parameters = net.parameters() + free.parameters();
     let family = config.family()?.zip(spec.ranges()).map(|(made, ranges)| {
         let (ranges, members) = (ranges.describe(), made.family.members.len());
@@ -38,11 +40,11 @@ pub fn rows(config: &Config, problem: &Problem) -> Result<Vec<(&'static str, Str
     let mut rows = vec![
         ("network", config.network.describe()),
         ("parameters", parameters.to_string()),
-        ("memory_train", bytes(training_memory(&net, &spec, &problem.target))),
-        ("time_train", time(config, problem, &net, &free, &spec)?),
+        ("memory_train", bytes(training_memory(&net, spec, &*problem.target))),
+        ("time_train", time(config, problem, &net, &free, spec)?),
     ];
     rows.splice(1..1, family);
-    let first = training::sizes(config);
+    let first = sizes(config);
     if !first.is_empty() {
         let sizes: Vec<String> = first.iter().map(Size::to_string).collect();
         let (sizes, steps) = (sizes.join(", "), config.train.steps);
@@ -55,17 +57,16 @@ pub fn rows(config: &Config, problem: &Problem) -> Result<Vec<(&'static str, Str
 }
 
 fn time(
-    config: &Config,
+    config: &RunSpec,
     problem: &Problem,
     net: &Net,
     free: &FreeEnergy,
     spec: &TrainSpec,
 ) -> Result<String> {
-    let target = &problem.target;
+    let target = &*problem.target;
     let mut parameters = net.initial(config.seed);
     parameters.extend(free.initial(config.seed));
-    let mut loss =
-        Loss::new(target, &problem.path, net, free, config.network.parametrisation.into());
+    let mut loss = Loss::new(target, &problem.path, net, free, config.network.parametrisation);
     let mut gradient = vec![0.0; parameters.len()];
     // One group of configurations for every thread, unless their space alone would take long to get.
     let room = (SPACE / net.workspace()).max(1);

@@ -4,11 +4,11 @@ use leaps::Result;
 use leaps::net::{Net, Worker};
 use leaps::rates::{Parametrisation, flux};
 use leaps::run::Model;
-use leaps::target::{Target, potential};
+use leaps::target::potential;
 use rayon::prelude::*;
 
 use super::input::Input;
-use crate::config::Problem;
+use leaps::problem::Problem;
 
 /// What the network says, one number for each state, or for each move: `[state][value][site]`, for two values
 /// `[state][site]`.
@@ -35,7 +35,7 @@ pub fn evaluate(
     condition: &[f64],
     input: &Input,
 ) -> Result<Evaluated> {
-    let (net, free) = (model.net(&problem.target)?, model.free(&problem.target)?);
+    let (net, free) = (model.net(&*problem.target)?, model.free(&*problem.target)?);
     let packed = net.pack(&model.parameters(&net)?);
     let sites = problem.target.sites();
     let groups: Vec<Evaluated> = input
@@ -85,7 +85,7 @@ struct Group<'a> {
 impl Group<'_> {
     /// Add what the network says about the state in a lane.
     fn look(&self, worker: &Worker, lane: usize, x: &[u8], t: f64, found: &mut Evaluated) {
-        let (target, path) = (&self.problem.target, &self.problem.path);
+        let (target, path) = (&*self.problem.target, &self.problem.path);
         let (q, outputs) = (target.q(), self.net.outputs());
         let (lambda, slope) = (path.lambda(t), path.slope(t));
         let mut changes = vec![0.0; x.len() * q];

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use leaps::target::{Pairwise, Target};
+use leaps::target::Target;
 use leaps::{Error, Result};
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
@@ -19,11 +19,11 @@ pub struct Input {
 
 impl Input {
     /// Read `x` and `t` for states of `target`.
-    pub fn read(path: &Path, target: &Pairwise) -> Result<Self> {
+    pub fn read(path: &Path, target: &dyn Target) -> Result<Self> {
         Self::decode(path, &leaps::file::read(path, leaps::file::DATA)?, target)
     }
 
-    fn decode(path: &Path, bytes: &[u8], target: &Pairwise) -> Result<Self> {
+    fn decode(path: &Path, bytes: &[u8], target: &dyn Target) -> Result<Self> {
         let corrupt = |what: &str, reason: String| Error::Corrupt {
             path: path.into(),
             what: what.into(),

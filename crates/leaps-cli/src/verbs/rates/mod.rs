@@ -8,12 +8,10 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::Args;
 use leaps::Error;
-use leaps::target::Target;
 use safetensors::Dtype;
 use safetensors::tensor::{TensorView, serialize};
 
 use crate::app::Context;
-use crate::config::Config;
 use crate::error::usage;
 use crate::models;
 use evaluate::{Evaluated, evaluate};
@@ -47,15 +45,15 @@ pub struct RatesArgs {
 pub fn run(args: &RatesArgs, context: &Context) -> Result<()> {
     let found = models::find("--model", &args.model)?;
     let layers = found.layers()?;
-    let config = Config::resolve(&layers)?;
-    let problem = config.problem(&layers)?;
+    let config = layers.resolve()?;
+    let problem = layers.problem(&config)?;
     let full = |path: &Path| path.canonicalize().ok();
     if full(&args.output).is_some_and(|output| Some(output) == full(&args.input)) {
         let output = args.output.display();
         return Err(usage(format!("--output = {output}: must be another file than --input")));
     }
     writable(&args.output)?;
-    let input = Input::read(&args.input, &problem.target)?;
+    let input = Input::read(&args.input, &*problem.target)?;
     let told = found.model.family.map(|ranges| config.target.condition(&ranges)).transpose()?;
     let evaluated = evaluate(&found.model, &problem, &told.unwrap_or_default(), &input)?;
     leaps::run::write_file(&args.output, &encode(&evaluated, &input, problem.target.q())?)?;

@@ -7,7 +7,7 @@ mod cache;
 pub(crate) mod memory;
 mod nvrtc;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cudarc::driver::sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
@@ -98,10 +98,16 @@ impl Gpu {
         }))
     }
 
-    /// [`open`](Self::open), if kernels can be compiled as well.
+    /// [`open`](Self::open), if kernels can be compiled as well. A process opens a GPU once, so that its kernels are loaded once.
     pub fn ready(ordinal: usize) -> Result<Arc<Self>> {
+        static OPEN: Mutex<BTreeMap<usize, Arc<Gpu>>> = Mutex::new(BTreeMap::new());
+        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(gpu) = open.get(&ordinal) {
+            return Ok(Arc::clone(gpu));
+        }
         let gpu = Self::open(ordinal)?;
         nvrtc::find()?;
+        open.insert(ordinal, Arc::clone(&gpu));
         Ok(gpu)
     }
 

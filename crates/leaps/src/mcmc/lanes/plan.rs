@@ -15,9 +15,12 @@ pub enum Rule {
 }
 
 /// The order in which sites are visited; the same in every sweep.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "lowercase")]
 pub enum Scan {
     /// 0, 1, 2, ...
+    #[default]
     Systematic,
     /// Colour after colour of a proper colouring.
     Coloured,

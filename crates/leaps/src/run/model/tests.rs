@@ -59,7 +59,7 @@ fn a_model_is_read_from_memory_with_or_without_its_raw_parameters() {
     let (description, tensors) = (read(DESCRIPTION), read(TENSORS));
     let place = Path::new("shipped");
     let found = Model::from_bytes(place, &description, &tensors).unwrap();
-    assert_eq!(found.checksum().unwrap(), sealed::checksum(&tensors));
+    assert_eq!(found.checksum().unwrap(), file::checksum(&tensors));
     let target = ising(3);
     let (net, free) = (found.net(&target).unwrap(), found.free(&target).unwrap());
     assert_eq!(found.raw(&net, &free).unwrap(), None);

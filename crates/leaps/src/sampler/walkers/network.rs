@@ -27,6 +27,7 @@ use crate::{Error, Result};
 
 /// How the jump process is followed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
 pub enum Scheme {
     /// Steps of fixed length, weights from the left end.

@@ -1,4 +1,4 @@
-//! Train on a smaller lattice first.
+//! Training on a smaller lattice first.
 //!
 //! What a hollow convolution has learnt on a small lattice holds on a large one, where every step costs more: decision 12. A run on a large lattice
 //! therefore starts from one on two thirds of its sides, kept in `start/` of the run's directory, which may start from a smaller one in the same way. The
@@ -6,19 +6,20 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
-use leaps::Error;
-use leaps::run::{self, Checkpoints, Metrics, START};
-
 use super::{Start, Training};
-use crate::app::Context;
-use crate::config::{BoundaryName, Config, Field, Kind, NetworkKind, Size, to_toml_from};
+use crate::job::Context;
+use crate::net::NetworkKind;
+use crate::problem::Problem;
+use crate::run::{self, Checkpoints, Metrics, Observer, START};
+use crate::spec::RunSpec;
+use crate::target::{Boundary, Field, Kind, Size};
+use crate::{Error, Result};
 
 /// The shortest side of a smaller lattice: on less, networks would have to be shallower than on the large one.
 const SHORTEST: usize = 14;
 
 /// The sizes of the smaller lattices that training goes through first, the smallest first.
-pub fn sizes(config: &Config) -> Vec<Size> {
+pub fn sizes(config: &RunSpec) -> Vec<Size> {
     let mut sizes: Vec<Size> = Vec::new();
     while let Some(size) = smaller(config, sizes.last()) {
         sizes.push(size);
@@ -28,12 +29,12 @@ pub fn sizes(config: &Config) -> Vec<Size> {
 }
 
 /// The next smaller lattice than `size`, at first than the target's, where training there first is worth while.
-fn smaller(config: &Config, size: Option<&Size>) -> Option<Size> {
-    let (target, train) = (&config.target, &config.train);
-    let wanted = train.grow.unwrap_or(true) && train.from.is_none();
+fn smaller(config: &RunSpec, size: Option<&Size>) -> Option<Size> {
+    let (target, start) = (&config.target, &config.start);
+    let wanted = start.grow.unwrap_or(true) && start.from.is_none();
     let uniform = matches!(target.kind, Some(Kind::Ising | Kind::Potts))
         && matches!(target.field, None | Some(Field::Uniform(_)))
-        && matches!(target.boundary, None | Some(BoundaryName::Periodic))
+        && matches!(target.boundary, None | Some(Boundary::Periodic))
         && matches!(config.network.kind, Some(NetworkKind::Hollow));
     let Size(sides) = size.or(target.size.as_ref())?;
     let sides = match (sides.len(), target.dimensions) {
@@ -51,75 +52,101 @@ fn smaller(config: &Config, size: Option<&Size>) -> Option<Size> {
     (wanted && uniform && large).then_some(Size(two_thirds))
 }
 
-impl Training<'_> {
+impl Training {
+    /// The same on a smaller lattice, in a part of the run's directory, if that is worth while.
+    fn smaller(&self) -> Result<Option<(Size, Training)>> {
+        let Some(size) = smaller(&self.settings, None) else { return Ok(None) };
+        let mut settings = self.settings.clone();
+        settings.target.size = Some(size.clone());
+        if let Some(depth) = shallower(&settings, &size) {
+            settings.network.depth = Some(depth);
+        }
+        let settings = settings.resolve()?;
+        let problem = Problem::of(&settings.target, &self.problem.path_spec)?;
+        let directory = self.directory.as_ref().map(|directory| directory.join(START));
+        let smaller = Training {
+            problem,
+            settings,
+            directory,
+            grown: true,
+            start: None,
+            config: self.config.clone(),
+            command: self.command.clone(),
+            ..*self
+        };
+        Ok(Some((size, smaller)))
+    }
+
     /// Train on a smaller lattice, if that is worth while: what the run then starts from.
-    pub(super) fn grown(&self, context: &Context) -> Result<Option<Start>> {
-        let Some(size) = smaller(self.config, None) else {
-            if self.config.train.grow == Some(true) {
-                context.say(
+    pub(super) fn grow(&self, context: &Context<'_>, observer: &dyn Observer) -> Result<Grown> {
+        let start = &self.settings.start;
+        let Some((size, smaller)) = self.smaller()? else {
+            if start.grow == Some(true) {
+                observer.note(
                     "there is nothing to grow from: only Ising and Potts models on periodic planes with sides of at least 21 and a uniform field, and \
                      hollow networks without --from, are trained on a smaller lattice first",
                 );
             }
             let begun = |run: &Path| Checkpoints::of(run).identity().is_some();
-            let grows = self.config.train.grow != Some(false) || self.config.train.from.is_some();
-            if !grows && !begun(&self.directory) && begun(&self.directory.join(START)) {
+            let grows = start.grow != Some(false) || start.from.is_some();
+            if let Some(directory) = &self.directory
+                && !grows
+                && !begun(directory)
+                && begun(&directory.join(START))
+            {
                 let condition = "as it was: the run has begun on a smaller lattice";
                 let advice = "leave it out, or give a new name";
-                return Err(Error::invalid("train.grow", false, condition, advice).into());
+                return Err(Error::invalid("train.grow", false, condition, advice));
             }
-            return Ok(None);
+            return Ok(Grown::Start(self.start.clone()));
         };
-        if let Some(begun) = Checkpoints::of(&self.directory).identity() {
+        let Some(directory) = &self.directory else {
+            observer.note(&format!("first on a lattice of {size}"));
+            let trained = smaller.in_memory(context, observer)?;
+            return Ok(Grown::Start(Some(Start::model(START, trained))));
+        };
+        if let Some(begun) = Checkpoints::of(directory).identity() {
             // A run that goes on knows what it started from; one that `--from` started is another run.
             let from = begun.from.filter(|from| from.name == START);
-            return Ok(from.map(Start::begun));
+            return Ok(Grown::Start(from.map(Start::begun).or_else(|| self.start.clone())));
         }
-        let part = self.directory.join(START);
-        let mut layers = self.layers.clone();
-        layers.grow("target.size", size.to_string())?;
-        if let Some(depth) = shallower(self.config, &size) {
-            layers.grow("network.depth", depth as i64)?;
-        }
-        let config = Config::resolve(&layers)?;
-        let problem = config.problem(&layers)?;
-        let fail = |source| Error::Io { path: self.directory.clone(), source };
-        std::fs::create_dir_all(&self.directory).map_err(fail)?;
-        run::check_directory(&self.directory)?;
+        let part = directory.join(START);
+        let fail = |source| Error::Io { path: directory.clone(), source };
+        std::fs::create_dir_all(directory).map_err(fail)?;
+        run::check_directory(directory)?;
         // What was begun is not to be overwritten by settings that may be refused.
         if Checkpoints::of(&part).identity().is_none() {
-            let own = to_toml_from(self.config, self.layers);
-            run::write_file(self.directory.join("config.toml"), own.as_bytes())?;
+            run::write_file(directory.join("config.toml"), self.config_text(directory).as_bytes())?;
         }
-        context.say(format!("first on a lattice of {size} (train.grow = false goes without)"));
-        let (directory, whole) = (part.clone(), self.whole.clone());
-        let smaller = Training {
-            layers: &layers,
-            config: &config,
-            problem: &problem,
-            directory,
-            whole,
-            start: None,
-            ..*self
-        };
-        smaller.train(context).map_err(|error| match error.downcast() {
-            Ok(Error::Invalid { key, value, condition, advice }) => {
+        observer.note(&format!("first on a lattice of {size} (train.grow = false goes without)"));
+        let outcome = smaller.train_in(context, observer).map_err(|error| match error {
+            Error::Invalid { key, value, condition, advice } => {
                 let what = format!("{key} = {value}: must be {condition}; {advice}");
-                let (whole, condition) = (self.whole.display(), "a run with these settings");
+                let condition = "a run with these settings";
                 let advice = format!(
                     "its first part, on {size} in {START}, says {what}; or give a new name"
                 );
-                Error::invalid("--out", whole, condition, advice).into()
+                Error::invalid("out", directory.display(), condition, advice)
             }
-            Ok(other) => other.into(),
-            Err(error) => error,
+            other => other,
         })?;
-        Ok(Some(Start::part(&part)?))
+        match outcome.stop {
+            run::Stop::Finished => Ok(Grown::Start(Some(Start::part(&part)?))),
+            _ => Ok(Grown::Stopped(outcome)),
+        }
     }
 }
 
+/// What came of training on a smaller lattice first.
+pub(super) enum Grown {
+    /// The run starts from this.
+    Start(Option<Start>),
+    /// There was a reason to stop before.
+    Stopped(run::Outcome),
+}
+
 /// The depth that fits a smaller lattice, if the one that was asked for does not.
-fn shallower(config: &Config, Size(sides): &Size) -> Option<usize> {
+fn shallower(config: &RunSpec, Size(sides): &Size) -> Option<usize> {
     let reach = config.network.rows.unwrap_or(3).saturating_sub(1).max(1);
     let deepest = sides.iter().min()?.saturating_sub(2) / reach;
     (config.network.depth? > deepest).then_some(deepest)
@@ -135,7 +162,7 @@ pub fn seconds(run: &Path) -> Option<f64> {
 }
 
 /// Refuse a run that went away while its files were read: what was missing by then was taken for never having been.
-pub fn still_there(run: &Path) -> leaps::Result<()> {
+pub fn still_there(run: &Path) -> Result<()> {
     let gone = |source| Error::Io { path: run.into(), source };
     std::fs::metadata(run).map(drop).map_err(gone)
 }

@@ -1,11 +1,10 @@
-//! Follow one walker and keep what it looks like at a few times.
+//! One walker at a few times of the path.
 
-use leaps::Result;
-use leaps::device::{Progress, StopOnly};
-use leaps::sampler::{Grid, Population};
-use leaps::target::{Pairwise, Target};
-
+use crate::Result;
+use crate::device::{Progress, StopOnly};
 use crate::results::{Frame, Snapshots};
+use crate::sampler::{Grid, Population};
+use crate::target::Target;
 
 /// The times that are kept, or those of the grid that are nearest.
 const TIMES: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
@@ -14,14 +13,14 @@ const TIMES: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 const MOST_SITES: usize = 64 * 64;
 
 /// Whether a target's states can be drawn: on a lattice of two dimensions, with a digit for every value.
-pub fn can_be_drawn(target: &Pairwise) -> bool {
+pub fn can_be_drawn(target: &dyn Target) -> bool {
     let flat = target.lattice().is_some_and(|lattice| lattice.shape().len() == 2);
     flat && target.sites() <= MOST_SITES && target.q() <= 10
 }
 
 /// Carry a population of one walker along the grid.
 pub fn snapshots(
-    target: &Pairwise,
+    target: &dyn Target,
     grid: &Grid,
     walker: &mut dyn Population,
     progress: &dyn Progress,

@@ -6,12 +6,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use leaps::file::{self, TEXT};
-use leaps::{Error, Result};
 use serde_json::Value;
 
-use super::TargetSpec;
-use super::value::Field;
+use super::{Field, TargetSpec};
+use crate::file::{self, TEXT};
+use crate::{Error, Result};
 
 /// Keys of a target that may name a file, and keys of the files' checksums in descriptions.
 const KEYS: [(&str, &str); 2] = [("path", "path_checksum"), ("field", "field_checksum")];
@@ -21,6 +20,7 @@ const FOLDER: &str = "target";
 /// A target as runs and models describe it, and the files that the description names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Described {
+    /// The target by its keys.
     pub target: Value,
     /// Contents by name, from the directory of the run or model on.
     pub files: BTreeMap<String, Vec<u8>>,
@@ -51,7 +51,7 @@ impl TargetSpec {
     /// The checksums of its files, by their keys in descriptions.
     pub fn checksums(&self) -> Result<Vec<(&'static str, String)>> {
         let sums = self.files().filter_map(|(key, path)| Some((checksum_key(key)?, path)));
-        sums.map(|(sum, path)| Ok((sum, leaps::run::file_checksum(path)?))).collect()
+        sums.map(|(sum, path)| Ok((sum, file::checksum_of(path)?))).collect()
     }
 
     /// The same target with its files, given by key, in other places.
@@ -74,12 +74,12 @@ impl TargetSpec {
 
     /// The target for runs and models. Files are told apart by their checksums, so that nobody goes on with another one.
     pub fn described(&self) -> Result<Described> {
-        let mut target = crate::training::described(&self.kept_in(Path::new("")));
+        let mut target = self.kept_in(Path::new("")).without_gaps();
         let mut files = BTreeMap::new();
         for (key, path) in self.files() {
             let bytes = file::read(path, TEXT)?;
             if let (Some(entries), Some(sum)) = (target.as_object_mut(), checksum_key(key)) {
-                entries.insert(sum.to_owned(), leaps::run::checksum(&bytes).into());
+                entries.insert(sum.to_owned(), file::checksum(&bytes).into());
             }
             files.insert(copy_of(path), bytes);
         }
@@ -114,8 +114,7 @@ pub fn unprinted(mut target: Value, folder: &Path) -> (Value, Option<String>) {
         let places: Vec<PathBuf> =
             std::iter::once(name.clone()).chain(beside).filter(|place| place.is_file()).collect();
         let same = |place: &PathBuf| {
-            let sum =
-                |wanted: &Value| leaps::run::file_checksum(place).is_ok_and(|own| own == *wanted);
+            let sum = |wanted: &Value| file::checksum_of(place).is_ok_and(|own| own == *wanted);
             wanted.as_ref().is_none_or(sum)
         };
         let name = name.display();
@@ -141,7 +140,7 @@ pub fn undescribed(
         let Some(wanted) = entries.remove(sum) else { continue };
         let Some(name) = entries.get(key).and_then(Value::as_str) else { continue };
         let path = directory.join(name);
-        if !copies.contains_key(name) && leaps::run::file_checksum(&path)? != wanted {
+        if !copies.contains_key(name) && file::checksum_of(&path)? != wanted {
             return Err(Error::Corrupt {
                 path,
                 what: format!("target.{key}"),

@@ -1,80 +1,14 @@
-//! Read values that have more than one spelling: lattice sizes, fields, schedule tables, counts.
+//! Sizes of lattices and magnetic fields, which have more than one spelling.
 
-use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use clap::builder::{OsStringValueParser, StringValueParser, TypedValueParser};
-use leaps::{Error, Result};
 use serde::{Deserialize, Serialize};
 use toml::Value;
 
-/// What to say of a whole number beyond those of TOML, which end at 2^63.
-pub const TOO_LARGE: &str = "at most 9223372036854775807";
-
-/// A whole number on the command line, such as a random seed; `1e6` counts as one. TOML integers end at 2^63.
-pub fn seed(text: &str) -> std::result::Result<u64, String> {
-    let plain = || u64::try_from(text.parse::<i64>().ok()?).ok();
-    let scientific: Option<f64> = text.parse().ok();
-    let whole = scientific.filter(|value| *value >= 0.0 && value.fract() == 0.0);
-    let exact = whole.filter(|value| *value <= 1e15).map(|value| value as u64);
-    plain().or(exact).ok_or_else(|| match whole {
-        Some(_) => format!("{TOO_LARGE}, or 1e15 with an exponent"),
-        None => "a whole number such as 1000 or 1e6".to_owned(),
-    })
-}
-
-/// The same as a number of things.
-pub fn count(text: &str) -> std::result::Result<usize, String> {
-    usize::try_from(seed(text)?).map_err(|_| format!("at most {}", usize::MAX))
-}
-
-/// Whether a text is a whole number that TOML cannot hold.
-pub fn is_too_large(text: &str) -> bool {
-    let digits = text.strip_prefix('+').unwrap_or(text).replace('_', "");
-    !digits.is_empty()
-        && digits.bytes().all(|b| b.is_ascii_digit())
-        && digits.parse::<i64>().is_err()
-}
-
-/// A finite number on the command line.
-pub fn number(text: &str) -> std::result::Result<f64, String> {
-    let value: Option<f64> = text.parse().ok();
-    value.filter(|x| x.is_finite()).ok_or_else(|| "a finite number such as 0.5".to_owned())
-}
-
-/// Words that must be text; the parser's own complaint would not name the flag.
-pub fn text() -> impl TypedValueParser<Value = String> {
-    let text = |word: OsString| word.into_string().map_err(|_| "UTF-8 text");
-    OsStringValueParser::new().try_map(text)
-}
-
-/// A path that will stand in a file, and so must be text.
-pub fn text_path() -> impl TypedValueParser<Value = PathBuf> {
-    StringValueParser::new().map(PathBuf::from)
-}
-
-/// Two numbers on the command line, with a comma between them.
-pub fn range(text: &str) -> std::result::Result<[f64; 2], String> {
-    let numbers: Option<Vec<f64>> = text.split(',').map(|word| word.trim().parse().ok()).collect();
-    match numbers.as_deref() {
-        Some(&[low, high]) => Ok([low, high]),
-        _ => Err("two numbers such as 0.2,0.44".to_owned()),
-    }
-}
-
-fn as_number(value: &Value) -> Option<f64> {
-    match value {
-        Value::Float(x) => Some(*x),
-        Value::Integer(x) => Some(*x as f64),
-        _ => None,
-    }
-}
-
-fn numbers(values: &[Value]) -> Option<Vec<f64>> {
-    values.iter().map(as_number).collect()
-}
+use crate::parse::{self, TOO_LARGE, is_too_large};
+use crate::{Error, Result, file};
 
 /// Sites along the axes of a lattice: one number for all, or one for each.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -161,10 +95,10 @@ impl TryFrom<Value> for Field {
     fn try_from(value: Value) -> std::result::Result<Self, String> {
         match &value {
             Value::String(text) => text.parse(),
-            Value::Array(values) => numbers(values)
+            Value::Array(values) => parse::list(values)
                 .map(Field::Sites)
                 .ok_or_else(|| "a list of numbers, one for each site".to_owned()),
-            one => as_number(one)
+            one => parse::of_value(one)
                 .map(Field::Uniform)
                 .ok_or_else(|| "a number, a list of numbers or the name of a file".to_owned()),
         }
@@ -194,7 +128,7 @@ impl Field {
 
 /// Numbers separated by white space or commas; `#` starts a comment.
 fn read_numbers(path: &Path) -> Result<Vec<f64>> {
-    let text = leaps::file::read_text(path)?;
+    let text = file::read_text(path)?;
     let mut values = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let content = line.split('#').next().unwrap_or("");
@@ -212,55 +146,4 @@ fn read_numbers(path: &Path) -> Result<Vec<f64>> {
         }
     }
     Ok(values)
-}
-
-/// The points `(t, s)` of a piecewise linear schedule; `0:0,0.5:0.8,1:1` on the command line.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Value", into = "Value")]
-pub struct Points(pub Vec<(f64, f64)>);
-
-const POINTS: &str = "points such as 0:0,0.5:0.8,1:1 (in a file [[0, 0], [0.5, 0.8], [1, 1]])";
-
-impl FromStr for Points {
-    type Err = String;
-
-    fn from_str(text: &str) -> std::result::Result<Self, String> {
-        let point = |word: &str| {
-            let (t, s) = word.split_once(':')?;
-            Some((t.trim().parse().ok()?, s.trim().parse().ok()?))
-        };
-        let points: Option<Vec<_>> = text.split(',').map(point).collect();
-        points.map(Points).ok_or_else(|| POINTS.to_owned())
-    }
-}
-
-impl TryFrom<Value> for Points {
-    type Error = String;
-
-    fn try_from(value: Value) -> std::result::Result<Self, String> {
-        let point = |value: &Value| match numbers(value.as_array()?)?[..] {
-            [t, s] => Some((t, s)),
-            _ => None,
-        };
-        let points: Option<Vec<_>> = match &value {
-            Value::String(text) => return text.parse(),
-            Value::Array(points) => points.iter().map(point).collect(),
-            _ => None,
-        };
-        points.map(Points).ok_or_else(|| POINTS.to_owned())
-    }
-}
-
-impl From<Points> for Value {
-    fn from(points: Points) -> Value {
-        let point = |(t, s)| Value::Array(vec![Value::Float(t), Value::Float(s)]);
-        Value::Array(points.0.into_iter().map(point).collect())
-    }
-}
-
-impl fmt::Display for Points {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let words: Vec<String> = self.0.iter().map(|(t, s)| format!("{t}:{s}")).collect();
-        f.write_str(&words.join(","))
-    }
 }

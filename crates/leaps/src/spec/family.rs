@@ -1,20 +1,20 @@
 //! Build the family of targets that one network is trained on, from ranges of beta and field.
 
-use leaps::path::Path;
-use leaps::path::Ranges;
-use leaps::target::{Pairwise, Target};
-use leaps::train::{Family, Member};
-use leaps::{Error, Result};
+use std::sync::Arc;
 
-use super::value::Field;
-use super::{Config, Kind, TargetSpec};
+use super::RunSpec;
+use crate::path::{Path, Ranges};
+use crate::target::{Field, Kind, Target, TargetSpec};
+use crate::train::{Family, Member};
+use crate::{Error, Result};
 
 /// A family, ready to be trained on.
 pub struct FamilyProblem {
     /// What its members share. Where fields have a range this has a field of strength 1, and the path says how much of it there is.
-    pub target: Pairwise,
+    pub target: Arc<dyn Target>,
     /// The path to the configuration's own target.
     pub path: Path,
+    /// The members.
     pub family: Family,
 }
 
@@ -35,15 +35,16 @@ impl TargetSpec {
     }
 }
 
-impl Config {
+impl RunSpec {
     /// The ranges that the network is trained over, if there are any.
     pub fn ranges(&self) -> Option<Ranges> {
-        self.train.build().ok()?.ranges()
+        self.train.ranges()
     }
 
     /// The family to train on, if the configuration has one. Its own target must be a member.
     pub fn family(&self) -> Result<Option<FamilyProblem>> {
-        let train = self.train.build()?;
+        let train = &self.train;
+        train.check()?;
         let Some(ranges) = train.ranges() else { return Ok(None) };
         if let (Some([low, high]), None) = (ranges.field, &self.target.field) {
             let condition = format!("left out for {}", self.target.kind.map_or("", Kind::name));
@@ -60,7 +61,7 @@ impl Config {
         if ranges.field.is_some() {
             spec.field = Some(Field::Uniform(1.0));
         }
-        let target = spec.build()?;
+        let target: Arc<dyn Target> = Arc::new(spec.build()?);
         let path = |beta: f64, field: f64| {
             let ends: Vec<f64> = (0..target.terms())
                 .map(|k| match target.term_name(k).as_str() {
@@ -68,7 +69,7 @@ impl Config {
                     _ => beta,
                 })
                 .collect();
-            self.path.build_to(&target, &ends)
+            self.path.build(&target.term_names(), &ends)
         };
         let members: Result<Vec<Member>> = ranges
             .members(train.members(), beta, field)

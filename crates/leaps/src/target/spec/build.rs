@@ -1,10 +1,8 @@
-//! Build the energy that a description stands for.
+//! The energy that a description stands for.
 
-use leaps::target::{Boundary, Disorder, Lattice, Pairwise, Target, read_edges};
-use leaps::{Result, finite};
-
-use super::target::{BoundaryName, CouplingLaw, Geometry, Kind, TargetSpec};
-use super::value::{Field, Size};
+use super::{Field, Geometry, Kind, Size, TargetSpec};
+use crate::target::{Boundary, Disorder, Lattice, Pairwise, Target, read_edges};
+use crate::{Result, finite};
 
 impl TargetSpec {
     /// The lattice of a [`filled`](Self::filled) description, if it has one.
@@ -16,18 +14,11 @@ impl TargetSpec {
         let sides = self.size.clone().unwrap_or(Size(vec![2])).0;
         let dimensions = self.dimensions.unwrap_or(2);
         let shape = if sides.len() > 1 { sides } else { vec![sides[0]; dimensions] };
-        let boundary = match self.boundary {
-            Some(BoundaryName::Free) => Boundary::Free,
-            _ => Boundary::Periodic,
-        };
-        Lattice::new(&shape, boundary)
+        Lattice::new(&shape, self.boundary.unwrap_or(Boundary::Periodic))
     }
 
     fn disorder(&self) -> Disorder {
-        match self.couplings {
-            Some(CouplingLaw::Gaussian) => Disorder::Gaussian,
-            _ => Disorder::Pm1,
-        }
+        self.couplings.unwrap_or(Disorder::Pm1)
     }
 
     /// The energy of a [`filled`](Self::filled) description.

@@ -1,45 +1,15 @@
-//! Run the library's samplers as a configuration says.
-
-mod chains;
-mod flow;
-mod measured;
-mod snapshots;
-mod walkers;
-
-pub use chains::{rule, run_chains};
-pub use flow::run_flow;
-pub use measured::{bins, energies};
-pub use walkers::{gpu_has, run_walkers};
+//! Files of samples.
 
 use std::io::Read;
 use std::path::Path;
 
 use anyhow::Result;
-use leaps::observe::Families;
+use leaps::job::Samples;
 use leaps::run::NpzWriter;
-use leaps::target::{Pairwise, Target};
+use leaps::target::Target;
 use serde_json::Value;
 
 use crate::error::usage;
-
-/// States with their weights, to be written to a file.
-#[derive(Clone, Debug, Default)]
-pub struct Samples {
-    /// `[walker * sites + site]`.
-    pub states: Vec<u8>,
-    pub log_weights: Vec<f64>,
-    /// `sum_k E_k` of every state.
-    pub energies: Vec<f64>,
-}
-
-impl Samples {
-    /// States of one of `chains` chains, which lie one after the other, are not independent: each chain is a family.
-    pub fn by_chain(&self, chains: usize) -> Families {
-        let states = self.log_weights.len();
-        let kept = (states / chains.max(1)).max(1);
-        Families::new(&(0..states).map(|state| (state / kept) as u32).collect::<Vec<_>>())
-    }
-}
 
 /// Open a file of samples before the work starts, so that a wrong name costs nothing.
 pub fn open(path: Option<&Path>) -> Result<Option<NpzWriter>> {
@@ -63,7 +33,12 @@ pub fn open(path: Option<&Path>) -> Result<Option<NpzWriter>> {
 }
 
 /// Write the samples and give the file its name.
-pub fn save(mut file: NpzWriter, target: &Pairwise, samples: &Samples, meta: &Value) -> Result<()> {
+pub fn save(
+    mut file: NpzWriter,
+    target: &dyn Target,
+    samples: &Samples,
+    meta: &Value,
+) -> Result<()> {
     let sites = [target.sites()];
     let shape = target.lattice().map_or(&sites[..], |lattice| lattice.shape());
     file.samples(shape, &samples.states, &samples.log_weights, &samples.energies, meta)?;

@@ -1,16 +1,25 @@
-//! Describe the target once, for the command line and for the configuration file.
+//! Descriptions of targets, once for the command line, for configurations and for models.
+
+mod build;
+mod files;
+mod values;
+mod words;
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
-use leaps::target::{Boundary, Lattice};
-use leaps::{Error, Result, finite};
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::value::{Field, Size, count, number, seed, text_path};
+use super::{Boundary, Disorder, Lattice};
+#[cfg(feature = "clap")]
+use crate::parse::{count, number, seed, text_path};
+use crate::{Error, Result, finite};
+
+pub use files::{Described, undescribed, unprinted};
+pub use values::{Field, Size};
 
 /// The families of targets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// Spins -1 and +1 on a lattice
@@ -25,85 +34,88 @@ pub enum Kind {
     File,
 }
 
-/// What happens at the edges of the lattice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum BoundaryName {
-    Periodic,
-    Free,
-}
-
-/// The law of random couplings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum CouplingLaw {
-    Pm1,
-    Gaussian,
-}
-
 /// Which spins of a glass interact.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum Geometry {
+    /// Neighbours on a lattice
     Lattice,
+    /// All pairs: Sherrington and Kirkpatrick's
     Complete,
 }
 
 /// What to sample. Every field but the kind has a default that depends on it.
-#[derive(Clone, Debug, Default, PartialEq, Args, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
-#[command(next_help_heading = "Target")]
+#[cfg_attr(feature = "clap", command(next_help_heading = "Target"))]
 pub struct TargetSpec {
     /// What to sample: ising, potts, spin-glass, rbm or file
-    #[arg(index = 1, value_enum, value_name = "TARGET", hide_possible_values = true)]
-    #[arg(help_heading = None::<&str>)]
+    #[cfg_attr(
+        feature = "clap",
+        arg(index = 1, value_enum, value_name = "TARGET", hide_possible_values = true)
+    )]
+    #[cfg_attr(feature = "clap", arg(help_heading = None::<&str>))]
     pub kind: Option<Kind>,
     /// File of edges and fields, one "i j J" or "field i h" a line (file)
-    #[arg(index = 2, value_name = "PATH", help_heading = None::<&str>, value_parser = text_path())]
+    #[cfg_attr(feature = "clap", arg(index = 2, value_name = "PATH", help_heading = None::<&str>, value_parser = text_path))]
     #[serde(serialize_with = "shown")]
     pub path: Option<PathBuf>,
     /// Sites along each axis: 15, or 15x20; complete geometry: number of spins [default: 15, 8 or 64]
-    #[arg(long, value_name = "L")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "L"))]
     pub size: Option<Size>,
     /// Number of axes, 1 to 4 [default: 2]
-    #[arg(long, value_name = "D", value_parser = count)]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "D", value_parser = count))]
     pub dimensions: Option<usize>,
     /// Inverse temperature; multiplies the whole energy, field included [default: critical or 1]
-    #[arg(long, value_name = "BETA", value_parser = number)]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "BETA", value_parser = number))]
     pub beta: Option<f64>,
     /// Coupling J of neighbours; positive is ferromagnetic [default: 1]
-    #[arg(long, value_name = "J", value_parser = number)]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "J", value_parser = number))]
     pub coupling: Option<f64>,
     /// Field h, in E as +h sum s (Potts: [x = 0]): a number, or a list or file of one per site [default: 0]
-    #[arg(long, value_name = "H", allow_hyphen_values = true)]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "H", allow_hyphen_values = true))]
     pub field: Option<Field>,
     /// Edges of the lattice: periodic or free [default: periodic]
-    #[arg(long, value_enum, hide_possible_values = true, value_name = "HOW")]
-    pub boundary: Option<BoundaryName>,
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_enum, hide_possible_values = true, value_name = "HOW")
+    )]
+    pub boundary: Option<Boundary>,
     /// Number of values of a site, 2 to 255 (potts) [default: 3]
-    #[arg(long, value_name = "Q", value_parser = count)]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "Q", value_parser = count))]
     pub q: Option<usize>,
     /// Law of the couplings: pm1 or gaussian, both of variance 1 (spin-glass) [default: pm1]
-    #[arg(long, value_enum, hide_possible_values = true, value_name = "LAW")]
-    pub couplings: Option<CouplingLaw>,
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_enum, hide_possible_values = true, value_name = "LAW")
+    )]
+    pub couplings: Option<Disorder>,
     /// Spins that interact: lattice neighbours, or complete (Sherrington-Kirkpatrick) [default: lattice]
-    #[arg(long, value_enum, hide_possible_values = true, value_name = "WHICH")]
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_enum, hide_possible_values = true, value_name = "WHICH")
+    )]
     pub geometry: Option<Geometry>,
     /// Seed of the random couplings or weights (spin-glass, rbm) [default: 1]
-    #[arg(long, value_name = "N", value_parser = seed)]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = seed))]
     pub disorder_seed: Option<u64>,
     /// Visible units (rbm) [default: 16]
-    #[arg(long, value_name = "N", value_parser = count)]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = count))]
     pub visible: Option<usize>,
     /// Hidden units (rbm) [default: 8]
-    #[arg(long, value_name = "N", value_parser = count)]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = count))]
     pub hidden: Option<usize>,
     /// Standard deviation of the weights (rbm) [default: 0.5]
-    #[arg(long, value_name = "S", value_parser = number)]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "S", value_parser = number))]
     pub weight_scale: Option<f64>,
 }
 
 impl Kind {
+    /// Every family.
+    pub const ALL: [Kind; 5] = [Kind::Ising, Kind::Potts, Kind::SpinGlass, Kind::Rbm, Kind::File];
+
     /// The name users write.
     pub fn name(self) -> &'static str {
         match self {
@@ -153,7 +165,7 @@ impl TargetSpec {
                 "target.kind",
                 "(missing)",
                 "ising, potts, spin-glass, rbm or file",
-                "name a target, or give --config run.toml",
+                "name a target, or give a configuration",
             )
         })?;
         self.refuse_strangers(kind)?;
@@ -188,9 +200,9 @@ impl TargetSpec {
             beta: Some(beta),
             coupling: on("coupling").then(|| self.coupling.unwrap_or(1.0)),
             field: on("field").then(|| self.field.clone().unwrap_or(Field::Uniform(0.0))),
-            boundary: lattice.then(|| self.boundary.unwrap_or(BoundaryName::Periodic)),
+            boundary: lattice.then(|| self.boundary.unwrap_or(Boundary::Periodic)),
             q,
-            couplings: glass.then(|| self.couplings.unwrap_or(CouplingLaw::Pm1)),
+            couplings: glass.then(|| self.couplings.unwrap_or(Disorder::Pm1)),
             geometry: glass.then(|| self.geometry.unwrap_or(Geometry::Lattice)),
             disorder_seed: on("disorder_seed").then(|| self.disorder_seed.unwrap_or(1)),
             visible: on("visible").then(|| self.visible.unwrap_or(16)),
@@ -201,13 +213,22 @@ impl TargetSpec {
         Ok(spec)
     }
 
+    /// The description as files have it, without what is left out.
+    pub fn without_gaps(&self) -> serde_json::Value {
+        let mut value = serde_json::to_value(self).unwrap_or_default();
+        if let Some(entries) = value.as_object_mut() {
+            entries.retain(|_, value| !value.is_null());
+        }
+        value
+    }
+
     fn refuse_strangers(&self, kind: Kind) -> Result<()> {
         let given = toml::Table::try_from(self).unwrap_or_default();
         for (key, value) in given.iter().filter(|(key, _)| *key != "kind") {
             let complete = self.geometry == Some(Geometry::Complete);
             let needs_lattice = matches!(key.as_str(), "dimensions" | "boundary");
             if !kind.keys().contains(&key.as_str()) {
-                let owners: Vec<&str> = Kind::value_variants()
+                let owners: Vec<&str> = Kind::ALL
                     .iter()
                     .filter(|kind| kind.keys().contains(&key.as_str()))
                     .map(|kind| kind.name())

@@ -1,15 +1,13 @@
-//! Turn an ensemble of walkers into a result and into samples for a file.
-
-use leaps::observe::{Bins, Families, Histogram, Layout, WeightedSamples};
-use leaps::sampler::{Ensemble, WalkerWarning};
-use leaps::target::Target;
-use leaps::{Result, exact};
+//! Measurement of an ensemble of walkers: a result, and samples for a file.
 
 use super::Samples;
-use crate::config::Problem;
+use crate::observe::{Bins, Families, Histogram, Layout, WeightedSamples};
+use crate::problem::Problem;
 use crate::results::{
     BetaResult, HistogramResult, Histograms, Snapshots, WalkerResult, attach_exact,
 };
+use crate::sampler::{Ensemble, WalkerWarning};
+use crate::{Result, exact};
 
 /// How walkers came to be where they are.
 pub struct Journey {
@@ -31,7 +29,7 @@ pub fn measured(
     journey: Journey,
     ensemble: Ensemble,
 ) -> Result<(WalkerResult, Samples)> {
-    let (target, lambda) = (&problem.target, problem.path.ends());
+    let (target, lambda) = (&*problem.target, problem.path.ends());
     let samples = WeightedSamples::new(
         target,
         lambda,
@@ -50,7 +48,7 @@ pub fn measured(
     let at_beta = stops.map(|(&beta, stop)| BetaResult::new(target, beta, stop, many)).collect();
     let result = WalkerResult {
         seed: journey.seed,
-        scheme: journey.scheme,
+        scheme: journey.scheme.to_owned(),
         kernel: journey.kernel,
         model: journey.model,
         walkers,

@@ -1,0 +1,201 @@
+//! Annealed importance sampling and sequential Monte Carlo: weighted walkers that a Markov kernel moves along the path.
+
+use std::time::Instant;
+
+use super::measured::{Journey, measured};
+use super::snapshots::{can_be_drawn, snapshots};
+use super::{Context, Run, memory};
+use crate::device::Placement;
+use crate::mcmc::{KernelName, KernelSpec, Move};
+use crate::problem::Problem;
+use crate::results::WalkerResult;
+use crate::sampler::{
+    Amount, Moves, ResampleSpec, Resampling, Settings, Times, UpdateSpec, WalkerSpec, sample_on,
+};
+use crate::spec::{RunSpec, SEED};
+use crate::{Error, Result};
+
+/// Walkers of the pilot run that chooses the times of an adaptive schedule.
+const PILOT_WALKERS: usize = 512;
+
+/// The effective sample size below which sequential Monte Carlo resamples.
+const USUAL_THRESHOLD: f64 = 0.5;
+
+/// Walkers that a kernel moves along the path, weighted.
+///
+/// ```
+/// use leaps::prelude::*;
+///
+/// let run = Annealing::ais(Ising::square(4).beta(0.3)?).walkers(500).run()?;
+/// assert!(run.log_z.z().unwrap().abs() < 5.0); // beside the exact value
+/// # Ok::<(), leaps::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Annealing {
+    /// What to sample.
+    pub problem: Problem,
+    /// How walkers move.
+    pub kernel: KernelSpec,
+    /// How many walkers, and how they are measured.
+    pub walkers: WalkerSpec,
+    /// Moves smaller than a sweep.
+    pub updates: UpdateSpec,
+    /// When walkers are resampled; never in annealed importance sampling.
+    pub resample: Option<ResampleSpec>,
+    /// The seed.
+    pub seed: u64,
+}
+
+impl Annealing {
+    /// Annealed importance sampling.
+    pub fn ais(problem: Problem) -> Self {
+        Annealing {
+            problem,
+            kernel: KernelSpec::default(),
+            walkers: WalkerSpec::default(),
+            updates: UpdateSpec::default(),
+            resample: None,
+            seed: SEED,
+        }
+    }
+
+    /// Sequential Monte Carlo with sweeps in between, which some call population annealing.
+    pub fn smc(problem: Problem) -> Self {
+        Annealing { resample: Some(ResampleSpec::default()), ..Self::ais(problem) }
+    }
+
+    /// As configured, with resampling or without.
+    pub fn of(spec: &RunSpec, problem: Problem, resample: bool) -> Self {
+        Annealing {
+            problem,
+            kernel: spec.kernel.clone(),
+            walkers: spec.walkers.clone(),
+            updates: spec.updates.clone(),
+            resample: resample.then(|| spec.resample.clone()),
+            seed: spec.seed,
+        }
+    }
+
+    /// Number of walkers.
+    pub fn walkers(mut self, walkers: usize) -> Self {
+        self.walkers.walkers = walkers;
+        self
+    }
+
+    /// Intervals of the path, each a reweighting and some moves.
+    pub fn intervals(mut self, intervals: usize) -> Self {
+        self.walkers.intervals = intervals;
+        self
+    }
+
+    /// Steps of the kernel in each interval: sweeps for heat bath and Metropolis.
+    pub fn sweeps(mut self, sweeps: usize) -> Self {
+        self.walkers.sweeps = Some(sweeps);
+        self
+    }
+
+    /// The kernel that moves walkers.
+    pub fn kernel(mut self, kernel: KernelName) -> Self {
+        self.kernel.kernel = Move::Kernel(kernel);
+        self
+    }
+
+    /// Inverse temperatures on the way at which walkers are measured as well.
+    pub fn at_beta(mut self, betas: impl IntoIterator<Item = f64>) -> Self {
+        self.walkers.at_beta = betas.into_iter().collect();
+        self
+    }
+
+    /// The seed.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Run it where there is a GPU, or on the CPU.
+    pub fn run(&self) -> Result<Run<WalkerResult>> {
+        self.run_in(&Context::default())
+    }
+
+    /// Whether a GPU can run it.
+    pub fn gpu_has(&self) -> Result<()> {
+        self.settings()?.moves.check_gpu(&*self.problem.target)
+    }
+
+    /// Refuse to start with more memory than is free.
+    pub fn check_memory(&self) -> Result<()> {
+        memory::check(&memory::of_walkers(&self.problem, &self.walkers, Some(&self.kernel)))
+    }
+
+    /// Run it and measure the walkers.
+    pub fn run_in(&self, context: &Context<'_>) -> Result<Run<WalkerResult>> {
+        let (target, path) = (&*self.problem.target, &self.problem.path);
+        let (betas, stops): (Vec<f64>, Vec<f64>) =
+            self.walkers.stops(path, self.problem.beta)?.into_iter().unzip();
+        let settings = Settings { stops, ..self.settings()? };
+        self.check_memory()?;
+        let (placement, computed) = context.place(self.gpu_has())?;
+        let start = Instant::now();
+        let (ensemble, grid) = sample_on(&placement, target, path, &settings, context.progress)?;
+        let seconds = start.elapsed().as_secs_f64();
+        let snapshots = match can_be_drawn(target) {
+            true => {
+                // It goes the same way on the CPU.
+                let cpu = &Placement::Cpu;
+                let mut one = settings.moves.population(cpu, target, path, 1, self.seed)?;
+                snapshots(target, &grid, &mut *one, context.progress)?
+            }
+            false => None,
+        };
+        let journey = Journey {
+            seed: self.seed,
+            scheme: if self.resample.is_some() { "smc" } else { "ais" },
+            kernel: self.kernel.kernel.to_string(),
+            model: None,
+            intervals: grid.intervals(),
+            betas,
+            passes: 0.0,
+            seconds,
+            snapshots,
+        };
+        let (result, samples) = measured(&self.problem, journey, ensemble)?;
+        Ok(Run { result, samples, computed })
+    }
+
+    fn settings(&self) -> Result<Settings> {
+        self.walkers.check()?;
+        let Move::Kernel(kernel) = self.kernel.kernel else {
+            return Err(Error::invalid(
+                "sample.kernel",
+                self.kernel.kernel,
+                "a kernel that moves one state",
+                "use heat-bath here, or the verb mcmc",
+            ));
+        };
+        let walkers = &self.walkers;
+        Ok(Settings {
+            walkers: walkers.walkers,
+            times: match self.problem.path_spec.adaptive() {
+                Some(conditional_ess) => {
+                    Times::Adaptive { conditional_ess, pilot_walkers: PILOT_WALKERS }
+                }
+                None => Times::Uniform(walkers.intervals),
+            },
+            moves: Moves {
+                kernel,
+                amount: match self.updates.updates {
+                    0 => Amount::Steps(walkers.sweeps.unwrap_or(1) as u64),
+                    updates => Amount::Updates(updates as u64),
+                },
+                scan: self.kernel.scan,
+            },
+            resampling: match &self.resample {
+                Some(resample) => resample.resampling(USUAL_THRESHOLD),
+                None => Resampling::NEVER,
+            },
+            points: walkers.trace_points,
+            stops: Vec::new(),
+            seed: self.seed,
+        })
+    }
+}

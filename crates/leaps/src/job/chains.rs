@@ -1,0 +1,332 @@
+//! Markov chains: independent ones, or ladders of temperatures that exchange states.
+
+use std::time::Instant;
+
+use super::{Context, Run, Samples, memory};
+use crate::exact;
+use crate::mcmc::lanes::{Plan, run_lane_chains};
+use crate::mcmc::{
+    self, AnyKernel, ChainSettings, ChainSpec, KernelName, KernelSpec, Move, TemperingSettings,
+    run_tempering,
+};
+use crate::observe::{
+    Autocorrelation, ChainRecorder, ChainSummary, Estimate, Observables, Recorder,
+};
+use crate::problem::Problem;
+use crate::results::{
+    ChainObservables, ChainResult, Computed, Discs, Remembered, TemperingResult, attach_exact,
+};
+use crate::spec::{RunSpec, SEED};
+use crate::target::Density;
+use crate::{Error, Result};
+
+/// Bytes of kept states beyond which a file of samples is refused.
+const MOST_BYTES: usize = 4 << 30;
+
+/// Measures a chain and, if asked, keeps its states.
+struct Keeper<'a> {
+    recorder: ChainRecorder<'a>,
+    states: Option<Vec<u8>>,
+}
+
+impl Recorder for Keeper<'_> {
+    fn record(&mut self, x: &[u8]) {
+        self.recorder.record(x);
+        if let Some(states) = &mut self.states {
+            states.extend_from_slice(x);
+        }
+    }
+}
+
+/// What the chains did, whichever way they were run.
+struct Finished<'a> {
+    /// Chains that exchange parts of their states are a group.
+    groups: Vec<Vec<Keeper<'a>>>,
+    /// Steps of each after burn-in.
+    steps: u64,
+    acceptance: f64,
+    energy_calls: f64,
+    tempering: Option<TemperingResult>,
+}
+
+/// Independent Markov chains, or ladders of temperatures that exchange states.
+///
+/// ```
+/// use leaps::prelude::*;
+///
+/// let run = Chains::new(Ising::square(4).beta(0.3)?).chains(32).steps(1000).run()?;
+/// assert!(run.observables.energy_per_site.estimate.z().unwrap().abs() < 5.0);
+/// # Ok::<(), leaps::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Chains {
+    /// What to sample.
+    pub problem: Problem,
+    /// How states move.
+    pub kernel: KernelSpec,
+    /// How many chains, and how long.
+    pub chains: ChainSpec,
+    /// Whether to keep the states of chains.
+    pub keep: bool,
+    /// The seed.
+    pub seed: u64,
+}
+
+impl Chains {
+    /// 64 chains of heat-bath sweeps.
+    pub fn new(problem: Problem) -> Self {
+        let (kernel, chains) = (KernelSpec::default(), ChainSpec::default());
+        Chains { problem, kernel, chains, keep: false, seed: SEED }
+    }
+
+    /// As configured.
+    pub fn of(spec: &RunSpec, problem: Problem) -> Self {
+        Chains {
+            kernel: spec.kernel.clone(),
+            chains: spec.chains.clone(),
+            seed: spec.seed,
+            ..Self::new(problem)
+        }
+    }
+
+    /// The kernel.
+    pub fn kernel(mut self, kernel: KernelName) -> Self {
+        self.kernel.kernel = Move::Kernel(kernel);
+        self
+    }
+
+    /// Ladders of so many temperatures that exchange states.
+    pub fn tempering(mut self, temperatures: usize) -> Self {
+        self.kernel.kernel = Move::ParallelTempering;
+        self.chains.temperatures = temperatures;
+        self
+    }
+
+    /// Number of independent chains.
+    pub fn chains(mut self, chains: usize) -> Self {
+        self.chains.chains = chains;
+        self
+    }
+
+    /// Steps of each chain after burn-in.
+    pub fn steps(mut self, steps: usize) -> Self {
+        self.chains.steps = steps;
+        self
+    }
+
+    /// Steps that are dropped at the start of each chain.
+    pub fn burn_in(mut self, steps: usize) -> Self {
+        self.chains.burn_in = steps;
+        self
+    }
+
+    /// Keep the states.
+    pub fn keep(mut self) -> Self {
+        self.keep = true;
+        self
+    }
+
+    /// The seed.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Run the chains.
+    pub fn run(&self) -> Result<Run<ChainResult>> {
+        self.run_in(&Context::default())
+    }
+
+    /// Refuse to start with more memory than is free.
+    pub fn check_memory(&self) -> Result<()> {
+        memory::check(&memory::of_chains(&self.problem, &self.kernel, &self.chains, self.keep))
+    }
+
+    /// Run the chains and measure them. If they are stopped on the way, the result is that of the steps that all of them had made, and says so.
+    pub fn run_in(&self, context: &Context<'_>) -> Result<Run<ChainResult>> {
+        let (target, spec) = (&*self.problem.target, &self.chains);
+        spec.check(self.problem.beta)?;
+        let kept =
+            spec.chains.saturating_mul(spec.steps / spec.thin).saturating_mul(target.sites());
+        if self.keep && kept > MOST_BYTES {
+            return Err(Error::invalid(
+                "sample.thin",
+                spec.thin,
+                "such that the states of a file take at most 4 GiB",
+                "measure less often, or take fewer steps",
+            ));
+        }
+        self.check_memory()?;
+        let start = Instant::now();
+        let finished = self.walk(context)?;
+        let seconds = start.elapsed().as_secs_f64();
+        let (result, samples) = self.measured(finished, seconds, context.progress.stopped())?;
+        Ok(Run { result, samples, computed: Computed::on_cpu() })
+    }
+
+    fn measured<'a>(
+        &self,
+        finished: Finished<'a>,
+        seconds: f64,
+        stopped: bool,
+    ) -> Result<(ChainResult, Samples)> {
+        let (target, lambda, spec) =
+            (&*self.problem.target, self.problem.path.ends(), &self.chains);
+        let steps = finished.steps as usize;
+        let mut samples = Samples::default();
+        let mut take = |chain: Keeper<'a>| {
+            samples.states.extend(chain.states.unwrap_or_default());
+            chain.recorder
+        };
+        let groups =
+            finished.groups.into_iter().map(|group| group.into_iter().map(&mut take).collect());
+        let summary = ChainSummary::of_groups(groups.collect())?;
+        for x in samples.states.chunks_exact(target.sites()) {
+            samples.energies.push((0..target.terms()).map(|term| target.energy(term, x)).sum());
+            samples.log_weights.push(0.0);
+        }
+        let mut estimates = summary.observables();
+        if let Some(exact) = exact::known(target, lambda) {
+            attach_exact(&mut estimates, &exact, target, lambda);
+        }
+        let memory = summary.autocorrelations();
+        let slower = [&memory.energy_per_site, &memory.abs_magnetization]
+            .into_iter()
+            .min_by(|a, b| a.effective_samples.total_cmp(&b.effective_samples))
+            .unwrap_or(&memory.energy_per_site);
+        let ess = slower.effective_samples / summary.states() as f64;
+        let remembered = |estimate: Estimate, memory: &Autocorrelation| Remembered {
+            estimate,
+            autocorrelation_time: memory.time.mean * spec.thin as f64,
+            autocorrelation_time_error: memory.time.error * spec.thin as f64,
+            r_hat: memory.r_hat,
+        };
+        let interrupted = steps < spec.steps || stopped;
+        let discs_ess = summary.discs_ess();
+        let Observables { correlation, mode_masses, .. } = estimates.clone();
+        let result = ChainResult {
+            seed: self.seed,
+            scheme: "mcmc".to_owned(),
+            kernel: self.kernel.kernel.to_string(),
+            chains: spec.chains,
+            steps,
+            asked: interrupted.then_some(spec.steps),
+            interrupted,
+            burn_in: spec.burn_in,
+            thin: spec.thin,
+            ess,
+            ess_error: ess * slower.time.error / slower.time.mean,
+            r_hat: memory.r_hat(),
+            observables: ChainObservables {
+                energy_per_site: remembered(estimates.energy_per_site, &memory.energy_per_site),
+                magnetization: remembered(estimates.magnetization, &memory.magnetization),
+                abs_magnetization: remembered(
+                    estimates.abs_magnetization,
+                    &memory.abs_magnetization,
+                ),
+                magnetization_squared: estimates.magnetization_squared,
+                binder: estimates.binder,
+                heat_capacity_per_site: estimates.heat_capacity_per_site,
+                susceptibility_per_site: estimates.susceptibility_per_site,
+                correlation_length: estimates.correlation_length,
+            },
+            correlation,
+            mode_masses,
+            acceptance: finished.acceptance,
+            discs: Discs {
+                ess_per_step: discs_ess / steps as f64,
+                ess_per_call: discs_ess / finished.energy_calls,
+                ess_per_second: discs_ess * summary.groups() as f64 / seconds,
+            },
+            tempering: finished.tempering,
+            warnings: summary.warnings(),
+            network_passes_per_walker: 0.0,
+            energy_calls_per_walker: finished.energy_calls,
+            seconds,
+            effective_samples_per_second: slower.effective_samples / seconds,
+        };
+        Ok((result, samples))
+    }
+
+    fn walk(&self, context: &Context<'_>) -> Result<Finished<'_>> {
+        let (target, lambda, spec) =
+            (&*self.problem.target, self.problem.path.ends(), &self.chains);
+        let settings = ChainSettings {
+            chains: spec.chains,
+            burn_in: spec.burn_in as u64,
+            steps: spec.steps as u64,
+            every: spec.thin as u64,
+            seed: self.seed,
+        };
+        let make = || Keeper {
+            recorder: ChainRecorder::new(target, lambda, self.seed),
+            states: self.keep.then(Vec::new),
+        };
+        let progress = context.progress;
+        let kernel = match self.kernel.kernel {
+            Move::Kernel(kernel) => kernel,
+            exchange => {
+                let betas = self.ladder();
+                let tempering = TemperingSettings {
+                    ladder: betas.iter().map(|&beta| vec![beta; lambda.len()]).collect(),
+                    houdayer: exchange == Move::Houdayer,
+                };
+                let local = AnyKernel::new(spec.tempering_kernel, target, lambda)?;
+                let outcomes =
+                    run_tempering(target, &local, &tempering, &settings, |_, _| make(), progress)?;
+                return Ok(tempered(outcomes, betas));
+            }
+        };
+        let model = Density::new(target, lambda);
+        // Tables move 64 chains at once; targets they do not fit are moved one by one.
+        let plan = |model| Plan::new(model, kernel.rule()?, self.kernel.scan).ok();
+        let outcomes = match target.pairwise().and_then(plan) {
+            Some(plan) => run_lane_chains(&model, &plan, &settings, |_| make(), progress)?,
+            None => {
+                let kernel = AnyKernel::new(kernel, target, lambda)?;
+                mcmc::run_chains(&model, &kernel, &settings, |_| make(), progress)?
+            }
+        };
+        let n = outcomes.len() as f64;
+        Ok(Finished {
+            steps: outcomes.first().map_or(0, |chain| chain.steps),
+            acceptance: outcomes.iter().map(|chain| chain.acceptance).sum::<f64>() / n,
+            energy_calls: outcomes.iter().map(|chain| chain.energy_calls).sum::<f64>() / n,
+            groups: outcomes.into_iter().map(|chain| vec![chain.recorder]).collect(),
+            tempering: None,
+        })
+    }
+
+    /// Inverse temperatures from hot to the target's.
+    fn ladder(&self) -> Vec<f64> {
+        if !self.chains.betas.is_empty() {
+            return self.chains.betas.clone();
+        }
+        let (rungs, beta) = (self.chains.temperatures, self.problem.beta);
+        (1..=rungs)
+            .map(|k| if k == rungs { beta } else { beta * k as f64 / rungs as f64 })
+            .collect()
+    }
+}
+
+fn tempered<'a>(
+    outcomes: Vec<mcmc::TemperingOutcome<Keeper<'a>>>,
+    betas: Vec<f64>,
+) -> Finished<'a> {
+    let n = outcomes.len() as f64;
+    let mut swap_rates = vec![0.0; betas.len() - 1];
+    for outcome in &outcomes {
+        for (sum, rate) in swap_rates.iter_mut().zip(&outcome.swap_rates) {
+            *sum += rate / n;
+        }
+    }
+    let cold = |outcome: &mcmc::TemperingOutcome<_>| *outcome.acceptance.last().unwrap_or(&1.0);
+    let round_trips = outcomes.iter().map(|outcome| outcome.round_trips).sum();
+    Finished {
+        steps: outcomes.first().map_or(0, |outcome| outcome.steps),
+        acceptance: outcomes.iter().map(cold).sum::<f64>() / n,
+        energy_calls: outcomes.iter().map(|outcome| outcome.energy_calls).sum::<f64>() / n,
+        tempering: Some(TemperingResult { betas, swap_rates, round_trips }),
+        groups: outcomes.into_iter().map(|outcome| outcome.recorders).collect(),
+    }
+}

@@ -1,0 +1,84 @@
+//! Jobs: what a user asks for, each a builder with sane defaults that returns typed results.
+//!
+//! | job | what it does |
+//! |---|---|
+//! | [`Annealing`] | annealed importance sampling, and sequential Monte Carlo with resampling |
+//! | [`Chains`] | Markov chains, and ladders of temperatures that exchange states |
+//! | [`Sampling`] | weighted walkers that follow a trained network |
+//! | [`Training`] | a network for a problem |
+//! | [`Solving`] | the exact answer, where there is one |
+
+mod annealing;
+mod chains;
+mod context;
+mod measured;
+mod memory;
+mod sampler;
+mod sampling;
+mod snapshots;
+mod solving;
+mod training;
+
+use std::ops::Deref;
+
+pub use annealing::Annealing;
+pub use chains::Chains;
+pub use context::Context;
+pub use measured::{bins, energies};
+pub use memory::{check_memory, training_memory};
+pub use sampler::Sampler;
+pub use sampling::Sampling;
+pub use solving::Solving;
+pub use training::{ConfigText, Start, Trained, Training, begun, seconds, sizes, still_there};
+
+use serde::Serialize;
+
+use crate::observe::Families;
+use crate::problem::Problem;
+use crate::results::{Computed, Origin, Record};
+
+/// What a job found, and the states that say so.
+#[derive(Clone, Debug)]
+pub struct Run<T> {
+    /// The result; its fields are those of the run as well.
+    pub result: T,
+    /// States with their weights.
+    pub samples: Samples,
+    /// Where it was computed.
+    pub computed: Computed,
+}
+
+impl<T> Deref for Run<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.result
+    }
+}
+
+impl<T: Serialize> Run<T> {
+    /// The result with its origin, for files and scripts.
+    pub fn record(&self, problem: &Problem) -> Record<&T> {
+        Record { origin: Origin::new(problem, &self.computed), result: &self.result }
+    }
+}
+
+/// States with their weights.
+#[derive(Clone, Debug, Default)]
+pub struct Samples {
+    /// `[walker * sites + site]`.
+    pub states: Vec<u8>,
+    /// Log-weights, each up to the same constant.
+    pub log_weights: Vec<f64>,
+    /// `sum_k E_k` of every state.
+    pub energies: Vec<f64>,
+}
+
+impl Samples {
+    /// States of one of `chains` chains, which lie one after the other, are not independent: each chain is a family.
+    pub fn by_chain(&self, chains: usize) -> Families {
+        let states = self.log_weights.len();
+        let kept = (states / chains.max(1)).max(1);
+        Families::new(&(0..states).map(|state| (state / kept) as u32).collect::<Vec<_>>())
+    }
+}

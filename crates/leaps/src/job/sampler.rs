@@ -1,0 +1,85 @@
+//! Any sampler, for comparisons and experiments.
+
+use super::{Annealing, Chains, Context, Run, Sampling};
+use crate::device::Placement;
+use crate::problem::Problem;
+use crate::results::SamplerResult;
+use crate::{Error, Result};
+
+/// One of the jobs that sample.
+#[derive(Clone, Debug)]
+pub enum Sampler {
+    /// Annealed importance sampling or sequential Monte Carlo.
+    Annealing(Annealing),
+    /// Markov chains.
+    Chains(Chains),
+    /// A network.
+    Network(Box<Sampling>),
+}
+
+impl Sampler {
+    /// What it samples.
+    pub fn problem(&self) -> &Problem {
+        match self {
+            Sampler::Annealing(job) => &job.problem,
+            Sampler::Chains(job) => &job.problem,
+            Sampler::Network(job) => &job.problem,
+        }
+    }
+
+    /// Refuse to start with more memory than is free.
+    pub fn check_memory(&self) -> Result<()> {
+        match self {
+            Sampler::Annealing(job) => job.check_memory(),
+            Sampler::Chains(job) => job.check_memory(),
+            Sampler::Network(job) => job.check_memory(),
+        }
+    }
+
+    /// Keep the states of chains; those of walkers are always there.
+    pub fn keep(&mut self, keep: bool) {
+        if let Sampler::Chains(job) = self {
+            job.keep = keep;
+        }
+    }
+
+    /// Where it would run.
+    pub fn placement(&self, context: &Context<'_>) -> Result<Placement> {
+        let able = match self {
+            Sampler::Annealing(job) => job.gpu_has(),
+            Sampler::Chains(_) => return Ok(Placement::Cpu),
+            Sampler::Network(job) => job.model.gpu_has(),
+        };
+        Ok(context.place(able)?.0)
+    }
+
+    /// Where it would run, in words, with the precision of its network.
+    pub fn computed_on(&self, placement: &Placement) -> Result<String> {
+        match self {
+            Sampler::Network(job) => {
+                Ok(job.model.net(&*job.problem.target)?.computed_on(placement))
+            }
+            _ => Ok(placement.machine().to_owned()),
+        }
+    }
+
+    /// Run it. What is compared is complete: chains that were stopped on the way are an error here.
+    pub fn run_in(&self, context: &Context<'_>) -> Result<Run<SamplerResult>> {
+        let walkers = |run: Run<_>| Run {
+            result: SamplerResult::Walkers(Box::new(run.result)),
+            samples: run.samples,
+            computed: run.computed,
+        };
+        match self {
+            Sampler::Annealing(job) => job.run_in(context).map(walkers),
+            Sampler::Network(job) => job.run_in(context).map(walkers),
+            Sampler::Chains(job) => match job.run_in(context)? {
+                run if run.interrupted => Err(Error::Interrupted),
+                Run { result, samples, computed } => {
+                    let result = SamplerResult::Chains(Box::new(result));
+                    Ok(Run { result, samples, computed })
+                }
+            },
+        }
+    }
+}

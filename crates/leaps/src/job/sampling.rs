@@ -1,0 +1,191 @@
+//! Sampling with a trained network: weighted walkers that its rates carry along the path.
+
+use std::time::Instant;
+
+use super::measured::{Journey, measured};
+use super::snapshots::{can_be_drawn, snapshots};
+use super::{Context, Run, memory};
+use crate::path::Ranges;
+use crate::problem::Problem;
+use crate::results::WalkerResult;
+use crate::run::Model;
+use crate::sampler::{
+    ResampleSpec, Scheme, SchemeSpec, WalkerSpec, anneal, followers, scheme_grid_with_stops,
+};
+use crate::spec::{RunSpec, SEED};
+use crate::{Error, Result};
+
+/// Walkers that follow the network of a model.
+#[derive(Clone, Debug)]
+pub struct Sampling {
+    /// The network, and what it was trained for.
+    pub model: Model,
+    /// The model as the user knows it, for the result.
+    pub name: String,
+    /// What to sample: what the model was trained for, or another target that its network fits.
+    pub problem: Problem,
+    /// How walkers follow the network.
+    pub scheme: SchemeSpec,
+    /// How many walkers, and how they are measured.
+    pub walkers: WalkerSpec,
+    /// When walkers are resampled.
+    pub resample: ResampleSpec,
+    /// The seed.
+    pub seed: u64,
+}
+
+impl Sampling {
+    /// 1000 walkers of a model on a problem.
+    pub fn new(model: Model, problem: Problem) -> Self {
+        Sampling {
+            name: model.file().parent().map_or_else(String::new, |d| d.display().to_string()),
+            model,
+            problem,
+            scheme: SchemeSpec::default(),
+            walkers: WalkerSpec::default(),
+            resample: ResampleSpec::default(),
+            seed: SEED,
+        }
+    }
+
+    /// As configured.
+    pub fn of(spec: &RunSpec, problem: Problem, model: Model, name: &str) -> Self {
+        Sampling {
+            name: name.to_owned(),
+            scheme: spec.scheme.clone(),
+            walkers: spec.walkers.clone(),
+            resample: spec.resample.clone(),
+            seed: spec.seed,
+            ..Self::new(model, problem)
+        }
+    }
+
+    /// Number of walkers.
+    pub fn walkers(mut self, walkers: usize) -> Self {
+        self.walkers.walkers = walkers;
+        self
+    }
+
+    /// Intervals of the path.
+    pub fn intervals(mut self, intervals: usize) -> Self {
+        self.walkers.intervals = intervals;
+        self
+    }
+
+    /// Inverse temperatures on the way at which walkers are measured as well.
+    pub fn at_beta(mut self, betas: impl IntoIterator<Item = f64>) -> Self {
+        self.walkers.at_beta = betas.into_iter().collect();
+        self
+    }
+
+    /// Resample when the effective sample size falls below this fraction.
+    pub fn ess_threshold(mut self, threshold: f64) -> Self {
+        self.resample.ess_threshold = Some(threshold);
+        self
+    }
+
+    /// The seed.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Sample where there is a GPU, or on the CPU.
+    pub fn run(&self) -> Result<Run<WalkerResult>> {
+        self.run_in(&Context::default())
+    }
+
+    /// Refuse to start with more memory than is free.
+    pub fn check_memory(&self) -> Result<()> {
+        memory::check_memory(&self.problem, &self.walkers)
+    }
+
+    /// Let the walkers follow the network and measure them.
+    pub fn run_in(&self, context: &Context<'_>) -> Result<Run<WalkerResult>> {
+        let (model, problem, seed) = (&self.model, &self.problem, self.seed);
+        let (target, path) = (&*problem.target, &problem.path);
+        self.walkers.check()?;
+        self.scheme.check()?;
+        self.resample.check()?;
+        problem.check_same(&model.target, &self.name)?;
+        let net = model.net(target).map_err(|error| match error {
+            // The file is sound; it is the target that is another.
+            Error::Corrupt { .. } if problem.described.target != model.target => {
+                let own = &model.target;
+                let reason = format!(
+                    "its network does not fit {}; it was trained on {own}",
+                    problem.description
+                );
+                Error::not_applicable(format!("the model {}", self.name), reason)
+            }
+            other => other,
+        })?;
+        let conditions = match (&model.family, &problem.spec) {
+            (Some(ranges), Some(spec)) => spec.condition(ranges)?,
+            (Some(ranges), None) => ranges.condition(problem.beta, 0.0)?,
+            (None, _) => Vec::new(),
+        };
+        let rates = model.flow(&net)?.conditioned_on(&conditions);
+        let scheme = self.scheme.scheme;
+        let cuts = self.scheme.cuts(self.walkers.intervals);
+        let (betas, stops): (Vec<f64>, Vec<f64>) =
+            self.walkers.stops(path, problem.beta)?.into_iter().unzip();
+        let (grid, durations) = scheme_grid_with_stops(path, scheme, &cuts, &stops)?;
+        let intervals = durations.iter().filter(|duration| **duration > 0.0).count();
+        let sweeps = self.walkers.sweeps.unwrap_or(0) as u64;
+        self.check_memory()?;
+        let (placement, computed) = context.place(self.model.gpu_has())?;
+        let population = |walkers: usize| {
+            let durations = durations.clone();
+            followers(&placement, target, path, &rates, scheme, durations, sweeps, walkers, seed)
+        };
+
+        let start = Instant::now();
+        let mut walkers = population(self.walkers.walkers)?;
+        let (resampling, points) = (self.resample.resampling(0.0), self.walkers.trace_points);
+        let progress = context.progress;
+        let ensemble = anneal(target, &mut *walkers, &grid, &resampling, points, seed, progress)?;
+        let seconds = start.elapsed().as_secs_f64();
+        let snapshots = match can_be_drawn(target) {
+            true => snapshots(target, &grid, &mut *population(1)?, progress)?,
+            false => None,
+        };
+        let journey = Journey {
+            seed,
+            scheme: match scheme {
+                Scheme::Events => "events",
+                Scheme::Euler => "euler",
+                Scheme::Trapezoid => "trapezoid",
+            },
+            kernel: if sweeps == 0 { "none" } else { "heat-bath" }.to_owned(),
+            model: Some(self.name.clone()),
+            intervals,
+            betas,
+            passes: walkers.passes()?,
+            seconds,
+            snapshots,
+        };
+        let (result, samples) = measured(problem, journey, ensemble)?;
+        Ok(Run { result, samples, computed })
+    }
+}
+
+impl Model {
+    /// Whether a GPU can compute it: networks of families it cannot.
+    pub fn gpu_has(&self) -> Result<()> {
+        if self.family.is_some() { Err(Ranges::no_gpu()) } else { Ok(()) }
+    }
+
+    /// The target that the model was trained for, with its path.
+    ///
+    /// # Errors
+    /// A model of a custom energy, which only whoever has the energy can bind: [`Sampling::new`].
+    pub fn problem(&self) -> Result<Problem> {
+        Problem::described_in(&self.target, &self.path, self.file(), &self.files)
+    }
+
+    /// Sample what the model was trained for.
+    pub fn sampling(&self) -> Result<Sampling> {
+        Ok(Sampling::new(self.clone(), self.problem()?))
+    }
+}

@@ -1,0 +1,70 @@
+//! Exact answers, by enumeration, transfer matrix or Kaufman's formula.
+
+use std::time::Instant;
+
+use super::{Context, Run, Samples};
+use crate::Result;
+use crate::exact::{self, Method};
+use crate::observe::symmetric;
+use crate::problem::Problem;
+use crate::results::{Computed, ExactResult};
+
+/// The exact answer, where there is one.
+///
+/// ```
+/// use leaps::prelude::*;
+///
+/// let exact = Solving::new(Ising::square(15).beta(0.4407)?).run()?;
+/// assert!((exact.log_z - 209.82572).abs() < 1e-4);
+/// # Ok::<(), leaps::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Solving {
+    /// What to solve.
+    pub problem: Problem,
+    /// By which method; the best that applies if none is given.
+    pub method: Option<Method>,
+}
+
+impl Solving {
+    /// By the best method that applies.
+    pub fn new(problem: Problem) -> Self {
+        Solving { problem, method: None }
+    }
+
+    /// By this method.
+    pub fn method(mut self, method: Method) -> Self {
+        self.method = Some(method);
+        self
+    }
+
+    /// Solve it.
+    pub fn run(&self) -> Result<Run<ExactResult>> {
+        self.run_in(&Context::default())
+    }
+
+    /// Solve it while somebody watches.
+    pub fn run_in(&self, context: &Context<'_>) -> Result<Run<ExactResult>> {
+        let Problem { path, beta, .. } = &self.problem;
+        let (target, lambda) = (&*self.problem.target, path.ends());
+        let start = Instant::now();
+        let solved = exact::solve(target, lambda, self.method, context.progress)?;
+        let sites = target.sites();
+        let symmetric = symmetric(target, lambda);
+        let result = ExactResult {
+            method: solved.method.to_string(),
+            log_z: solved.log_z,
+            energy_per_site: solved.energy_per_site(sites),
+            heat_capacity_per_site: solved.heat_capacity_per_site(sites),
+            free_energy_per_site: -solved.log_z / (beta * sites as f64),
+            entropy_per_site: (solved.log_z + beta * solved.energy) / sites as f64,
+            magnetization: solved.order.map(|order| order.m),
+            abs_magnetization: solved.order.map(|order| order.abs),
+            magnetization_squared: solved.order.map(|order| order.squared),
+            binder: solved.binder(),
+            susceptibility_per_site: solved.susceptibility_per_site(sites, *beta, symmetric),
+            seconds: start.elapsed().as_secs_f64(),
+        };
+        Ok(Run { result, samples: Samples::default(), computed: Computed::on_cpu() })
+    }
+}

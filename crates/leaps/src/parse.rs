@@ -1,0 +1,82 @@
+//! Values as people write them: counts and seeds with an exponent, ranges, lists.
+
+use std::convert::Infallible;
+use std::path::PathBuf;
+
+use toml::Value;
+
+/// What to say of a whole number beyond those of TOML, which end at 2^63.
+pub const TOO_LARGE: &str = "at most 9223372036854775807";
+
+/// A whole number on the command line, such as a random seed; `1e6` counts as one. TOML integers end at 2^63.
+pub fn seed(text: &str) -> Result<u64, String> {
+    let plain = || u64::try_from(text.parse::<i64>().ok()?).ok();
+    let scientific: Option<f64> = text.parse().ok();
+    let whole = scientific.filter(|value| *value >= 0.0 && value.fract() == 0.0);
+    let exact = whole.filter(|value| *value <= 1e15).map(|value| value as u64);
+    plain().or(exact).ok_or_else(|| match whole {
+        Some(_) => format!("{TOO_LARGE}, or 1e15 with an exponent"),
+        None => "a whole number such as 1000 or 1e6".to_owned(),
+    })
+}
+
+/// The same as a number of things.
+pub fn count(text: &str) -> Result<usize, String> {
+    usize::try_from(seed(text)?).map_err(|_| format!("at most {}", usize::MAX))
+}
+
+/// Whether a text is a whole number that TOML cannot hold.
+pub fn is_too_large(text: &str) -> bool {
+    let digits = text.strip_prefix('+').unwrap_or(text).replace('_', "");
+    !digits.is_empty()
+        && digits.bytes().all(|b| b.is_ascii_digit())
+        && digits.parse::<i64>().is_err()
+}
+
+/// A finite number on the command line.
+pub fn number(text: &str) -> Result<f64, String> {
+    let value: Option<f64> = text.parse().ok();
+    value.filter(|x| x.is_finite()).ok_or_else(|| "a finite number such as 0.5".to_owned())
+}
+
+/// Two numbers on the command line, with a comma between them.
+pub fn range(text: &str) -> Result<[f64; 2], String> {
+    let numbers: Option<Vec<f64>> = text.split(',').map(|word| word.trim().parse().ok()).collect();
+    match numbers.as_deref() {
+        Some(&[low, high]) => Ok([low, high]),
+        _ => Err("two numbers such as 0.2,0.44".to_owned()),
+    }
+}
+
+/// A path that will stand in a file, and so must be text.
+pub fn text_path(text: &str) -> Result<PathBuf, Infallible> {
+    Ok(text.into())
+}
+
+/// A number of TOML.
+pub(crate) fn of_value(value: &Value) -> Option<f64> {
+    match value {
+        Value::Float(x) => Some(*x),
+        Value::Integer(x) => Some(*x as f64),
+        _ => None,
+    }
+}
+
+/// A list of numbers of TOML.
+pub(crate) fn list(values: &[Value]) -> Option<Vec<f64>> {
+    values.iter().map(of_value).collect()
+}
+
+/// Refuse a count outside its range.
+pub(crate) fn at_least(
+    key: &str,
+    value: usize,
+    least: usize,
+    most: usize,
+    advice: &str,
+) -> crate::Result<()> {
+    if (least..=most).contains(&value) {
+        return Ok(());
+    }
+    Err(crate::Error::invalid(key, value, format!("from {least} to {most}"), advice))
+}

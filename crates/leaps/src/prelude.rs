@@ -1,0 +1,11 @@
+//! What most programs need: `use leaps::prelude::*`.
+
+pub use crate::device::{Device, NoProgress, Progress};
+pub use crate::exact::Method;
+pub use crate::job::{Annealing, Chains, Context, Run, Sampling, Solving, Training};
+pub use crate::mcmc::KernelName;
+pub use crate::net::{NetworkKind, NetworkOptions};
+pub use crate::observe::{Estimate, Observables};
+pub use crate::problem::{EdgeList, Ising, Potts, Problem, SpinGlass};
+pub use crate::run::Model;
+pub use crate::target::{Boundary, Lattice, Target};

@@ -1,0 +1,143 @@
+//! Configurations: the sections of a `run.toml`, each described in the room that it belongs to.
+
+mod family;
+mod seeds;
+
+pub use family::FamilyProblem;
+
+use serde::Serialize;
+use toml::{Table, Value};
+
+use crate::Result;
+use crate::mcmc::{ChainSpec, KernelSpec};
+use crate::net::{FreeEnergy, FreeEnergySpec, Net, NetworkOptions};
+use crate::path::PathSpec;
+use crate::problem::Problem;
+use crate::sampler::{ResampleSpec, SchemeSpec, UpdateSpec, WalkerSpec};
+use crate::target::{Target, TargetSpec};
+use crate::train::{StartSpec, TrainSpec};
+
+/// The seed of every run that does not ask for another.
+pub const SEED: u64 = 1;
+
+/// All settings of a run; a sampler or a training uses some of them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunSpec {
+    /// Seed of everything random.
+    pub seed: u64,
+    /// What to sample.
+    pub target: TargetSpec,
+    /// The way to it.
+    pub path: PathSpec,
+    /// Which network, and how large.
+    pub network: NetworkOptions,
+    /// How to train it.
+    pub train: TrainSpec,
+    /// What training starts from.
+    pub start: StartSpec,
+    /// How walkers follow a network.
+    pub scheme: SchemeSpec,
+    /// How many walkers, and how they are measured.
+    pub walkers: WalkerSpec,
+    /// When walkers are resampled.
+    pub resample: ResampleSpec,
+    /// How a Markov chain moves.
+    pub kernel: KernelSpec,
+    /// Moves smaller than a sweep.
+    pub updates: UpdateSpec,
+    /// How many chains, and how long.
+    pub chains: ChainSpec,
+}
+
+impl Default for RunSpec {
+    fn default() -> Self {
+        RunSpec {
+            seed: SEED,
+            target: TargetSpec::default(),
+            path: PathSpec::default(),
+            network: NetworkOptions::default(),
+            train: TrainSpec::default(),
+            start: StartSpec::default(),
+            scheme: SchemeSpec::default(),
+            walkers: WalkerSpec::default(),
+            resample: ResampleSpec::default(),
+            kernel: KernelSpec::default(),
+            updates: UpdateSpec::default(),
+            chains: ChainSpec::default(),
+        }
+    }
+}
+
+impl RunSpec {
+    /// The same with every default written out, after checking all that can be checked before the target is built.
+    pub fn resolve(self) -> Result<Self> {
+        let target = self.target.filled()?;
+        self.path.check()?;
+        let lattice = target.lattice()?;
+        let network = self.network.resolve(lattice.as_ref(), target.is_uniform())?;
+        let network = NetworkOptions::of(&network, self.network.parametrisation);
+        self.train.check()?;
+        self.walkers.check()?;
+        self.scheme.check()?;
+        self.updates.check()?;
+        self.resample.check()?;
+        self.chains.check(target.beta.unwrap_or(1.0))?;
+        Ok(RunSpec { target, network, ..self })
+    }
+
+    /// The target with its path.
+    pub fn problem(&self) -> Result<Problem> {
+        Problem::of(&self.target, &self.path)
+    }
+
+    /// The network for the target.
+    pub fn net(&self, target: &dyn Target) -> Result<Net> {
+        let uniform = self.target.is_uniform();
+        let spec = self.network.resolve(target.lattice(), uniform)?;
+        Net::conditioned_on(&spec, target, self.conditions())
+    }
+
+    /// The free energy that is learnt with the network.
+    pub fn free(&self, target: &dyn Target) -> Result<FreeEnergy> {
+        FreeEnergy::new(&FreeEnergySpec::Rate, target.sites())?.conditioned_on(self.conditions())
+    }
+
+    /// Numbers that the network is told beside the time.
+    fn conditions(&self) -> usize {
+        self.ranges().map_or(0, |ranges| ranges.conditions())
+    }
+
+    /// All values by section, as in a `run.toml`.
+    pub fn table(&self) -> Table {
+        let section = |groups: &[Value]| {
+            let all = groups.iter().filter_map(Value::as_table).flatten();
+            let all = all.map(|(key, value)| (key.clone(), value.clone()));
+            Value::Table(all.collect())
+        };
+        let sample = section(&[
+            to_value(&self.scheme),
+            to_value(&self.walkers),
+            to_value(&self.resample),
+            to_value(&self.kernel),
+            to_value(&self.updates),
+            to_value(&self.chains),
+        ]);
+        Table::from_iter([
+            ("seed".to_owned(), to_value(&self.seed)),
+            ("target".to_owned(), to_value(&self.target)),
+            ("path".to_owned(), to_value(&self.path)),
+            ("network".to_owned(), to_value(&self.network)),
+            ("train".to_owned(), section(&[to_value(&self.train), to_value(&self.start)])),
+            ("sample".to_owned(), sample),
+        ])
+    }
+
+    /// The text of a `run.toml`.
+    pub fn to_toml(&self) -> String {
+        self.table().to_string()
+    }
+}
+
+fn to_value(value: &impl Serialize) -> Value {
+    Value::try_from(value).unwrap_or_else(|error| unreachable!("settings are TOML: {error}"))
+}

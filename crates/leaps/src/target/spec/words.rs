@@ -1,0 +1,91 @@
+//! Targets in words and as formulas.
+
+use std::path::Path;
+
+use super::{Field, Kind, TargetSpec};
+use crate::target::{Boundary, Disorder};
+
+impl TargetSpec {
+    /// The target in a few words, for headings.
+    pub fn describe(&self, sites: usize) -> String {
+        let spec = self;
+        let shape = || match (&spec.size, spec.dimensions) {
+            (Some(size), Some(d)) if size.0.len() == 1 => vec![size.0[0].to_string(); d].join("x"),
+            (Some(size), _) => size.to_string(),
+            (None, _) => String::new(),
+        };
+        let boundary = match spec.boundary {
+            Some(Boundary::Free) => "free",
+            _ => "periodic",
+        };
+        let seed = spec.disorder_seed.unwrap_or(1);
+        let what = match spec.kind {
+            Some(Kind::Ising) => format!("Ising {} {boundary}", shape()),
+            Some(Kind::Potts) => {
+                format!("Potts q={} {} {boundary}", spec.q.unwrap_or(3), shape())
+            }
+            Some(Kind::SpinGlass) => {
+                let law = match spec.couplings {
+                    Some(Disorder::Gaussian) => "gaussian",
+                    _ => "pm1",
+                };
+                match spec.dimensions {
+                    Some(_) => {
+                        format!("spin glass {} {boundary}, {law} couplings (seed {seed})", shape())
+                    }
+                    None => format!(
+                        "Sherrington-Kirkpatrick glass of {sites} spins, {law} couplings (seed {seed})"
+                    ),
+                }
+            }
+            Some(Kind::Rbm) => format!(
+                "restricted Boltzmann machine {}+{} (seed {seed})",
+                spec.visible.unwrap_or(0),
+                spec.hidden.unwrap_or(0)
+            ),
+            Some(Kind::File) | None => {
+                let name = spec.path.as_deref().and_then(Path::file_name).unwrap_or_default();
+                format!("{} ({sites} sites)", name.to_string_lossy())
+            }
+        };
+        let mut text = format!("{what}, beta {}", spec.beta.unwrap_or(1.0));
+        if let Some(coupling) = spec.coupling.filter(|j| *j != 1.0) {
+            text += &format!(", J {coupling}");
+        }
+        match &spec.field {
+            Some(Field::Uniform(0.0)) | None => {}
+            Some(Field::Uniform(h)) => text += &format!(", h {h}"),
+            Some(_) => text += ", h per site",
+        }
+        text
+    }
+
+    /// The energy and the distribution as formulas with their numbers.
+    pub fn formula(&self) -> String {
+        let spec = self;
+        let coupling = spec.coupling.unwrap_or(1.0);
+        let field = |what: &str| match &spec.field {
+            Some(Field::Uniform(h)) if *h == 0.0 => String::new(),
+            Some(Field::Uniform(h)) => {
+                format!(" {} {} sum_i {what}", if *h < 0.0 { '-' } else { '+' }, h.abs())
+            }
+            Some(_) => format!(" + sum_i h_i {what}"),
+            None => String::new(),
+        };
+        let energy = match spec.kind {
+            Some(Kind::Ising) => format!("{} sum_<ij> s_i s_j{}", -coupling, field("s_i")),
+            Some(Kind::Potts) => {
+                format!("{} sum_<ij> [x_i = x_j]{}", -coupling, field("[x_i = 0]"))
+            }
+            Some(Kind::SpinGlass) if spec.dimensions.is_none() => {
+                format!("-N^(-1/2) sum_(i<j) J_ij s_i s_j{}", field("s_i"))
+            }
+            Some(Kind::SpinGlass) => format!("-sum_<ij> J_ij s_i s_j{}", field("s_i")),
+            Some(Kind::Rbm) => "-sum_ij v_i W_ij h_j - sum_i a_i v_i - sum_j b_j h_j".to_owned(),
+            Some(Kind::File) | None => {
+                "-sum_ij J_ij s_i s_j + sum_i h_i s_i (Potts: [x_i = x_j] and [x_i = 0])".to_owned()
+            }
+        };
+        format!("E = {energy},  rho ~ exp(-{} E)", spec.beta.unwrap_or(1.0))
+    }
+}
