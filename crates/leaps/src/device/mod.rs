@@ -6,6 +6,8 @@ pub(crate) mod cuda;
 pub(crate) mod lanes;
 pub(crate) mod level;
 mod memory;
+#[cfg(not(feature = "cuda"))]
+mod no_cuda;
 mod philox;
 mod placement;
 mod precision;
@@ -18,6 +20,8 @@ pub use cpu_name::cpu_name;
 pub use cuda::Gpu;
 pub use level::SimdLevel;
 pub use memory::{Bytes, free_memory};
+#[cfg(not(feature = "cuda"))]
+pub use no_cuda::Gpu;
 pub use philox::{Key, philox4x32};
 pub use placement::{Device, Placement};
 pub use precision::Precision;

@@ -2,12 +2,9 @@
 
 use std::fmt;
 use std::str::FromStr;
-#[cfg(feature = "cuda")]
 use std::sync::Arc;
 
-use super::Precision;
-#[cfg(feature = "cuda")]
-use super::cuda::Gpu;
+use super::{Gpu, Precision};
 use crate::{Error, Result};
 
 /// What was asked for: `auto`, `cpu`, `cuda`, or `cuda:1` for the second GPU.
@@ -79,31 +76,19 @@ pub enum Placement {
     #[default]
     Cpu,
     /// An NVIDIA GPU, computing networks with some precision.
-    #[cfg(feature = "cuda")]
     Cuda(Arc<Gpu>, Precision),
 }
 
 impl Placement {
     /// A GPU of this machine, with a compiler for its kernels.
     pub fn cuda(number: usize, precision: Precision) -> Result<Self> {
-        #[cfg(feature = "cuda")]
-        return Ok(Placement::Cuda(Gpu::ready(number)?, precision));
-        #[cfg(not(feature = "cuda"))]
-        {
-            let _ = (number, precision);
-            Err(Error::device(
-                "CUDA",
-                "this program was built without the feature cuda",
-                "use the device cpu",
-            ))
-        }
+        Ok(Placement::Cuda(Gpu::ready(number)?, precision))
     }
 
     /// Its short name: `cpu` or `cuda`.
     pub fn name(&self) -> &'static str {
         match self {
             Placement::Cpu => "cpu",
-            #[cfg(feature = "cuda")]
             Placement::Cuda(..) => "cuda",
         }
     }
@@ -112,7 +97,6 @@ impl Placement {
     pub fn machine(&self) -> &str {
         match self {
             Placement::Cpu => "the CPU",
-            #[cfg(feature = "cuda")]
             Placement::Cuda(gpu, _) => gpu.name(),
         }
     }

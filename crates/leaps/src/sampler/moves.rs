@@ -156,6 +156,8 @@ impl Moves {
                 "used with heat-bath or metropolis on a pairwise model with few neighbours",
                 format!("give sweeps instead, or use the kernel gibbs instead of {}", self.kernel),
             )),
+            #[cfg(not(feature = "cuda"))]
+            (Placement::Cuda(gpu, _), ..) => match **gpu {},
             #[cfg(feature = "cuda")]
             (Placement::Cuda(gpu, _), plan, _) => {
                 use super::walkers::cuda::sweeps::CudaSweepers;

@@ -176,6 +176,8 @@ impl<'a> Trainer<'a> {
     pub fn place_on(mut self, placement: &Placement) -> Result<Self> {
         match placement {
             Placement::Cpu => {}
+            #[cfg(not(feature = "cuda"))]
+            Placement::Cuda(gpu, _) => match **gpu {},
             #[cfg(feature = "cuda")]
             Placement::Cuda(..) if self.net.conditions() > 0 => return Err(Ranges::no_gpu()),
             #[cfg(feature = "cuda")]

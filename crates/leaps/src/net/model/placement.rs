@@ -49,6 +49,8 @@ impl Net {
             Placement::Cpu => None,
             #[cfg(feature = "cuda")]
             Placement::Cuda(_, Precision::Float32) => Some(Precision::Float32),
+            #[cfg(not(feature = "cuda"))]
+            Placement::Cuda(gpu, _) => match **gpu {},
             #[cfg(feature = "cuda")]
             Placement::Cuda(gpu, _) => Some(match &self.network {
                 AnyNetwork::Lec(_) => Precision::Tf32,

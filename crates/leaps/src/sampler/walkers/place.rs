@@ -42,6 +42,8 @@ pub fn followers<'a>(
         Placement::Cpu => Ok(Box::new(NetworkWalkers::new(
             target, path, flow, scheme, durations, sweeps, walkers, seed,
         )?)),
+        #[cfg(not(feature = "cuda"))]
+        Placement::Cuda(gpu, _) => match **gpu {},
         #[cfg(feature = "cuda")]
         Placement::Cuda(gpu, precision) => {
             use crate::device::cuda::memory::fitting;
