@@ -5,7 +5,8 @@ use std::process::Command;
 use std::{env, fs};
 
 fn main() {
-    let root = Path::new(&env::var("CARGO_MANIFEST_DIR").expect("cargo says")).join("../../models");
+    let root =
+        Path::new(&env::var("CARGO_MANIFEST_DIR").expect("cargo says")).join("../leaps/models");
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-changed={}", root.display());
     // A package without the repository around it has none.

@@ -6,7 +6,7 @@ pub mod shipped;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use leaps::run::Model;
+use leaps::store::Model;
 use leaps::{Error, file};
 
 use crate::config::Layers;

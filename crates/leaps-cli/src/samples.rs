@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use leaps::job::Samples;
-use leaps::run::NpzWriter;
+use leaps::store::NpzWriter;
 use leaps::target::Target;
 use serde_json::Value;
 

@@ -9,7 +9,7 @@ use common::{fails, files, json, near_exact, number, run, stdout, train};
 use leaps::device::NoProgress;
 use leaps::net::{FreeEnergy, FreeEnergySpec};
 use leaps::path::Schedule;
-use leaps::run::Model;
+use leaps::store::Model;
 use leaps::target::{Boundary, Lattice, Pairwise};
 use leaps::train::{Batch, Loss};
 use safetensors::Dtype;

@@ -3,7 +3,7 @@
 //! cargo run --example upgrade_models -- models/*/
 //! ```
 
-use leaps::run::Model;
+use leaps::store::Model;
 
 fn main() -> leaps::Result<()> {
     for directory in std::env::args_os().skip(1).map(std::path::PathBuf::from) {

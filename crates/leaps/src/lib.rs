@@ -19,7 +19,9 @@
 //! | [`problem`] | a target and the path to it: what samplers and training are given |
 //! | [`spec`] | the whole of a `run.toml`: target, path, network, training, sampling |
 //! | [`parse`] | values as people write them |
-//! | [`run`] | models, runs and their checkpoints, results and samples as files |
+//! | [`job`] | what a user asks for: sampling, training, exact answers, each a builder |
+//! | [`results`] | what jobs find, as types that are written and read |
+//! | [`store`] | models, runs and their checkpoints, results and samples as files |
 //! | [`file`](mod@file) | reading ordinary files, within bounds |
 
 pub mod device;
@@ -36,9 +38,9 @@ pub mod prelude;
 pub mod problem;
 pub mod rates;
 pub mod results;
-pub mod run;
 pub mod sampler;
 pub mod spec;
+pub mod store;
 pub mod target;
 pub mod train;
 

@@ -7,5 +7,5 @@ pub use crate::mcmc::KernelName;
 pub use crate::net::{NetworkKind, NetworkOptions};
 pub use crate::observe::{Estimate, Observables};
 pub use crate::problem::{EdgeList, Ising, Potts, Problem, SpinGlass};
-pub use crate::run::Model;
+pub use crate::store::Model;
 pub use crate::target::{Boundary, Lattice, Target};

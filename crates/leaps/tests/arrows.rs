@@ -16,7 +16,7 @@ const ROOMS: [&[&str]; 13] = [
     &["train"],
     &["spec"],
     &["results"],
-    &["run"],
+    &["store"],
     &["job"],
     &["prelude"],
 ];

@@ -143,7 +143,7 @@ mod tests {
 
     /// The folder of a shipped model in the repository.
     fn folder(name: &str) -> std::path::PathBuf {
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models").join(name)
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../leaps/models").join(name)
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use leaps::run::Model;
+use leaps::store::Model;
 
 use super::card::Card;
 

@@ -1,7 +1,7 @@
 //! Choose the charts of a page: training, the path, weights, energies, order, correlations.
 
 use leaps::observe::{Bins, Histogram, Layout};
-use leaps::run::Metrics;
+use leaps::store::Metrics;
 use serde_json::Value;
 
 use super::html::number;

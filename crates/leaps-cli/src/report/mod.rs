@@ -33,5 +33,5 @@ pub fn write(source: &Source, out: &Path, context: &Context) -> Result<()> {
     }
     let problem = problem.as_ref().ok();
     let page = Page { source, config: &config, problem, reference: found };
-    Ok(leaps::run::write_file(out, page.html().as_bytes())?)
+    Ok(leaps::store::write_file(out, page.html().as_bytes())?)
 }

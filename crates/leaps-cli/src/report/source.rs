@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use leaps::Error;
 use leaps::file::{if_any, read_text};
-use leaps::run::Metrics;
+use leaps::store::Metrics;
 use serde_json::Value;
 
 use crate::config::Layers;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use leaps::file::checksum_of;
 use leaps::file::read_text;
-use leaps::run::write_file;
+use leaps::store::write_file;
 use serde_json::Value;
 
 use crate::timings;

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use leaps::Error;
-use leaps::run::write_file;
+use leaps::store::write_file;
 use serde_json::Value;
 
 use crate::app::Context;

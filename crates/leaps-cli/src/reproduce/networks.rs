@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use leaps::run::{Metrics, Model};
+use leaps::store::{Metrics, Model};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 

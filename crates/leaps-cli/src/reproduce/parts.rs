@@ -7,7 +7,7 @@ use anyhow::Result;
 use leaps::Error;
 use leaps::observe::LogWeights;
 use leaps::observe::{Bins, Distance, Estimate, Families, Histogram, Layout, WeightedSamples};
-use leaps::run::NpzWriter;
+use leaps::store::NpzWriter;
 use serde_json::{Map, Value, json};
 use toml::Table;
 

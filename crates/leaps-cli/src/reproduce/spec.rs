@@ -16,18 +16,18 @@ use leaps::spec::SEED;
 
 /// The experiments that the program brings along.
 pub const SHIPPED: [(&str, &str); 12] = [
-    ("ablation", include_str!("../../../../experiments/ablation.toml")),
-    ("ising-critical", include_str!("../../../../experiments/ising-critical.toml")),
-    ("ais-ising", include_str!("../../../../experiments/ais-ising.toml")),
-    ("ais-potts", include_str!("../../../../experiments/ais-potts.toml")),
-    ("discs-ising", include_str!("../../../../experiments/discs-ising.toml")),
-    ("discs-potts", include_str!("../../../../experiments/discs-potts.toml")),
-    ("bias", include_str!("../../../../experiments/bias.toml")),
-    ("temperatures", include_str!("../../../../experiments/temperatures.toml")),
-    ("methods", include_str!("../../../../experiments/methods.toml")),
-    ("records", include_str!("../../../../experiments/records.toml")),
-    ("records-16", include_str!("../../../../experiments/records-16.toml")),
-    ("glass", include_str!("../../../../experiments/glass.toml")),
+    ("ablation", include_str!("../../../leaps/experiments/ablation.toml")),
+    ("ising-critical", include_str!("../../../leaps/experiments/ising-critical.toml")),
+    ("ais-ising", include_str!("../../../leaps/experiments/ais-ising.toml")),
+    ("ais-potts", include_str!("../../../leaps/experiments/ais-potts.toml")),
+    ("discs-ising", include_str!("../../../leaps/experiments/discs-ising.toml")),
+    ("discs-potts", include_str!("../../../leaps/experiments/discs-potts.toml")),
+    ("bias", include_str!("../../../leaps/experiments/bias.toml")),
+    ("temperatures", include_str!("../../../leaps/experiments/temperatures.toml")),
+    ("methods", include_str!("../../../leaps/experiments/methods.toml")),
+    ("records", include_str!("../../../leaps/experiments/records.toml")),
+    ("records-16", include_str!("../../../leaps/experiments/records-16.toml")),
+    ("glass", include_str!("../../../leaps/experiments/glass.toml")),
 ];
 
 /// Everything about an experiment.

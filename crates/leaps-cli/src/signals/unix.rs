@@ -57,7 +57,7 @@ impl Signals {
             for signal in coming.forever() {
                 match signals.verdict(signal == SIGINT) {
                     Verdict::Stop => continue,
-                    Verdict::End => leaps::run::remove_unfinished(),
+                    Verdict::End => leaps::store::remove_unfinished(),
                 }
                 if signal == SIGINT {
                     low_level::exit(INTERRUPTED);

@@ -63,7 +63,7 @@ extern "system" fn handle(event: u32) -> i32 {
             1
         }
         Verdict::End => {
-            leaps::run::remove_unfinished();
+            leaps::store::remove_unfinished();
             if event == CTRL_C {
                 std::process::exit(INTERRUPTED);
             }

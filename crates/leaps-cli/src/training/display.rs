@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use leaps::Error;
 use leaps::device::{Placement, Progress};
 use leaps::observe::Estimate;
-use leaps::run::{Event, Metrics, Observer};
+use leaps::store::{Event, Metrics, Observer};
 
 use crate::app::Context;
 use crate::output::{self, fixed, with_error};

@@ -14,8 +14,8 @@ use leaps::Error;
 use leaps::job::{Run, Sampling, Start, Training};
 use leaps::problem::Problem;
 use leaps::results::WalkerResult;
-use leaps::run::{Model, Outcome, Stop};
 use leaps::spec::RunSpec;
+use leaps::store::{Model, Outcome, Stop};
 
 use crate::app::Context;
 use crate::config::{Layers, to_toml_from};
@@ -111,7 +111,7 @@ impl TrainingSession<'_> {
         };
         let record = context.record(self.problem, &run.computed, &run.result);
         let text = serde_json::to_string_pretty(&record)? + "\n";
-        leaps::run::write_file(self.directory.join("results.json"), text.as_bytes())?;
+        leaps::store::write_file(self.directory.join("results.json"), text.as_bytes())?;
         Ok(run)
     }
 }

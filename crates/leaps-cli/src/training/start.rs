@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use leaps::job::Start;
 use leaps::net::NetworkOptions;
-use leaps::run::Checkpoints;
+use leaps::store::Checkpoints;
 use leaps::train::StartSpec;
 use serde_json::Value;
 

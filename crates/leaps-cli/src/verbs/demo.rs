@@ -63,7 +63,7 @@ pub fn run(args: &DemoArgs, context: &Context) -> Result<()> {
     }
 
     let specification = specification(&run, context);
-    leaps::run::write_file(out.join("compare.toml"), specification.as_bytes())?;
+    leaps::store::write_file(out.join("compare.toml"), specification.as_bytes())?;
     let (problem, computed, comparison) = compare(self::layers(&run, args, context)?, context)?;
     let record = context.record(&problem, &computed, &comparison);
     keep(&run.join("comparison.json"), &record)?;
@@ -107,5 +107,5 @@ fn network(comparison: &Comparison) -> Option<&impl serde::Serialize> {
 
 fn keep(path: &Path, value: &impl serde::Serialize) -> Result<()> {
     let text = serde_json::to_string_pretty(value)? + "\n";
-    Ok(leaps::run::write_file(path, text.as_bytes())?)
+    Ok(leaps::store::write_file(path, text.as_bytes())?)
 }

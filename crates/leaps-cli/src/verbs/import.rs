@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use leaps::net::{FreeEnergy, Net, import_checkpoint};
 use leaps::rates::Parametrisation;
-use leaps::run::{Model, Summary};
+use leaps::store::{Model, Summary};
 use leaps::target::Interaction;
 use serde_json::json;
 

@@ -10,7 +10,7 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use leaps::device::{Device, NoProgress, Placement, cpu_name};
 use leaps::file::{if_any, read_text};
 use leaps::observe::Estimate;
-use leaps::run::{Model, START};
+use leaps::store::{Model, START};
 use serde::Serialize;
 use serde_json::Value;
 

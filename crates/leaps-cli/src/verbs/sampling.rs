@@ -8,8 +8,8 @@ use leaps::Error;
 use leaps::job::Run;
 use leaps::parse::number;
 use leaps::problem::Problem;
-use leaps::run::NpzWriter;
 use leaps::spec::RunSpec;
+use leaps::store::NpzWriter;
 use serde::Serialize;
 
 use crate::app::Context;

@@ -9,7 +9,7 @@ use leaps::Error;
 use leaps::file::{if_any, open};
 use leaps::observe::Estimate;
 use leaps::path::Ranges;
-use leaps::run::{Checkpoints, Event, Metrics};
+use leaps::store::{Checkpoints, Event, Metrics};
 use serde::Serialize;
 use serde_json::Value;
 

@@ -8,11 +8,11 @@ use super::{Context, Run, memory};
 use crate::path::Ranges;
 use crate::problem::Problem;
 use crate::results::WalkerResult;
-use crate::run::Model;
 use crate::sampler::{
     ResampleSpec, Scheme, SchemeSpec, WalkerSpec, anneal, followers, scheme_grid_with_stops,
 };
 use crate::spec::{RunSpec, SEED};
+use crate::store::Model;
 use crate::{Error, Result};
 
 /// Walkers that follow the network of a model.

@@ -1,7 +1,7 @@
 //! Damage checkpoints in every way a disk or a person can.
 
 use leaps::Error;
-use leaps::run::{Checkpoint, Checkpoints, Stop};
+use leaps::store::{Checkpoint, Checkpoints, Stop};
 
 use super::*;
 
@@ -171,10 +171,10 @@ fn a_model_must_be_the_one_of_its_manifest() {
     let ours = train(&setup, &a).checkpoint;
     let theirs = train(&Setup { seed: 8, ..setup }, &b).checkpoint;
     for name in ["model.json", "model.safetensors"] {
-        leaps::run::Model::load(&ours).unwrap();
+        leaps::store::Model::load(&ours).unwrap();
         let own = fs::read(ours.join(name)).unwrap();
         fs::copy(theirs.join(name), ours.join(name)).unwrap();
-        let error = leaps::run::Model::load(&ours).unwrap_err();
+        let error = leaps::store::Model::load(&ours).unwrap_err();
         assert!(matches!(error, leaps::Error::Corrupt { .. }), "{error}");
         fs::write(ours.join(name), own).unwrap();
     }
@@ -182,14 +182,14 @@ fn a_model_must_be_the_one_of_its_manifest() {
     for name in ["model.json", "model.safetensors"] {
         fs::copy(theirs.join(name), ours.join(name)).unwrap();
     }
-    let error = leaps::run::Model::load(&ours).unwrap_err();
+    let error = leaps::store::Model::load(&ours).unwrap_err();
     assert!(error.to_string().contains("model.json"), "{error}");
     // A model without a manifest is a model too; what a manifest names has to be there.
     fs::remove_file(ours.join("manifest.json")).unwrap();
-    leaps::run::Model::load(&ours).unwrap();
+    leaps::store::Model::load(&ours).unwrap();
     fs::remove_file(theirs.join("state.safetensors")).unwrap();
-    let error = leaps::run::Model::load(&theirs).unwrap_err();
+    let error = leaps::store::Model::load(&theirs).unwrap_err();
     assert!(error.to_string().contains("state.safetensors"), "{error}");
     fs::remove_file(theirs.join("manifest.json")).unwrap();
-    leaps::run::Model::load(&theirs).unwrap();
+    leaps::store::Model::load(&theirs).unwrap();
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicI64;
 
 use leaps::Error;
-use leaps::run::{Checkpoints, Event};
+use leaps::store::{Checkpoints, Event};
 use safetensors::SafeTensors;
 
 use super::*;
@@ -69,7 +69,7 @@ fn a_number_that_is_not_finite_stops_the_run_with_a_dump() {
     let notes = header.metadata().clone().unwrap();
     assert!(notes["error"].contains("NaN"), "{notes:?}");
     // Target, network and parameters: enough to see it fail again.
-    let run: leaps::run::Identity = serde_json::from_str(&notes["run"]).unwrap();
+    let run: leaps::store::Identity = serde_json::from_str(&notes["run"]).unwrap();
     assert_eq!(run, bench.setup(Reference::Pool).identity());
     for tensor in bench.net.tensors() {
         let kept = dump.tensor(&format!("net.{}", tensor.name)).unwrap();

@@ -1,7 +1,7 @@
 //! Stop in the middle of a gradient step, or before the first.
 
 use leaps::Error;
-use leaps::run::{Checkpoints, Stop};
+use leaps::store::{Checkpoints, Stop};
 use leaps::train::Trainer;
 
 use super::*;

@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use leaps::run::{Checkpoints, Stop};
+use leaps::store::{Checkpoints, Stop};
 
 use super::*;
 

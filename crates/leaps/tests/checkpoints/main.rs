@@ -15,7 +15,7 @@ use leaps::device::{NoProgress, Progress};
 use leaps::net::{FreeEnergy, FreeEnergySpec, MlpSpec, Net, NetSpec};
 use leaps::path::{self, Schedule};
 use leaps::rates::Parametrisation;
-use leaps::run::{Observer, Outcome, Setup, TrainingRun};
+use leaps::store::{Observer, Outcome, Setup, TrainingRun};
 use leaps::target::{Boundary, Lattice, Pairwise, Target};
 use leaps::train::{Reference, TrainSpec};
 

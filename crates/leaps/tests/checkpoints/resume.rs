@@ -6,7 +6,7 @@ use leaps::Error;
 use leaps::net::{FreeEnergy, FreeEnergySpec, MlpSpec, Net, NetSpec};
 use leaps::path::Ranges;
 use leaps::path::Schedule;
-use leaps::run::{Checkpoints, Event, Identity, Manifest, Metrics, Model, Origin, Stop};
+use leaps::store::{Checkpoints, Event, Identity, Manifest, Metrics, Model, Origin, Stop};
 use leaps::train::{Decay, Family, Member};
 
 use super::*;

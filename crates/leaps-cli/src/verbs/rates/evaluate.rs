@@ -3,7 +3,7 @@
 use leaps::Result;
 use leaps::net::{Net, Worker};
 use leaps::rates::{Parametrisation, flux};
-use leaps::run::Model;
+use leaps::store::Model;
 use leaps::target::potential;
 use rayon::prelude::*;
 

@@ -56,7 +56,7 @@ pub fn run(args: &RatesArgs, context: &Context) -> Result<()> {
     let input = Input::read(&args.input, &*problem.target)?;
     let told = found.model.family.map(|ranges| config.target.condition(&ranges)).transpose()?;
     let evaluated = evaluate(&found.model, &problem, &told.unwrap_or_default(), &input)?;
-    leaps::run::write_file(&args.output, &encode(&evaluated, &input, problem.target.q())?)?;
+    leaps::store::write_file(&args.output, &encode(&evaluated, &input, problem.target.q())?)?;
     let (states, output) = (input.times.len(), args.output.display());
     context.say(format!("{}, {states} states, wrote {output}", problem.description));
     Ok(())

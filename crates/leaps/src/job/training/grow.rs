@@ -10,8 +10,8 @@ use super::{Start, Training};
 use crate::job::Context;
 use crate::net::NetworkKind;
 use crate::problem::Problem;
-use crate::run::{self, Checkpoints, Metrics, Observer, START};
 use crate::spec::RunSpec;
+use crate::store::{self, Checkpoints, Metrics, Observer, START};
 use crate::target::{Boundary, Field, Kind, Size};
 use crate::{Error, Result};
 
@@ -113,10 +113,13 @@ impl Training {
         let part = directory.join(START);
         let fail = |source| Error::Io { path: directory.clone(), source };
         std::fs::create_dir_all(directory).map_err(fail)?;
-        run::check_directory(directory)?;
+        store::check_directory(directory)?;
         // What was begun is not to be overwritten by settings that may be refused.
         if Checkpoints::of(&part).identity().is_none() {
-            run::write_file(directory.join("config.toml"), self.config_text(directory).as_bytes())?;
+            store::write_file(
+                directory.join("config.toml"),
+                self.config_text(directory).as_bytes(),
+            )?;
         }
         observer.note(&format!("first on a lattice of {size} (train.grow = false goes without)"));
         let outcome = smaller.train_in(context, observer).map_err(|error| match error {
@@ -131,7 +134,7 @@ impl Training {
             other => other,
         })?;
         match outcome.stop {
-            run::Stop::Finished => Ok(Grown::Start(Some(Start::part(&part)?))),
+            store::Stop::Finished => Ok(Grown::Start(Some(Start::part(&part)?))),
             _ => Ok(Grown::Stopped(outcome)),
         }
     }
@@ -142,7 +145,7 @@ pub(super) enum Grown {
     /// The run starts from this.
     Start(Option<Start>),
     /// There was a reason to stop before.
-    Stopped(run::Outcome),
+    Stopped(store::Outcome),
 }
 
 /// The depth that fits a smaller lattice, if the one that was asked for does not.

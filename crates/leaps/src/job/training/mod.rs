@@ -16,8 +16,8 @@ use crate::exact;
 use crate::net::{FreeEnergy, Net, NetworkOptions};
 use crate::path::{Path as TargetPath, Ranges, ScheduleName};
 use crate::problem::Problem;
-use crate::run::{Model, Observer, Outcome, Setup, Summary, TrainingRun};
 use crate::spec::RunSpec;
+use crate::store::{Model, Observer, Outcome, Setup, Summary, TrainingRun};
 use crate::target::Target;
 use crate::train::Family;
 use crate::{Error, Result};
@@ -169,7 +169,7 @@ impl Training {
         let model = match &self.directory {
             None => self.in_memory(context, observer)?,
             Some(directory) => match self.train_in(context, observer)?.stop {
-                crate::run::Stop::Finished => Model::load(directory)?,
+                crate::store::Stop::Finished => Model::load(directory)?,
                 _ => return Err(Error::Interrupted),
             },
         };

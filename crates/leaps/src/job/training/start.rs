@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::Result;
 use crate::path::Ranges;
-use crate::run::{Model, Origin, START, WarmStart};
+use crate::store::{Model, Origin, START, WarmStart};
 
 /// What a run starts from.
 #[derive(Clone, Debug)]

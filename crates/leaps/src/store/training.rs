@@ -13,8 +13,8 @@ use crate::Result;
 /// A training run in a directory.
 ///
 /// ```no_run
-/// # fn go(setup: leaps::run::Setup<'_>) -> leaps::Result<()> {
-/// use leaps::{device::NoProgress, run::{Stop, TrainingRun}};
+/// # fn go(setup: leaps::store::Setup<'_>) -> leaps::Result<()> {
+/// use leaps::{device::NoProgress, store::{Stop, TrainingRun}};
 /// let outcome = TrainingRun::new("runs/a", setup).run(&NoProgress)?;
 /// assert_eq!(outcome.stop, Stop::Finished);
 /// # Ok(()) }

@@ -67,7 +67,7 @@ pub struct Summary {
 /// ```no_run
 /// # fn build(_: &serde_json::Value) -> leaps::target::Pairwise { unimplemented!() }
 /// # fn main() -> leaps::Result<()> {
-/// let model = leaps::run::Model::load("runs/a")?;
+/// let model = leaps::store::Model::load("runs/a")?;
 /// let target = build(&model.target);
 /// let net = model.net(&target)?;
 /// let flow = model.flow(&net)?; // ready for NetworkWalkers

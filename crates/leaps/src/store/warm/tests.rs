@@ -3,7 +3,7 @@ use serde_json::Value;
 use super::*;
 use crate::net::{HollowSpec, LecSpec, MlpSpec};
 use crate::rates::Parametrisation;
-use crate::run::Summary;
+use crate::store::Summary;
 use crate::target::{Boundary, Lattice, Pairwise, Target};
 
 fn ising(side: usize) -> Pairwise {
