@@ -314,15 +314,26 @@ impl Layers {
 
     /// Name the key of a library error as the user wrote it.
     pub fn explain(&self, error: Error) -> Error {
-        let Error::Invalid { key, value, condition, advice } = error else { return error };
+        match error {
+            Error::Invalid { key, value, condition, advice } => {
+                Error::Invalid { key: self.known(key), value, condition, advice }
+            }
+            Error::NotApplicable { method, reason } => {
+                Error::NotApplicable { method: self.known(method), reason }
+            }
+            other => other,
+        }
+    }
+
+    /// A key as the user gave it; what is no key stays as it is.
+    fn known(&self, key: String) -> String {
         if key == "out" {
-            return Error::Invalid { key: "--out".to_owned(), value, condition, advice };
+            return "--out".to_owned();
         }
         let bare = key.replace('-', "_");
         let within = schema::SECTIONS.iter().map(|section| format!("{section}.{bare}"));
         let full = std::iter::once(bare.clone()).chain(within).find(|path| schema::is_known(path));
-        let key = full.map_or(key, |path| self.name(&path));
-        Error::Invalid { key, value, condition, advice }
+        full.map_or(key, |path| self.name(&path))
     }
 
     /// The settings with every default written out, checked as far as they can be before the target is built.

@@ -10,14 +10,15 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use leaps::device::{Device, NoProgress, Placement, cpu_name};
 use leaps::file::{if_any, read_text};
 use leaps::observe::Estimate;
-use leaps::store::{Model, START};
+use leaps::store::{
+    CARD, Card, Model, SHIPPED, START, SamplingCard, SpeedCard, TrainingCard, own_models,
+};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::app::Context;
 use crate::error::usage;
-use crate::models::card::{CARD, Card, SamplingCard, SpeedCard, TrainingCard};
-use crate::models::{self, Found, shipped::SHIPPED};
+use crate::models::{self, Found};
 use crate::output::{self, Table, sigmas, with_error};
 use leaps::job::{Context as JobContext, Sampling};
 use leaps::parse::count;
@@ -32,7 +33,7 @@ pub struct ModelsArgs {
     /// Name of the new model
     #[arg(long, value_name = "NAME", requires = "add", value_parser = text())]
     name: Option<String>,
-    /// Folder of the new model's folder; those in models/ are shipped with the next build
+    /// Folder of the new model's folder; those in crates/leaps/models of the source are shipped with the next build
     #[arg(long, value_name = "DIR", default_value = "models", requires = "add")]
     into: PathBuf,
     /// Walkers of the sample that the card tells of
@@ -73,7 +74,7 @@ pub fn run(args: &ModelsArgs, context: &Context) -> Result<()> {
         return add(args, run, name, context);
     }
     let mut models = Vec::new();
-    for (name, folder) in models::owned() {
+    for (name, folder) in own_models() {
         let file = folder.join(CARD);
         let read = || -> Result<_> {
             let text = if_any(read_text(&file))?;
@@ -225,7 +226,7 @@ fn add(args: &ModelsArgs, run: &Path, name: &str, context: &Context) -> Result<(
             seconds: hundredths(seconds),
         },
     };
-    let (text, page) = (card.text()?, card.readme());
+    let (text, page) = (card.text(), models::page(&card));
     found.model.save_with(&folder, &[(CARD, text.as_bytes()), ("README.md", page.as_bytes())])?;
     context.say(format!("wrote {}", folder.display()));
     if context.globals.json {

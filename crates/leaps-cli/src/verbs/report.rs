@@ -24,7 +24,7 @@ pub struct ReportArgs {
 
 /// Read what there is and write the page.
 pub fn run(args: &ReportArgs, context: &Context) -> Result<()> {
-    let found = if args.source.exists() { None } else { models::lookup(&args.source)? };
+    let found = if args.source.exists() { None } else { models::look_up(&args.source)? };
     let out = args.out.clone().unwrap_or_else(|| match (&found, args.source.is_dir()) {
         (Some(found), _) => format!("{}.html", found.name).into(),
         (None, true) => args.source.join("report.html"),

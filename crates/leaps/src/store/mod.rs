@@ -1,6 +1,7 @@
 //! Write results, samples, models and checkpoints as files, train networks in run directories, and go on from there.
 
 mod atomic;
+mod card;
 mod checkpoint;
 mod directory;
 mod dump;
@@ -12,17 +13,23 @@ mod parameters;
 mod sealed;
 mod session;
 mod setup;
+mod shipped;
 mod tensors;
 mod training;
 mod upgrade;
 mod warm;
 
 pub use atomic::{remove_unfinished, write as write_file};
+pub use card::{CARD, Card, SamplingCard, SpeedCard, TrainingCard};
 pub use checkpoint::{Checkpoint, Checkpoints, Manifest, Standing, Validation};
 pub use directory::{START, check_directory};
 pub use events::{Event, Metrics, Observer, Stop};
 pub use model::{Model, Summary};
 pub use npz::NpzWriter;
 pub use setup::{Identity, Setup};
+pub use shipped::{
+    Found, OWN_MODELS, SETTINGS, SHIPPED, Shipped, model_names, own_models, shipped_settings,
+    unknown_model,
+};
 pub use training::{Outcome, TrainingRun};
 pub use warm::{Origin, WarmStart};
