@@ -1,6 +1,6 @@
 //! Time the authors' Ising network: forward passes, and the loss with its gradient.
 //!
-//! `cargo bench -p leaps --bench lec`, then `python3 benches/peers/lec_torch.py` for the same in PyTorch, both on two
+//! `cargo bench -p leaps --bench lec`, then `python3 crates/leaps/benches/peers/lec_torch.py` for the same in PyTorch, both on two
 //! threads. Speeds depend on sizes only, so the parameters are fresh ones. `--quick` does a quarter of the work.
 
 use std::hint::black_box;

@@ -1,7 +1,7 @@
 //! Time the networks on one core and on all threads, next to the CPU's fused multiplications and additions.
 //!
 //! `cargo bench -p leaps --bench networks`. Best of many short runs, since other work on the machine only ever slows a
-//! run down. `--quick` makes fewer runs; `--json` prints one line for `benches/peers/hollow_torch.py`.
+//! run down. `--quick` makes fewer runs; `--json` prints one line for `crates/leaps/benches/peers/hollow_torch.py`.
 //!
 //! "direct" is what a convolution costs tap by tap, two operations a weight, site and direction, as PyTorch
 //! counts; the fraction of the peak is of that number, and Winograd's transforms can bring it above one.

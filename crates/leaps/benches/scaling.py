@@ -1,7 +1,7 @@
 """Time `leaps sample` on square Ising lattices of growing size: what a walker costs must grow with the sites.
 
     cargo build --release -p leaps-cli
-    python3 benches/scaling.py [--sizes 8,16,24,32,48,64] [--schemes euler,events] [--intervals 50] [--rounds 2] [--model DIR] [--leaps PROGRAM]
+    python3 crates/leaps/benches/scaling.py [--sizes 8,16,24,32,48,64] [--schemes euler,events] [--intervals 50] [--rounds 2] [--model DIR] [--leaps PROGRAM]
 
 One hollow network with 24 channels and 3 layers, the most that 8x8 allows, is trained for a minute on 16x16 and then
 sampled with on every size: its convolutions do not know how large the lattice is. Euler makes one network pass for
@@ -19,7 +19,7 @@ import resource
 import subprocess
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 TRAIN = "train ising --size 16 --channels 24 --depth 3 --steps 300 --lr 0.004 --warmup 50 --pool 1024 --validate-every 0"
 SHORT = "--set sample.walkers=100 --set sample.intervals=20 --quiet"
 SITES_IN_ALL, DRAWN = 1 << 17, 16

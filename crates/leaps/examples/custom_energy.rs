@@ -1,10 +1,6 @@
 //! Sample an energy of your own: the Blume-Capel model, spins -1, 0, +1 on a ring.
 
-use leaps::device::NoProgress;
-use leaps::exact;
-use leaps::path::{Path, Schedule};
-use leaps::sampler::{Settings, sample};
-use leaps::target::Target;
+use leaps::prelude::*;
 
 struct BlumeCapel {
     sites: usize,
@@ -25,13 +21,10 @@ impl Target for BlumeCapel {
 }
 
 pub(crate) fn main() -> leaps::Result<()> {
-    let target = BlumeCapel { sites: 10, crystal_field: 0.4 };
-    let beta = 0.8;
-    let path = Path::new(&[beta], Schedule::Linear)?;
-    let (ensemble, _) = sample(&target, &path, &Settings::default(), &NoProgress)?;
-    let log_z = ensemble.log_z();
-    let exact = exact::solve(&target, &[beta], None, &NoProgress)?.log_z;
-    println!("log Z = {:.3} +- {:.3}, exact {exact:.3}", log_z.mean, log_z.error);
-    assert!((log_z.mean - exact).abs() < 5.0 * log_z.error);
+    let problem = Problem::new(BlumeCapel { sites: 10, crystal_field: 0.4 }, 0.8)?;
+    let exact = Solving::new(problem.clone()).run()?;
+    let run = Annealing::ais(problem).walkers(1000).run()?;
+    println!("log Z = {}, exact {:.3}", run.log_z, exact.log_z);
+    assert!((run.log_z.mean - exact.log_z).abs() < 5.0 * run.log_z.error);
     Ok(())
 }

@@ -58,8 +58,12 @@ pub struct Layers {
 }
 
 impl Layers {
-    /// Read a configuration file; `-` is standard input.
+    /// Read a configuration: a file, `-` for standard input, or the name of shipped settings where there is no such file.
     pub fn read_file(&mut self, path: &Path) -> Result<()> {
+        let shipped = path.to_str().filter(|_| !path.exists()).and_then(shipped_settings);
+        if let Some(text) = shipped {
+            return self.parse_file(text, path);
+        }
         let text = match path == Path::new("-") {
             true => file::text(file::read_stream(std::io::stdin().lock(), path, TEXT)?, path)?,
             false => file::read_text(path).map_err(or_input)?,

@@ -120,7 +120,11 @@ fn fits(model: &Model, config: &RunSpec, problem: &Problem) -> std::result::Resu
 
 /// The model that an entry names, if there is one and it is wanted.
 fn shipped(entry: &NetworkEntry, unwanted: bool) -> Result<Option<Found>> {
-    if unwanted || entry.model.is_empty() { Ok(None) } else { models::look_up(entry.model.as_ref()) }
+    if unwanted || entry.model.is_empty() {
+        Ok(None)
+    } else {
+        models::look_up(entry.model.as_ref())
+    }
 }
 
 fn facts(

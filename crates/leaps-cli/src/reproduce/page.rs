@@ -227,7 +227,9 @@ impl Page<'_> {
         let [training, sampling] = self.seconds();
         let devices = self.devices();
         let settings = match self.experiment.shipped {
-            true => format!("[`experiments/{name}.toml`](../../experiments/{name}.toml)"),
+            true => {
+                format!("[`experiments/{name}.toml`](../../crates/leaps/experiments/{name}.toml)")
+            }
             false => format!("`{}`", self.experiment.word),
         };
         let mut lines = vec![

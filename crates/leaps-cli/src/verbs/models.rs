@@ -12,6 +12,7 @@ use leaps::file::{if_any, read_text};
 use leaps::observe::Estimate;
 use leaps::store::{
     CARD, Card, Model, SHIPPED, START, SamplingCard, SpeedCard, TrainingCard, own_models,
+    shipped_settings,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -262,7 +263,8 @@ fn training(source: &Found, args: &ModelsArgs) -> TrainingCard {
         .and_then(|text| serde_json::from_str(&text).ok())
         .unwrap_or_default();
     let command = command(&meta["command"]);
-    let settings = command.iter().flatten().find(|word| word.ends_with(".toml")).cloned();
+    let is_settings = |word: &&String| word.ends_with(".toml") || shipped_settings(word).is_some();
+    let settings = command.iter().flatten().find(is_settings).cloned();
     let summary = &source.model.training;
     TrainingCard {
         settings,

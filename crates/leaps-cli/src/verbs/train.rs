@@ -15,6 +15,7 @@ use crate::training::{self, TrainingSession};
 use leaps::job::check_memory;
 use leaps::net::NetworkOptions;
 use leaps::path::PathSpec;
+use leaps::store::shipped_settings;
 use leaps::target::Kind;
 use leaps::train::{StartSpec, TrainSpec};
 
@@ -59,17 +60,19 @@ pub fn first_word(arg: Arg) -> Arg {
         if let Ok(kind) = Kind::from_str(word, false) {
             return Ok(kind);
         }
-        let is_file =
-            word == "-" || word.contains(['.', '/']) || std::path::Path::new(word).exists();
+        let is_file = word == "-"
+            || word.contains(['.', '/'])
+            || std::path::Path::new(word).exists()
+            || shipped_settings(word).is_some();
         // Which file it is, is found out from the word itself.
         is_file.then_some(Kind::File).ok_or_else(|| {
-            "a configuration such as run.toml, a run directory, or one of ising, potts, spin-glass, rbm, file"
+            "a configuration such as run.toml, shipped settings such as ising-15-critical, a run directory, or one of ising, potts, spin-glass, rbm, file"
                 .to_owned()
         })
     };
     arg.value_parser(parse)
         .value_name("FILE|DIR|TARGET")
-        .help("Configuration file, run directory, or what to sample: ising, potts, spin-glass, rbm or file")
+        .help("Configuration file or name of shipped settings, run directory, or what to sample: ising, potts, spin-glass, rbm or file")
 }
 
 /// Train, sample with the network and print what it says.

@@ -1,6 +1,6 @@
 """Time the hollow convolution written in PyTorch beside `cargo bench -p leaps --bench networks`, on the CPU.
 
-    python benches/peers/hollow_torch.py [--rounds 3] [--threads 2] [--python PYTHON]
+    python crates/leaps/benches/peers/hollow_torch.py [--rounds 3] [--threads 2] [--python PYTHON]
 
 PyTorch is installed into a throw-away virtual environment, unless --python names an interpreter that has it. The
 network is that of `crates/leaps/src/net/hollow/mod.rs`, in the usual way: four rotated copies in one batch, circular
@@ -18,7 +18,7 @@ import sys
 import tempfile
 import venv
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[4]
 CASES = [(24, 6, 15, 2), (24, 6, 15, 3), (16, 3, 8, 2)]
 BATCHES = [256, 1024]
 

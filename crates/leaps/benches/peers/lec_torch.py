@@ -1,6 +1,6 @@
 """Time the authors' Ising network written in PyTorch, beside `cargo bench -p leaps --bench lec`.
 
-    python benches/peers/lec_torch.py [--batch 400] [--rounds 3] [--threads 2]
+    python crates/leaps/benches/peers/lec_torch.py [--batch 400] [--rounds 3] [--threads 2]
 
 Needs torch (any version) and runs on the CPU. Like the authors' code it unfolds the neighbourhoods and
 holds every kernel at once, [batch, channels, taps, sites]; the loss and its gradient of a batch of 400 take
@@ -20,7 +20,7 @@ import torch
 from torch import nn
 from torch.nn.functional import conv2d, pad, silu, unfold
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[4]
 SIDE, CHANNELS, KERNELS, BETA = 15, 20, (3, 5, 7, 9, 15), 0.4407
 
 

@@ -1,6 +1,6 @@
 """Compare our cluster updates with the PyPI package peapods (Rust core), one core each.
 
-    python benches/peers/peapods.py [--side 32] [--updates 4000] [--rounds 12]
+    python crates/leaps/benches/peers/peapods.py [--side 32] [--updates 4000] [--rounds 12]
 
 peapods is installed into a throw-away virtual environment. It has no cluster-only mode: every sweep is a
 Metropolis sweep with measurements, optionally followed by a cluster update. The cluster update's time is
@@ -18,7 +18,7 @@ import sys
 import tempfile
 import venv
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[4]
 
 PEER = """
 import json, math, sys, time
