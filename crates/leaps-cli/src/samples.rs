@@ -7,9 +7,10 @@ use anyhow::Result;
 use leaps::job::Samples;
 use leaps::store::NpzWriter;
 use leaps::target::Target;
-use serde_json::Value;
+use serde::Serialize;
 
 use crate::error::usage;
+use crate::timings;
 
 /// Open a file of samples before the work starts, so that a wrong name costs nothing.
 pub fn open(path: Option<&Path>) -> Result<Option<NpzWriter>> {
@@ -32,15 +33,21 @@ pub fn open(path: Option<&Path>) -> Result<Option<NpzWriter>> {
     Ok(Some(NpzWriter::create(path)?))
 }
 
-/// Write the samples and give the file its name.
+/// Write the samples with the result they belong to, and give the file its name.
 pub fn save(
     mut file: NpzWriter,
     target: &dyn Target,
     samples: &Samples,
-    meta: &Value,
+    result: &impl Serialize,
 ) -> Result<()> {
+    let mut meta = serde_json::to_value(result)?;
+    // What differs from run to run stays out: the same seed gives the same file.
+    timings::take(&mut meta);
+    if let Some(meta) = meta.as_object_mut() {
+        meta.remove("command");
+    }
     let sites = [target.sites()];
     let shape = target.lattice().map_or(&sites[..], |lattice| lattice.shape());
-    file.samples(shape, &samples.states, &samples.log_weights, &samples.energies, meta)?;
+    file.samples(shape, &samples.states, &samples.log_weights, &samples.energies, &meta)?;
     Ok(file.finish()?)
 }

@@ -16,6 +16,7 @@ use leaps::path::{PathSpec, ScheduleName};
 use leaps::problem::Problem;
 use leaps::sampler::{ResampleSpec, SchemeSpec, UpdateSpec, WalkerSpec};
 use leaps::spec::{RunSpec, SEED};
+use leaps::store::shipped_settings;
 use leaps::target::TargetSpec;
 use leaps::train::{StartSpec, TrainSpec};
 use serde::Serialize;

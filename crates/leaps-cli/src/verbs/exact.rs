@@ -1,14 +1,18 @@
 //! Compute exact answers by enumeration, transfer matrix or Kaufman's formula, and say by which.
 
+use std::path::PathBuf;
+
 use anyhow::Result;
 use clap::Args;
 use leaps::exact::Method;
 use leaps::job::Solving;
+use leaps::parse::count;
 use leaps::results::ExactResult;
 
 use crate::app::Context;
 use crate::config::ProblemArgs;
 use crate::output;
+use crate::samples;
 
 /// Flags of `exact`.
 #[derive(Args, Debug)]
@@ -18,6 +22,12 @@ pub struct ExactArgs {
     /// Method: enumeration, transfer-matrix or kaufman [default: the best that applies]
     #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true, help_heading = None::<&str>)]
     method: Option<Method>,
+    /// Draw so many independent samples, by enumeration or transfer matrix, into the file of --out
+    #[arg(long, value_name = "N", value_parser = count, requires = "out", help_heading = "Output")]
+    samples: Option<usize>,
+    /// File for the samples (.npz)
+    #[arg(long, value_name = "FILE", requires = "samples", help_heading = "Output")]
+    out: Option<PathBuf>,
 }
 
 /// Solve the target and print what is known.
@@ -25,13 +35,18 @@ pub fn run(args: &ExactArgs, context: &Context) -> Result<()> {
     let layers = args.problem.layers(context.globals.seed, &context.matches)?;
     let config = layers.resolve()?;
     let problem = layers.problem(&config)?;
-    let job = Solving { problem, method: args.method };
+    let file = samples::open(args.out.as_deref())?;
+    let samples = args.samples.unwrap_or(0);
+    let job = Solving { problem, method: args.method, samples, seed: config.seed };
     let progress = context.progress("exact").titled(job.problem.description.clone());
     let run = job.run_in(&context.job(&progress))?;
     progress.announce();
     drop(progress);
     context.detail(config.target.formula());
     let printed = context.record(&job.problem, &run.computed, &run.result);
+    if let Some(file) = file {
+        samples::save(file, &*job.problem.target, &run.samples, &printed)?;
+    }
     if context.globals.json { output::json(&printed) } else { output::data(&table(&run)) }
 }
 

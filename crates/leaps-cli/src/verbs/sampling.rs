@@ -19,7 +19,6 @@ use crate::output;
 use crate::progress::TerminalProgress;
 use crate::samples;
 use crate::tables::Report;
-use crate::timings;
 
 /// Where results go and what is asked of them.
 #[derive(Args, Clone, Debug)]
@@ -119,13 +118,7 @@ pub fn conclude<T: Serialize + Report>(
     }
     // The file comes last: if it cannot be written, the numbers are not lost with it.
     if let Some(file) = file {
-        let mut meta = serde_json::to_value(&printed)?;
-        // What differs from run to run stays out: the same seed gives the same file.
-        timings::take(&mut meta);
-        if let Some(meta) = meta.as_object_mut() {
-            meta.remove("command");
-        }
-        samples::save(file, &*prepared.problem.target, &run.samples, &meta)?;
+        samples::save(file, &*prepared.problem.target, &run.samples, &printed)?;
     }
     verdict.and(shown)
 }

@@ -28,6 +28,8 @@ pub enum Purpose {
     Jump = 8,
     /// Reference states of training.
     Reference = 9,
+    /// Independent samples of an exact solution.
+    Exact = 10,
 }
 
 /// A source of random choices.

@@ -122,8 +122,13 @@ pub fn solve(target: &dyn Target, lambda: &[f64], progress: &dyn Progress) -> Re
 /// # Ok::<(), leaps::Error>(())
 /// ```
 pub fn law(target: &dyn Target, lambda: &[f64]) -> Result<Vec<f64>> {
+    law_of(target, lambda, MAX_TABLE)
+}
+
+/// [`law`] of up to so many states.
+pub(super) fn law_of(target: &dyn Target, lambda: &[f64], most: u64) -> Result<Vec<f64>> {
     check_weights(target, lambda)?;
-    let states = few_states(target, MAX_TABLE)? as usize;
+    let states = few_states(target, most)? as usize;
     let (sites, q) = (target.sites(), target.q());
     let mut table = vec![0.0; states];
     let checked: Vec<Result<()>> = table

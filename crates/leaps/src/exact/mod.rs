@@ -6,17 +6,21 @@
 //! | [`transfer`] | pairwise models on strips: a lattice with one short side, any couplings and fields | $q^{W}$ free, $q^{2W}$ periodic |
 //! | [`kaufman`] | uniform Ising models without field on a periodic square lattice | $\min(\text{sides})$ |
 //!
-//! [`solve`] picks one; [`known`] does so only if the answer takes well under a second.
+//! [`draw`] makes independent samples by the first two. [`solve`] picks one; [`known`] does so only if the answer takes well under a second.
 
 mod band;
+mod draw;
 pub mod enumerate;
 mod jet;
 pub mod kaufman;
 mod modes;
 mod plan;
+mod strip;
 mod sums;
 pub mod transfer;
 mod walk;
+
+pub use draw::draw;
 
 use crate::device::{NoProgress, Progress};
 use crate::observe::Order;

@@ -7,8 +7,9 @@
 
 use rayon::prelude::*;
 
-use super::band::{Domain, Entry, Linear, Log, Shift, Site, step};
+use super::band::{Domain, Entry, Linear, Log};
 use super::plan::Plan;
+use super::strip::{Pass, Strip};
 use super::{Exact, Method, check_weights};
 use crate::device::Progress;
 use crate::target::{Pairwise, Target};
@@ -52,16 +53,9 @@ pub fn estimate(target: &dyn Target) -> Result<Estimate> {
 /// overflow, [`Error::Interrupted`] through `progress`.
 pub fn solve(target: &dyn Target, lambda: &[f64], progress: &dyn Progress) -> Result<Exact> {
     check_weights(target, lambda)?;
-    let (model, plan) = plan(target)?;
-    let cost = cost(&plan);
-    if cost.work > MAX_WORK || cost.bytes > MAX_BYTES {
-        return Err(refuse(format!(
-            "it would take {:.1e} operations and {:.1e} bytes, more than {MAX_WORK:.0e} or {MAX_BYTES:.1e}",
-            cost.work, cost.bytes
-        )));
-    }
+    let (model, plan, cost) = affordable(target)?;
     let couplings = model.total_couplings(lambda);
-    let sum = if crossing(model, &plan, &couplings) < LINEAR_RANGE {
+    let sum = if is_linear(model, &plan, &couplings) {
         Strip::<Linear>::new(model, &plan, lambda, &couplings).sum(cost.bytes, progress)?
     } else {
         Strip::<Log>::new(model, &plan, lambda, &couplings).sum(cost.bytes, progress)?
@@ -85,6 +79,24 @@ pub fn solve(target: &dyn Target, lambda: &[f64], progress: &dyn Progress) -> Re
         }
     }
     Ok(exact)
+}
+
+/// The plan for a target, if it can be carried out.
+pub(super) fn affordable(target: &dyn Target) -> Result<(&Pairwise, Plan, Estimate)> {
+    let (model, plan) = plan(target)?;
+    let cost = cost(&plan);
+    if cost.work > MAX_WORK || cost.bytes > MAX_BYTES {
+        return Err(refuse(format!(
+            "it would take {:.1e} operations and {:.1e} bytes, more than {MAX_WORK:.0e} or {MAX_BYTES:.1e}",
+            cost.work, cost.bytes
+        )));
+    }
+    Ok((model, plan, cost))
+}
+
+/// Whether plain numbers can hold the weights.
+pub(super) fn is_linear(model: &Pairwise, plan: &Plan, couplings: &[f64]) -> bool {
+    crossing(model, plan, couplings) < LINEAR_RANGE
 }
 
 fn plan(target: &dyn Target) -> Result<(&Pairwise, Plan)> {
@@ -129,83 +141,17 @@ fn crossing(model: &Pairwise, plan: &Plan, couplings: &[f64]) -> f64 {
         .fold(0.0, f64::max)
 }
 
-/// An energy of equal values: `(partner, u, h)`.
-type Bond = (usize, f64, f64);
-
-/// A strip ready to be summed over.
-struct Strip<'a, D> {
-    plan: &'a Plan,
-    /// Per ordered site: bonds to ordered sites before it, by period of the digit in the index.
-    near: Vec<Vec<(usize, Shift)>>,
-    /// Per ordered site: the bond at distance `width`.
-    oldest: Vec<Shift>,
-    /// Per ordered site: bonds to fixed sites, by position in the list of these.
-    to_fixed: Vec<Vec<Bond>>,
-    /// Per fixed site: bonds to fixed sites before it.
-    inside: Vec<Vec<Bond>>,
-    fields_u: Vec<f64>,
-    fields_h: Vec<f64>,
-    domain: std::marker::PhantomData<D>,
-}
-
-impl<'a, D: Domain> Strip<'a, D> {
-    fn new(model: &Pairwise, plan: &'a Plan, lambda: &[f64], couplings: &[f64]) -> Self {
-        let ones = vec![1.0; lambda.len()];
-        let plain = model.total_couplings(&ones);
-        let all = [&plan.fixed[..], &plan.order[..]].concat();
-        let mut rank = vec![0; model.sites()];
-        for (i, &site) in all.iter().enumerate() {
-            rank[site] = i;
-        }
-        let cut = plan.fixed.len();
-        let none = Shift::new::<D>(0.0, 0.0);
-        let mut strip = Strip {
-            plan,
-            near: vec![Vec::new(); plan.order.len()],
-            oldest: vec![none; plan.order.len()],
-            to_fixed: vec![Vec::new(); plan.order.len()],
-            inside: vec![Vec::new(); cut],
-            fields_u: model.total_fields(lambda),
-            fields_h: model.total_fields(&ones),
-            domain: std::marker::PhantomData,
-        };
-        for (i, &site) in all.iter().enumerate() {
-            // Parallel bonds add up.
-            let mut earlier: std::collections::BTreeMap<usize, (f64, f64)> = Default::default();
-            for (&end, entry) in model.neighbours(site).iter().zip(model.directed(site)) {
-                let end = rank[end as usize];
-                if end < i {
-                    let sum = earlier.entry(end).or_default();
-                    sum.0 -= couplings[entry];
-                    sum.1 -= plain[entry];
-                }
-            }
-            for (end, (u, h)) in earlier {
-                if i < cut {
-                    strip.inside[i].push((end, u, h));
-                } else if end < cut {
-                    strip.to_fixed[i - cut].push((end, u, h));
-                } else if i - end == plan.width {
-                    strip.oldest[i - cut] = Shift::new::<D>(u, h);
-                } else {
-                    let period = plan.q.pow((i - end - 1) as u32);
-                    strip.near[i - cut].push((period, Shift::new::<D>(u, h)));
-                }
-            }
-        }
-        strip
-    }
-
+impl<D: Domain> Strip<'_, D> {
     /// Sum over everything; the weight of the result is a logarithm.
     fn sum(&self, bytes: f64, progress: &dyn Progress) -> Result<Entry> {
         let conditions = self.plan.conditions() as u64;
         progress.total(conditions.saturating_mul(self.plan.order.len() as u64));
         let groups = conditions.min(GROUPS);
         let group = |group: u64| -> Result<Entry> {
-            let mut bands = [Vec::new(), Vec::new()];
+            let mut pass = Pass::default();
             let mut total = Entry::nothing::<Log>();
             for code in group * conditions / groups..(group + 1) * conditions / groups {
-                total = total.mix::<Log>(self.sum_given(code, &mut bands, progress)?);
+                total = total.mix::<Log>(self.sum_given(code, &mut pass, progress)?);
             }
             Ok(total)
         };
@@ -219,65 +165,19 @@ impl<'a, D: Domain> Strip<'a, D> {
     }
 
     /// Sum over the ordered sites with the fixed ones in configuration `code`.
-    fn sum_given(
+    pub(super) fn sum_given(
         &self,
         code: u64,
-        bands: &mut [Vec<Entry>; 2],
+        pass: &mut Pass,
         progress: &dyn Progress,
     ) -> Result<Entry> {
-        let (plan, q) = (self.plan, self.plan.q);
-        let mut rest = if plan.symmetric { code * q as u64 } else { code };
-        let mut values = Vec::with_capacity(plan.fixed.len());
-        // The energy of the fixed sites, with every logarithm of a scale taken out of the weights.
-        let (mut u, mut h, mut log_scale) = (0.0, 0.0, 0.0);
-        for (i, &site) in plan.fixed.iter().enumerate() {
-            let site_value = (rest % q as u64) as usize;
-            rest /= q as u64;
-            u += self.fields_u[site * q + site_value];
-            h += self.fields_h[site * q + site_value];
-            for &(end, bond_u, bond_h) in &self.inside[i] {
-                if values[end] == site_value {
-                    u += bond_u;
-                    h += bond_h;
-                }
-            }
-            values.push(site_value);
-        }
-        let [old, new] = bands;
-        old.clear();
-        old.push(Entry { weight: D::ONE, ..Entry::default() });
-        let mut local = vec![Shift::new::<D>(0.0, 0.0); q];
-        let mut top = 0.0;
-        for (i, &site) in plan.order.iter().enumerate() {
+        let fixed = self.fixed(code);
+        pass.restart::<D>();
+        for _ in &self.plan.order {
             progress.check()?;
-            for (site_value, shift) in local.iter_mut().enumerate() {
-                (shift.u, shift.h) =
-                    (self.fields_u[site * q + site_value], self.fields_h[site * q + site_value]);
-            }
-            for &(end, bond_u, bond_h) in &self.to_fixed[i] {
-                local[values[end]].u += bond_u;
-                local[values[end]].h += bond_h;
-            }
-            // Weights relative to the likeliest value, and to the largest weight before.
-            let lowest = local.iter().map(|shift| shift.u).fold(f64::INFINITY, f64::min);
-            log_scale += top - lowest;
-            for shift in &mut local {
-                shift.factor = D::from_log(lowest - shift.u - top);
-            }
-            let full = i >= plan.width;
-            let length = if full { old.len() } else { old.len() * q };
-            new.resize(length, Entry::default());
-            let site = Site { local: &local, near: &self.near[i], oldest: self.oldest[i], full };
-            top = D::to_log(step::<D>(q, old, new, &site));
-            std::mem::swap(old, new);
+            self.advance(&fixed, pass);
             progress.advance(1);
         }
-        let sum = old.iter().skip(1).fold(old[0], |sum, &entry| sum.mix::<D>(entry));
-        Ok(Entry {
-            weight: D::to_log(sum.weight) + log_scale - u,
-            u: sum.u + u,
-            variance: sum.variance,
-            h: sum.h + h,
-        })
+        Ok(self.total(&fixed, pass))
     }
 }

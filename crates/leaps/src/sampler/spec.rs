@@ -128,7 +128,10 @@ impl WalkerSpec {
 
     /// The inverse temperatures asked for, as they are met on `path` to `beta`, and when.
     pub fn stops(&self, path: &Path, beta: f64) -> Result<Vec<(f64, f64)>> {
-        let mut all = self.at_beta.clone();
+        // Ranges computed elsewhere end where the path does but for rounding.
+        let ends = |at: f64| (at - beta).abs() <= 1e-12 * beta.abs();
+        let mut all: Vec<f64> =
+            self.at_beta.iter().map(|&at| if ends(at) { beta } else { at }).collect();
         all.sort_by(|a, b| a.abs().total_cmp(&b.abs()));
         all.dedup();
         let stop = |at: f64| {
