@@ -16,8 +16,8 @@ const BLOCK: usize = 16;
 pub(crate) struct Head {
     mix: Matrix,
     hidden: Matrix,
-    out: Matrix,
-    time: TimeEmbedding,
+    pub(super) out: Matrix,
+    pub(super) time: TimeEmbedding,
 }
 
 /// Packed parameters, cut up.
@@ -63,18 +63,6 @@ impl Head {
     /// Channels of its layers.
     pub(crate) fn width(&self) -> usize {
         self.mix.outputs
-    }
-
-    /// Outputs of a site.
-    #[cfg(feature = "cuda")]
-    pub(crate) fn outputs(&self) -> usize {
-        self.out.outputs
-    }
-
-    /// Its function of time.
-    #[cfg(feature = "cuda")]
-    pub(crate) fn time(&self) -> TimeEmbedding {
-        self.time
     }
 
     fn layers(&self) -> [(&'static str, Matrix, f64); 3] {

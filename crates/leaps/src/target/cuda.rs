@@ -4,6 +4,8 @@
 //! ([`HeatBath`](crate::mcmc::HeatBath), [`Metropolis`](crate::mcmc::Metropolis)): the states are the same, but for choices closer to even than the
 //! rounding of an exponential.
 
+#![cfg(feature = "cuda")]
+
 use std::collections::HashMap;
 use std::sync::Arc;
 

@@ -3,6 +3,8 @@
 //! Thresholds are computed there as well; a chance may differ from the CPU's by 2^-32 where two roundings of an
 //! exponential fall to different sides.
 
+#![cfg(feature = "cuda")]
+
 use std::sync::Arc;
 
 use cudarc::driver::{CudaFunction, CudaSlice};

@@ -1,5 +1,7 @@
 //! The network on a GPU, in float32.
 
+#![cfg(feature = "cuda")]
+
 use std::sync::Arc;
 
 use cudarc::driver::{CudaFunction, CudaSlice, CudaViewMut};
@@ -11,8 +13,11 @@ use crate::net::cuda::{BLOCKS, CudaBatch, CudaNetwork, CudaTime, MOMENT, SumRows
 use crate::net::layout::total;
 use crate::net::network::Network;
 
-const SOURCE: &str =
-    concat!(include_str!("../sums.cu"), include_str!("../dense.cu"), include_str!("graph.cu"));
+const SOURCE: &str = concat!(
+    include_str!("../cuda/sums.cu"),
+    include_str!("../cuda/dense.cu"),
+    include_str!("graph.cu")
+);
 
 /// See the [module](self).
 struct CudaGraph {
@@ -49,7 +54,7 @@ impl HollowGraph {
             ("BONDS", self.bonds),
             ("TIME_PARAMETERS", self.time.parameters()),
             ("HEAD", self.head.width()),
-            ("OUTPUTS", self.head.outputs()),
+            ("OUTPUTS", self.head.out.outputs),
             ("MOMENT", MOMENT),
         ]
     }
@@ -99,7 +104,7 @@ impl HollowGraph {
         let kernels = gpu.compile(SOURCE, &self.defines())?;
         let (all, c, width) = (total(&self.tensors()), self.channels, self.head.width());
         let messages = (self.inputs + self.sites + self.bonds + c) * c;
-        let head_time = self.head.time();
+        let head_time = self.head.time;
         let head_start = all - head_time.parameters();
         Ok(Box::new(CudaGraph {
             forward: kernels.get("graph_forward", 0)?,

@@ -13,7 +13,6 @@
 //! since the sites of a glass differ. Orders are breadth-first from different sites, so that paths rise for long. Without a list of bonds
 //! every two sites are neighbours.
 
-#[cfg(feature = "cuda")]
 mod cuda;
 mod orders;
 mod passes;

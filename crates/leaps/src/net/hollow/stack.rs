@@ -20,7 +20,7 @@ pub(super) struct Stack {
     pub(super) next: Convolution,
     pub(super) time: TimeEmbedding,
     /// How to tell sites what all others add up to.
-    global_features: Option<GlobalFeatures>,
+    pub(super) global_features: Option<GlobalFeatures>,
 }
 
 /// Scratch space, cut up.
@@ -87,20 +87,8 @@ impl Stack {
         }
     }
 
-    /// How counts become the numbers that sites are told: factor and offset of values, of bonds, and the root of the sites.
-    #[cfg(feature = "cuda")]
-    pub(super) fn total_scales(&self) -> [f32; 5] {
-        let Some(t) = &self.global_features else { return [0.0; 5] };
-        [t.q.0, t.q.1, t.bonds.0, t.bonds.1, t.root].map(|n| n as f32)
-    }
-
-    #[cfg(feature = "cuda")]
-    pub(super) fn inputs(&self) -> usize {
-        self.first.matrix.inputs
-    }
-
     pub(super) fn tensors(&self, geometry: &Geometry) -> Vec<Tensor> {
-        let (c, d) = (self.channels, geometry.dimensions);
+        let (c, d) = (self.channels, geometry.dimensions());
         let mut all = Vec::new();
         for layer in 0..self.depth {
             let inputs = if layer == 0 { self.first.matrix.inputs } else { c };

@@ -9,10 +9,7 @@
 //! layer with a hidden layer in place of its linear read-out. The own site is left out of both sums, so no rounding lets its value in.
 
 mod attention;
-#[cfg(feature = "cuda")]
 mod cuda;
-#[cfg(feature = "cuda")]
-mod division;
 
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,7 @@
 //! The network on a GPU, in float32.
 
+#![cfg(feature = "cuda")]
+
 use std::sync::Arc;
 
 use cudarc::driver::{CudaFunction, CudaSlice, CudaViewMut};
@@ -11,8 +13,11 @@ use crate::net::layout::total;
 use crate::net::network::Network;
 use crate::{Error, Result};
 
-const SOURCE: &str =
-    concat!(include_str!("../sums.cu"), include_str!("../dense.cu"), include_str!("mlp.cu"));
+const SOURCE: &str = concat!(
+    include_str!("../cuda/sums.cu"),
+    include_str!("../cuda/dense.cu"),
+    include_str!("mlp.cu")
+);
 
 /// Most sites: what shared memory holds of one lane.
 const MOST_SITES: usize = 40_000;

@@ -7,7 +7,6 @@
 //! bias, and with time as a scale and a shift of each hidden unit. The diagonal `j = i` is not stored: the sum leaves it out, so that no
 //! rounding can let it in.
 
-#[cfg(feature = "cuda")]
 mod cuda;
 
 use serde::{Deserialize, Serialize};

@@ -3,9 +3,12 @@
 //! Both are the same kernels with the same arguments ([plain.cu](plain.cu), [matrix.cu](matrix.cu)), around which this module
 //! lays out tables and memory. On tensor cores channels are padded to a multiple of 8 with zeros.
 
+#![cfg(feature = "cuda")]
+
 mod back;
 mod sizes;
 mod tables;
+mod taps;
 #[cfg(test)]
 mod tests;
 
@@ -153,14 +156,31 @@ fn source(matrix: bool) -> String {
 }
 
 impl Hollow {
+    /// The network on a GPU, with space for batches of `lanes`.
+    pub(crate) fn on_gpu(
+        &self,
+        q: usize,
+        gpu: &Arc<Gpu>,
+        lanes: usize,
+        precision: Precision,
+    ) -> Result<Box<dyn CudaNetwork>> {
+        Ok(Box::new(CudaHollow::new(self, q, gpu, lanes, precision)?))
+    }
+
     /// Whether a GPU has tensor cores that the network fits.
     pub(crate) fn uses_tensor_cores(&self, q: usize, gpu: &Gpu) -> bool {
         Sizes::matrix(self, q, gpu).is_some()
     }
 }
 
+/// How counts become global features: factor and offset of values, of bonds, and the root of the sites.
+fn scales(network: &Hollow) -> [f32; 5] {
+    let Some(g) = &network.stack.global_features else { return [0.0; 5] };
+    [g.q.0, g.q.1, g.bonds.0, g.bonds.1, g.root].map(|n| n as f32)
+}
+
 impl CudaHollow {
-    pub(super) fn new(
+    fn new(
         network: &Hollow,
         q: usize,
         gpu: &Arc<Gpu>,
@@ -212,8 +232,8 @@ impl CudaHollow {
             last_bias: numbers(&orders.last_bias, false)?,
             parameters: gpu.zeros(offsets.total)?,
             embeddings: gpu.upload(&embeddings)?,
-            taps: gpu.upload(&tables::taps(network, s))?,
-            taps_back: gpu.upload(&tables::taps_back(network, s))?,
+            taps: gpu.upload(&taps::taps(network, s))?,
+            taps_back: gpu.upload(&taps::taps_back(network, s))?,
             before: gpu.upload(&before)?,
             after: gpu.upload(&after)?,
             sections: gpu.upload(&collection.sections())?,
@@ -224,7 +244,7 @@ impl CudaHollow {
             hidden_units: gpu.zeros(0)?,
             seen: gpu.zeros(items * s.sites * s.words(s.channels))?,
             global_features: gpu.zeros(lanes * s.sites * s.words(s.global_features))?,
-            scales: network.stack.total_scales(),
+            scales: scales(network),
             scratch: gpu.zeros(items * s.scratch())?,
             kept: None,
             collection,

@@ -74,7 +74,7 @@ impl Sizes {
             directions: geometry.directions.len(),
             real_head: network.head.width(),
             head: network.head.width(),
-            outputs: network.head.outputs(),
+            outputs: network.head.out.outputs,
             real_global_features: network.stack.global_features(),
             global_features: network.stack.global_features(),
             forward: whole,

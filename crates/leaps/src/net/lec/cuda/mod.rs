@@ -1,5 +1,7 @@
 //! The network on a GPU: its memory there and the forward pass.
 
+#![cfg(feature = "cuda")]
+
 mod backward;
 
 use std::sync::Arc;
@@ -18,7 +20,7 @@ use backward::Back;
 const SOURCE: &str = concat!(
     include_str!("units.cu"),
     include_str!("forward.cu"),
-    include_str!("../../sums.cu"),
+    include_str!("../../cuda/sums.cu"),
     include_str!("backward.cu")
 );
 

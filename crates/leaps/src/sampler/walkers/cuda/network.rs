@@ -491,7 +491,7 @@ pub(crate) fn defines(
         Scheme::Trapezoid => 1,
         Scheme::Events => 2,
     };
-    [("PARAMETRISATION", parametrisation.number()), ("SCHEME", scheme)]
+    [("PARAMETRISATION", parametrisation as usize), ("SCHEME", scheme)]
 }
 
 impl Population for CudaWalkers<'_> {

@@ -1,20 +1,24 @@
 //! The network on a GPU, in float32.
 
+#![cfg(feature = "cuda")]
+
+mod division;
+
 use std::sync::Arc;
 
 use cudarc::driver::{CudaFunction, CudaSlice, CudaViewMut};
 
 use super::Lea;
-use super::division::{Division, Rows};
 use crate::Result;
 use crate::device::cuda::{Gpu, Kernels, Precision, failed, launch};
 use crate::net::cuda::{CudaBatch, CudaNetwork, CudaTime, MOMENT, SumRows, check_lanes};
 use crate::net::layout::total;
 use crate::net::network::Network;
+use division::{Division, Rows};
 
 const SOURCE: &str = concat!(
-    include_str!("../sums.cu"),
-    include_str!("../dense.cu"),
+    include_str!("../../cuda/sums.cu"),
+    include_str!("../../cuda/dense.cu"),
     include_str!("lea.cu"),
     include_str!("attention.cu"),
     include_str!("readout.cu")

@@ -1,22 +1,16 @@
-//! Where a network is computed and how exactly.
+//! Networks on a GPU: their memory, their precision and their kernels.
 
-#[cfg(feature = "cuda")]
 use std::sync::Arc;
 
-#[cfg(feature = "cuda")]
-use super::AnyNetwork;
-use super::Net;
-#[cfg(feature = "cuda")]
 use crate::Result;
-#[cfg(feature = "cuda")]
+use crate::device::Precision;
 use crate::device::cuda::{Gpu, memory::counted};
-use crate::device::{Placement, Precision};
-#[cfg(feature = "cuda")]
-use crate::net::cuda::CudaNetwork;
+use crate::net::cuda::{CudaEvaluator, CudaNetwork};
+use crate::net::model::AnyNetwork;
+use crate::net::{Evaluator, Net};
 
 impl Net {
     /// The network on a GPU, for batches of up to `lanes`.
-    #[cfg(feature = "cuda")]
     pub(crate) fn on_gpu(
         &self,
         gpu: &Arc<Gpu>,
@@ -35,35 +29,29 @@ impl Net {
         }
     }
 
-    /// Where the network is computed, in words: the CPU, or a GPU and how exactly the network is computed there.
-    pub fn computed_on(&self, placement: &Placement) -> String {
-        match self.precision_on(placement) {
-            Some(precision) => format!("{}, {}", placement.machine(), precision.name()),
-            None => placement.machine().to_owned(),
-        }
+    /// See [`Net::evaluator`].
+    pub(in crate::net) fn cuda_evaluator(
+        &self,
+        gpu: &Arc<Gpu>,
+        batch: usize,
+        precision: Precision,
+    ) -> Result<Box<dyn Evaluator>> {
+        Ok(Box::new(CudaEvaluator::new(self, gpu, batch, precision)?))
     }
 
     /// How exactly the network is computed on a GPU, which may be more exact than what was asked for.
-    pub fn precision_on(&self, placement: &Placement) -> Option<Precision> {
-        match placement {
-            Placement::Cpu => None,
-            #[cfg(feature = "cuda")]
-            Placement::Cuda(_, Precision::Float32) => Some(Precision::Float32),
-            #[cfg(not(feature = "cuda"))]
-            Placement::Cuda(gpu, _) => match **gpu {},
-            #[cfg(feature = "cuda")]
-            Placement::Cuda(gpu, _) => Some(match &self.network {
-                AnyNetwork::Lec(_) => Precision::Tf32,
-                AnyNetwork::Hollow(network) if network.uses_tensor_cores(self.q, gpu) => {
-                    Precision::Bf16
-                }
-                _ => Precision::Float32,
-            }),
+    pub(in crate::net) fn cuda_precision(&self, gpu: &Gpu, asked: Precision) -> Precision {
+        match &self.network {
+            _ if asked == Precision::Float32 => Precision::Float32,
+            AnyNetwork::Lec(_) => Precision::Tf32,
+            AnyNetwork::Hollow(network) if network.uses_tensor_cores(self.q, gpu) => {
+                Precision::Bf16
+            }
+            _ => Precision::Float32,
         }
     }
 
     /// Bytes that the network takes on a GPU: beside its lanes, and for every lane. With `backward`, for training.
-    #[cfg(feature = "cuda")]
     pub(crate) fn cuda_bytes(
         &self,
         gpu: &Arc<Gpu>,
@@ -83,7 +71,7 @@ impl Net {
     }
 
     /// Compile the network's kernels, where there is a compiler.
-    #[cfg(all(test, feature = "cuda"))]
+    #[cfg(test)]
     pub(crate) fn compiles(&self) {
         match &self.network {
             AnyNetwork::Mlp(network) => network.compiles(),

@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use cudarc::driver::CudaSlice;
 
-use super::cuda::{CudaBatch, CudaNetwork, moment};
-use super::layout::Init;
 use super::*;
-use crate::device::vector::WIDTH;
-use crate::device::{Draw, Gpu, Precision, Purpose, Stream};
+use crate::device::{Draw, Gpu, Placement, Precision, Purpose, Stream};
+use crate::net::evaluator::tests::{check_evaluator, error, parameters};
+use crate::net::*;
 use crate::target::{Boundary, Interaction, Lattice, Pairwise, Target};
 
 /// A GPU, or a word that there is none.
@@ -69,30 +68,16 @@ impl Batch {
 
     /// Outputs and gradient as the CPU computes them.
     fn on_cpu(&self, net: &Net, parameters: &[f32]) -> (Vec<f32>, Vec<f32>) {
-        let (packed, n) = (net.pack(parameters), net.sites() * net.outputs());
-        let (mut worker, mut out) = (net.worker(), vec![0.0; self.lanes() * n]);
-        let mut sums = vec![0.0; packed.len()];
-        for first in (0..self.lanes()).step_by(WIDTH) {
-            let some = first..(first + WIDTH).min(self.lanes());
-            for place in 0..WIDTH {
-                let lane = (first + place).min(self.lanes() - 1);
-                let t = self.times[self.moments[lane] as usize];
-                worker.set(place, &self.states[self.rows[lane] as usize], t);
-                for k in 0..n {
-                    let slope = if first + place == lane { self.d_out[lane * n + k] } else { 0.0 };
-                    worker.set_slope(place, k, slope);
-                }
-            }
-            net.forward(&packed, &mut worker);
-            for lane in some {
-                for k in 0..n {
-                    out[lane * n + k] = worker.output(lane - first, k);
-                }
-            }
-            net.backward(&packed, &mut worker, &mut sums);
-        }
+        let mut evaluator = net.evaluator(&Placement::Cpu, self.lanes()).unwrap();
+        evaluator.load(parameters).unwrap();
+        let states: Vec<u8> =
+            self.rows.iter().flat_map(|&row| self.states[row as usize].clone()).collect();
+        let times: Vec<f64> = self.moments.iter().map(|&at| self.times[at as usize]).collect();
+        let x = Inputs { states: &states, times: &times, ..Inputs::default() };
+        let mut out = vec![0.0; self.d_out.len()];
+        evaluator.forward(x, &mut out).unwrap();
         let mut gradient = vec![0.0; parameters.len()];
-        net.unpack(&sums, &mut gradient);
+        evaluator.gradient(x, &self.d_out, &mut gradient).unwrap();
         (out, gradient)
     }
 }
@@ -168,33 +153,8 @@ impl OnGpu {
     }
 }
 
-/// The largest difference, relative to the largest number; infinite if a number is not finite.
-fn error(got: &[f32], want: &[f32]) -> f32 {
-    assert_eq!(got.len(), want.len());
-    let largest = want.iter().fold(0.0f32, |m, w| m.max(w.abs()));
-    let worst = got
-        .iter()
-        .zip(want)
-        .fold(0.0f32, |m, (g, w)| if g.is_finite() { m.max((g - w).abs()) } else { f32::INFINITY });
-    worst / largest.max(1e-30)
-}
-
 fn same_bits(a: &[f32], b: &[f32]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits())
-}
-
-/// Random parameters, none of them zero, so that no part of a network is asleep.
-fn parameters(net: &Net) -> Vec<f32> {
-    let mut stream = Stream::new(4, Purpose::Parameters, 1, 0);
-    let mut out = Vec::new();
-    for tensor in net.tensors() {
-        let scale = match tensor.init {
-            Init::Zero => 0.3,
-            Init::Normal(deviation) => 1.5 * deviation,
-        };
-        out.extend((0..tensor.len()).map(|_| (scale * stream.normal()) as f32));
-    }
-    out
 }
 
 /// Everything a network on a GPU must do. What is wrong is said for all cases before it fails.
@@ -405,26 +365,9 @@ fn hollow_convolutions_on_a_gpu_compute_what_the_cpu_does() {
 }
 
 #[test]
-fn a_cuda_net_takes_states_and_gives_numbers() {
+fn networks_are_evaluated_on_a_gpu() {
     let Some(gpu) = gpu() else { return };
-    let target = on_lattice(&[3, 5], Boundary::Periodic, 3);
-    let net = Net::new(&NetSpec::Mlp(MlpSpec { hidden: 3 }), &target).unwrap();
-    let parameters = parameters(&net);
-    let mut batch = Batch::new(&net, 3, 6, 1);
-    batch.times = (0..6).map(|k| f64::from(k) / 5.0).collect();
-    batch.moments = (0..6).collect();
-    let states: Vec<u8> =
-        batch.rows.iter().flat_map(|&row| batch.states[row as usize].clone()).collect();
-    let (want, want_gradient) = batch.on_cpu(&net, &parameters);
-    let mut on_gpu = CudaNet::new(&net, &gpu, 7, Precision::Float32).unwrap();
-    on_gpu.load(&parameters).unwrap();
-    let got = on_gpu.forward(&states, &batch.times).unwrap();
-    assert!(error(&got, &want) < 1e-5);
-    let gradient = on_gpu.gradient(&states, &batch.times, &batch.d_out).unwrap();
-    assert!(error(&gradient, &want_gradient) < 1e-5);
-    assert!(on_gpu.load(&parameters[1..]).is_err());
-    assert!(on_gpu.place(&states[1..], &batch.times).is_err());
-    assert!(on_gpu.place(&[0; 8 * 15], &[0.5; 8]).is_err());
+    check_evaluator(&Placement::Cuda(gpu, Precision::Float32), 0);
 }
 
 #[test]

@@ -2,9 +2,9 @@
 
 use cudarc::driver::{CudaFunction, CudaSlice, CudaViewMut};
 
-use super::dense::TimeEmbedding;
-use super::features::{FEATURES, features};
 use crate::device::cuda::{Gpu, Kernels, launch};
+use crate::net::dense::TimeEmbedding;
+use crate::net::features::{FEATURES, features};
 use crate::{Error, Result};
 
 /// Configurations on a GPU. Lane `l` holds the state in row `rows[l]` at moment `moments[l]`.
@@ -36,7 +36,7 @@ pub(crate) fn moment(t: f64) -> [f32; MOMENT] {
 /// A network on a GPU, with space for batches up to some number of lanes.
 ///
 /// What it computes for a lane does not depend, bit by bit, on the other lanes or on the place in the batch.
-pub(crate) trait CudaNetwork {
+pub(crate) trait CudaNetwork: Send {
     /// Take over parameters, in the order of `Network::tensors`; they lie at the start of `parameters`.
     fn refresh(&mut self, parameters: &CudaSlice<f32>) -> Result<()>;
 
