@@ -53,7 +53,7 @@ pub(crate) unsafe fn backward<V: Vector>(
 }
 
 /// Hidden units of a [`TimeEmbedding`].
-const HIDDEN: usize = 32;
+pub(crate) const TIME_UNITS: usize = 32;
 
 /// A small function of time, and of what a network is told beside it: features, a hidden layer of 32 silu units, `outputs` numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -75,22 +75,22 @@ impl TimeEmbedding {
 
     pub(crate) fn tensors(&self, prefix: &str, scale: f64) -> Vec<Tensor> {
         let hidden = Init::Normal(1.0 / (self.features as f64).sqrt());
-        let out = Init::Normal(scale / (HIDDEN as f64).sqrt());
+        let out = Init::Normal(scale / (TIME_UNITS as f64).sqrt());
         vec![
-            Tensor::new("hidden.weight", &[HIDDEN, self.features], hidden).within(prefix),
-            Tensor::new("hidden.bias", &[HIDDEN], Init::Zero).within(prefix),
-            Tensor::new("out.weight", &[self.outputs, HIDDEN], out).within(prefix),
+            Tensor::new("hidden.weight", &[TIME_UNITS, self.features], hidden).within(prefix),
+            Tensor::new("hidden.bias", &[TIME_UNITS], Init::Zero).within(prefix),
+            Tensor::new("out.weight", &[self.outputs, TIME_UNITS], out).within(prefix),
             Tensor::new("out.bias", &[self.outputs], Init::Zero).within(prefix),
         ]
     }
 
     pub(crate) const fn parameters(&self) -> usize {
-        HIDDEN * (self.features + 1) + self.outputs * (HIDDEN + 1)
+        TIME_UNITS * (self.features + 1) + self.outputs * (TIME_UNITS + 1)
     }
 
     /// Vectors of scratch: the hidden layer before and after its activation, and gradients.
     pub(crate) const fn scratch(&self) -> usize {
-        4 * HIDDEN
+        4 * TIME_UNITS
     }
 
     /// Write the outputs.
@@ -102,16 +102,16 @@ impl TimeEmbedding {
         scratch: &mut [V],
         out: &mut [V],
     ) {
-        let (w1, rest) = p.split_at(HIDDEN * self.features);
-        let (b1, rest) = rest.split_at(HIDDEN);
-        let (w2, b2) = rest.split_at(self.outputs * HIDDEN);
-        let (before, after) = scratch.split_at_mut(HIDDEN);
+        let (w1, rest) = p.split_at(TIME_UNITS * self.features);
+        let (b1, rest) = rest.split_at(TIME_UNITS);
+        let (w2, b2) = rest.split_at(self.outputs * TIME_UNITS);
+        let (before, after) = scratch.split_at_mut(TIME_UNITS);
         unsafe {
             forward(w1, b1, features, before);
-            for (after, before) in after[..HIDDEN].iter_mut().zip(before.iter()) {
+            for (after, before) in after[..TIME_UNITS].iter_mut().zip(before.iter()) {
                 *after = before.silu();
             }
-            forward(w2, b2, &after[..HIDDEN], &mut out[..self.outputs]);
+            forward(w2, b2, &after[..TIME_UNITS], &mut out[..self.outputs]);
         }
     }
 
@@ -125,19 +125,19 @@ impl TimeEmbedding {
         d_out: &[V],
         grad: &mut [V::Scalar],
     ) {
-        let w2 = &p[HIDDEN * (self.features + 1)..][..self.outputs * HIDDEN];
-        let (g1, rest) = grad.split_at_mut(HIDDEN * self.features);
-        let (gb1, rest) = rest.split_at_mut(HIDDEN);
-        let (g2, gb2) = rest.split_at_mut(self.outputs * HIDDEN);
-        let (before, rest) = scratch.split_at_mut(HIDDEN);
-        let (after, rest) = rest.split_at_mut(HIDDEN);
-        let d_hidden = &mut rest[..HIDDEN];
+        let w2 = &p[TIME_UNITS * (self.features + 1)..][..self.outputs * TIME_UNITS];
+        let (g1, rest) = grad.split_at_mut(TIME_UNITS * self.features);
+        let (gb1, rest) = rest.split_at_mut(TIME_UNITS);
+        let (g2, gb2) = rest.split_at_mut(self.outputs * TIME_UNITS);
+        let (before, rest) = scratch.split_at_mut(TIME_UNITS);
+        let (after, rest) = rest.split_at_mut(TIME_UNITS);
+        let d_hidden = &mut rest[..TIME_UNITS];
         unsafe {
             backward(w2, after, &d_out[..self.outputs], g2, gb2, d_hidden);
             for (d, before) in d_hidden.iter_mut().zip(before.iter()) {
                 *d = d.mul(before.silu_slope());
             }
-            backward(&p[..HIDDEN * self.features], features, d_hidden, g1, gb1, &mut []);
+            backward(&p[..TIME_UNITS * self.features], features, d_hidden, g1, gb1, &mut []);
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cudarc::driver::CudaSlice;
 
-use super::{CudaBatch, CudaNetwork, moment};
+use super::{CudaBatch, CudaNetwork, time_features};
 use crate::Result;
 use crate::device::cuda::{Gpu, Precision};
 use crate::net::evaluator::Shape;
@@ -40,7 +40,7 @@ impl CudaEvaluator {
             placed: 0,
             states: gpu.zeros(batch * shape.sites)?,
             rows: gpu.upload(&rows)?,
-            table: gpu.zeros(batch * moment(0.0).len())?,
+            table: gpu.zeros(batch * time_features(0.0).len())?,
             parameters: gpu.zeros(shape.parameters)?,
             out: gpu.zeros(batch * shape.outputs)?,
             d_out: gpu.zeros(batch * shape.outputs)?,
@@ -57,7 +57,7 @@ impl CudaEvaluator {
     /// If they are more.
     pub fn place(&mut self, x: Inputs<'_>) -> Result<()> {
         assert!(x.times.len() <= self.most, "more configurations than a batch holds");
-        let table: Vec<f32> = x.times.iter().flat_map(|&t| moment(t)).collect();
+        let table: Vec<f32> = x.times.iter().flat_map(|&t| time_features(t)).collect();
         self.gpu.write(&table, &mut self.table)?;
         self.gpu.write(x.states, &mut self.states)?;
         self.placed = x.times.len();
@@ -68,14 +68,14 @@ impl CudaEvaluator {
     pub fn start_forward(&mut self) -> Result<()> {
         let CudaEvaluator { network, placed, states, rows, table, out, .. } = self;
         // Every configuration has a time of its own: rows and time indices are the same numbers.
-        let batch = CudaBatch { lanes: *placed, states, rows, moments: rows, table };
+        let batch = CudaBatch { slots: *placed, states, rows, time_indices: rows, table };
         network.forward(&batch, out)
     }
 
     /// Start computing outputs and then the gradient of `sum d_out * out`.
     pub fn start_gradient(&mut self) -> Result<()> {
         let CudaEvaluator { network, placed, states, rows, table, out, d_out, gradient, .. } = self;
-        let batch = CudaBatch { lanes: *placed, states, rows, moments: rows, table };
+        let batch = CudaBatch { slots: *placed, states, rows, time_indices: rows, table };
         network.forward_train(&batch, out)?;
         network.backward(&batch, d_out, &mut gradient.slice_mut(..))
     }

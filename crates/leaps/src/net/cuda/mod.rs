@@ -8,6 +8,8 @@ mod evaluator;
 mod net;
 #[cfg(feature = "cuda")]
 mod network;
+#[cfg(feature = "cuda")]
+mod parts;
 #[cfg(all(test, feature = "cuda"))]
 mod tests;
 
@@ -15,3 +17,5 @@ mod tests;
 pub use evaluator::CudaEvaluator;
 #[cfg(feature = "cuda")]
 pub(crate) use network::*;
+#[cfg(feature = "cuda")]
+pub(crate) use parts::*;

@@ -10,22 +10,22 @@ use crate::net::model::AnyNetwork;
 use crate::net::{Evaluator, Net};
 
 impl Net {
-    /// The network on a GPU, for batches of up to `lanes`.
+    /// The network on a GPU, for batches of up to `slots`.
     pub(crate) fn on_gpu(
         &self,
         gpu: &Arc<Gpu>,
-        lanes: usize,
+        slots: usize,
         precision: Precision,
     ) -> Result<Box<dyn CudaNetwork>> {
         if self.conditions > 0 {
             return Err(crate::path::Ranges::no_gpu());
         }
         match &self.network {
-            AnyNetwork::Mlp(network) => network.on_gpu(gpu, lanes, precision),
-            AnyNetwork::Lea(network) => network.on_gpu(gpu, lanes, precision),
-            AnyNetwork::Lec(network) => network.on_gpu(gpu, lanes, precision),
-            AnyNetwork::Hollow(network) => network.on_gpu(self.q, gpu, lanes, precision),
-            AnyNetwork::HollowGraph(network) => network.on_gpu(gpu, lanes, precision),
+            AnyNetwork::Mlp(network) => network.on_gpu(gpu, slots, precision),
+            AnyNetwork::Lea(network) => network.on_gpu(gpu, slots, precision),
+            AnyNetwork::Lec(network) => network.on_gpu(gpu, slots, precision),
+            AnyNetwork::Hollow(network) => network.on_gpu(self.q, gpu, slots, precision),
+            AnyNetwork::HollowGraph(network) => network.on_gpu(gpu, slots, precision),
         }
     }
 
@@ -51,20 +51,20 @@ impl Net {
         }
     }
 
-    /// Bytes that the network takes on a GPU: beside its lanes, and for every lane. With `backward`, for training.
+    /// Bytes that the network takes on a GPU: beside its slots, and for every slot. With `backward`, for training.
     pub(crate) fn cuda_bytes(
         &self,
         gpu: &Arc<Gpu>,
         precision: Precision,
         backward: bool,
     ) -> Result<(usize, usize)> {
-        let bytes = |lanes| {
+        let bytes = |slots| {
             counted(|| {
-                let mut network = self.on_gpu(gpu, lanes, precision)?;
+                let mut network = self.on_gpu(gpu, slots, precision)?;
                 if backward { network.reserve() } else { Ok(()) }
             })
         };
-        // Beyond some hundred lanes nothing grows but what lanes need.
+        // Beyond some hundred slots nothing grows but what slots need.
         let (few, many) = (bytes(1024)?, bytes(2048)?);
         let each = (many - few).div_ceil(1024);
         Ok((few.saturating_sub(1024 * each), each))

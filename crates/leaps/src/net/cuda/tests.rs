@@ -37,42 +37,42 @@ fn on_graph(sites: u32) -> Pairwise {
     Pairwise::from_edges(Interaction::Ising, sites as usize, 2, &edges).unwrap()
 }
 
-/// States of several rows, and lanes that read them in another order at mixed times.
+/// States of several rows, and slots that read them in another order at mixed times.
 struct Batch {
     states: Vec<Vec<u8>>,
     rows: Vec<u32>,
-    moments: Vec<u32>,
+    time_indices: Vec<u32>,
     times: Vec<f64>,
     d_out: Vec<f32>,
 }
 
 impl Batch {
-    fn new(net: &Net, q: usize, lanes: usize, seed: u64) -> Self {
+    fn new(net: &Net, q: usize, slots: usize, seed: u64) -> Self {
         let mut stream = Stream::new(seed, Purpose::Statistic, 2, 0);
         let sites = net.sites();
         let state = |stream: &mut Stream| (0..sites).map(|_| stream.below(q) as u8).collect();
-        let states = (0..lanes + 3).map(|_| state(&mut stream)).collect();
+        let states = (0..slots + 3).map(|_| state(&mut stream)).collect();
         let times: Vec<f64> = (0..4).map(|_| stream.uniform()).collect();
         Batch {
             states,
-            rows: (0..lanes).map(|lane| ((lane * 5 + 2) % (lanes + 3)) as u32).collect(),
-            moments: (0..lanes).map(|_| stream.below(times.len()) as u32).collect(),
+            rows: (0..slots).map(|slot| ((slot * 5 + 2) % (slots + 3)) as u32).collect(),
+            time_indices: (0..slots).map(|_| stream.below(times.len()) as u32).collect(),
             times,
-            d_out: (0..lanes * sites * net.outputs()).map(|_| stream.normal() as f32).collect(),
+            d_out: (0..slots * sites * net.outputs()).map(|_| stream.normal() as f32).collect(),
         }
     }
 
-    fn lanes(&self) -> usize {
+    fn len(&self) -> usize {
         self.rows.len()
     }
 
     /// Outputs and gradient as the CPU computes them.
     fn on_cpu(&self, net: &Net, parameters: &[f32]) -> (Vec<f32>, Vec<f32>) {
-        let mut evaluator = net.evaluator(&Placement::Cpu, self.lanes()).unwrap();
+        let mut evaluator = net.evaluator(&Placement::Cpu, self.len()).unwrap();
         evaluator.load(parameters).unwrap();
         let states: Vec<u8> =
             self.rows.iter().flat_map(|&row| self.states[row as usize].clone()).collect();
-        let times: Vec<f64> = self.moments.iter().map(|&at| self.times[at as usize]).collect();
+        let times: Vec<f64> = self.time_indices.iter().map(|&at| self.times[at as usize]).collect();
         let x = Inputs { states: &states, times: &times, ..Inputs::default() };
         let mut out = vec![0.0; self.d_out.len()];
         evaluator.forward(x, &mut out).unwrap();
@@ -94,7 +94,7 @@ struct Harness<'a> {
 struct OnGpu {
     states: CudaSlice<u8>,
     rows: CudaSlice<u32>,
-    moments: CudaSlice<u32>,
+    time_indices: CudaSlice<u32>,
     table: CudaSlice<f32>,
 }
 
@@ -103,10 +103,10 @@ impl<'a> Harness<'a> {
         gpu: &'a Arc<Gpu>,
         net: &Net,
         parameters: &[f32],
-        lanes: usize,
+        slots: usize,
         precision: Precision,
     ) -> Self {
-        let mut network = net.on_gpu(gpu, lanes, precision).unwrap();
+        let mut network = net.on_gpu(gpu, slots, precision).unwrap();
         let mut given = parameters.to_vec();
         given.extend([f32::NAN; 5]); // what follows the parameters is not theirs
         network.refresh(&gpu.upload(&given).unwrap()).unwrap();
@@ -114,30 +114,30 @@ impl<'a> Harness<'a> {
     }
 
     fn place(&self, batch: &Batch) -> OnGpu {
-        let table: Vec<f32> = batch.times.iter().flat_map(|&t| moment(t)).collect();
+        let table: Vec<f32> = batch.times.iter().flat_map(|&t| time_features(t)).collect();
         OnGpu {
             states: self.gpu.upload(&batch.states.concat()).unwrap(),
             rows: self.gpu.upload(&batch.rows).unwrap(),
-            moments: self.gpu.upload(&batch.moments).unwrap(),
+            time_indices: self.gpu.upload(&batch.time_indices).unwrap(),
             table: self.gpu.upload(&table).unwrap(),
         }
     }
 
     fn forward(&mut self, batch: &Batch) -> Vec<f32> {
-        let (on_gpu, lanes) = (self.place(batch), batch.lanes());
-        let mut out = self.gpu.upload(&vec![f32::NAN; lanes * self.size]).unwrap();
-        self.network.forward(&on_gpu.batch(lanes), &mut out).unwrap();
+        let (on_gpu, slots) = (self.place(batch), batch.len());
+        let mut out = self.gpu.upload(&vec![f32::NAN; slots * self.size]).unwrap();
+        self.network.forward(&on_gpu.batch(slots), &mut out).unwrap();
         self.gpu.download(&out).unwrap()
     }
 
     fn both(&mut self, batch: &Batch) -> (Vec<f32>, Vec<f32>) {
-        let (on_gpu, lanes) = (self.place(batch), batch.lanes());
-        let mut out = self.gpu.upload(&vec![f32::NAN; lanes * self.size]).unwrap();
+        let (on_gpu, slots) = (self.place(batch), batch.len());
+        let mut out = self.gpu.upload(&vec![f32::NAN; slots * self.size]).unwrap();
         let mut gradient = self.gpu.upload(&vec![f32::NAN; self.parameters + 3]).unwrap();
         let d_out = self.gpu.upload(&batch.d_out).unwrap();
-        self.network.forward_train(&on_gpu.batch(lanes), &mut out).unwrap();
+        self.network.forward_train(&on_gpu.batch(slots), &mut out).unwrap();
         let mut view = gradient.slice_mut(2..2 + self.parameters);
-        self.network.backward(&on_gpu.batch(lanes), &d_out, &mut view).unwrap();
+        self.network.backward(&on_gpu.batch(slots), &d_out, &mut view).unwrap();
         let gradient = self.gpu.download(&gradient).unwrap();
         let outside = [gradient[0], gradient[1], gradient[self.parameters + 2]];
         assert!(outside.iter().all(|g| g.is_nan()), "wrote outside of the gradient");
@@ -147,9 +147,9 @@ impl<'a> Harness<'a> {
 }
 
 impl OnGpu {
-    fn batch(&self, lanes: usize) -> CudaBatch<'_> {
-        let OnGpu { states, rows, moments, table } = self;
-        CudaBatch { lanes, states, rows, moments, table }
+    fn batch(&self, slots: usize) -> CudaBatch<'_> {
+        let OnGpu { states, rows, time_indices, table } = self;
+        CudaBatch { slots, states, rows, time_indices, table }
     }
 }
 
@@ -170,14 +170,14 @@ fn check(gpu: &Arc<Gpu>, spec: &NetSpec, target: &dyn Target, precisions: &[Prec
     for &precision in precisions {
         let allowed = if precision == Precision::Float32 { 1e-5 } else { 3e-2 };
         let mut harness = Harness::new(gpu, &net, &parameters, 33, precision);
-        for lanes in [1, 5, 33] {
-            let batch = Batch::new(&net, q, lanes, lanes as u64);
+        for slots in [1, 5, 33] {
+            let batch = Batch::new(&net, q, slots, slots as u64);
             let (want, want_gradient) = batch.on_cpu(&net, &parameters);
             let got = harness.forward(&batch);
             let wrong = error(&got, &want);
             claim(
                 wrong < allowed,
-                format!("{precision:?}, {lanes} lanes: outputs off by {wrong:e}"),
+                format!("{precision:?}, {slots} slots: outputs off by {wrong:e}"),
             );
             let (kept, gradient) = harness.both(&batch);
             claim(same_bits(&got, &kept), format!("{precision:?}: kept outputs differ"));
@@ -192,28 +192,28 @@ fn check(gpu: &Arc<Gpu>, spec: &NetSpec, target: &dyn Target, precisions: &[Prec
                 claim(
                     wrong < allowed || tensor.is_empty(),
                     format!(
-                        "{precision:?}, {lanes} lanes: gradient of {} off by {wrong:e}",
+                        "{precision:?}, {slots} slots: gradient of {} off by {wrong:e}",
                         tensor.name
                     ),
                 );
             }
             let wrong = error(&gradient, &want_gradient);
             println!(
-                "{precision:?} {lanes} lanes: outputs {:.1e}, gradient {wrong:.1e}",
+                "{precision:?} {slots} slots: outputs {:.1e}, gradient {wrong:.1e}",
                 error(&got, &want)
             );
             let again = harness.both(&batch);
             claim(same_bits(&gradient, &again.1), format!("{precision:?}: another gradient"));
-            if lanes < 33 {
+            if slots < 33 {
                 continue;
             }
-            // The same lanes in another order, and with other neighbours.
+            // The same slots in another order, and with other neighbours.
             let mut other =
-                Batch { rows: vec![], moments: vec![], ..Batch::new(&net, q, lanes, 33) };
-            let order: Vec<usize> = (0..lanes - 4).map(|lane| (lane * 7 + 3) % lanes).collect();
-            for &lane in &order {
-                other.rows.push(batch.rows[lane]);
-                other.moments.push(batch.moments[lane]);
+                Batch { rows: vec![], time_indices: vec![], ..Batch::new(&net, q, slots, 33) };
+            let order: Vec<usize> = (0..slots - 4).map(|slot| (slot * 7 + 3) % slots).collect();
+            for &slot in &order {
+                other.rows.push(batch.rows[slot]);
+                other.time_indices.push(batch.time_indices[slot]);
             }
             let (moved, n) = (harness.forward(&other), harness.size);
             let stays = order
@@ -221,21 +221,21 @@ fn check(gpu: &Arc<Gpu>, spec: &NetSpec, target: &dyn Target, precisions: &[Prec
                 .enumerate()
                 .all(|(to, &from)| same_bits(&moved[to * n..][..n], &got[from * n..][..n]));
             claim(stays, format!("{precision:?}: outputs depend on the place in the batch"));
-            // Other values at a site of every lane.
+            // Other values at a site of every slot.
             for round in 0..3 {
-                let site = |lane: usize| (lane * 3 + round * 11) % net.sites();
-                let mut flipped = Batch::new(&net, q, lanes, 33);
-                flipped.states = (0..lanes)
-                    .map(|lane| {
-                        let mut state = batch.states[batch.rows[lane] as usize].clone();
-                        state[site(lane)] = (state[site(lane)] + 1) % q as u8;
+                let site = |slot: usize| (slot * 3 + round * 11) % net.sites();
+                let mut flipped = Batch::new(&net, q, slots, 33);
+                flipped.states = (0..slots)
+                    .map(|slot| {
+                        let mut state = batch.states[batch.rows[slot] as usize].clone();
+                        state[site(slot)] = (state[site(slot)] + 1) % q as u8;
                         state
                     })
                     .collect();
-                flipped.rows = (0..lanes as u32).collect();
+                flipped.rows = (0..slots as u32).collect();
                 let (out, m) = (harness.forward(&flipped), net.outputs());
-                let hollow = (0..lanes).all(|lane| {
-                    let at = lane * n + site(lane) * m;
+                let hollow = (0..slots).all(|slot| {
+                    let at = slot * n + site(slot) * m;
                     same_bits(&out[at..at + m], &got[at..at + m])
                 });
                 claim(hollow, format!("{precision:?}: outputs depend on the own value"));

@@ -1,6 +1,7 @@
 //! Choose the shapes of blocks and arrays for a network and a GPU.
 
 use crate::device::cuda::Gpu;
+use crate::net::cuda::TIME_DEFINES;
 use crate::net::hollow::Hollow;
 
 /// Registers that a thread of the forward and the backward kernel needs besides its accumulators.
@@ -164,6 +165,7 @@ impl Sizes {
                 ("SHARED_PLANE", usize::from(self.shared_plane)),
             ]);
         }
+        all.extend(TIME_DEFINES);
         all
     }
 

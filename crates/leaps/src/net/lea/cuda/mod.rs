@@ -6,14 +6,14 @@ mod division;
 
 use std::sync::Arc;
 
-use cudarc::driver::{CudaFunction, CudaSlice, CudaViewMut};
+use cudarc::driver::{CudaSlice, CudaViewMut};
 
 use super::Lea;
 use crate::Result;
-use crate::device::cuda::{Gpu, Kernels, Precision, failed, launch};
-use crate::net::cuda::{CudaBatch, CudaNetwork, CudaTime, MOMENT, SumRows, check_lanes};
-use crate::net::layout::total;
-use crate::net::network::Network;
+use crate::device::cuda::{Gpu, Precision, launch};
+use crate::net::cuda::{
+    Base, CudaBatch, CudaNetwork, CudaPasses, CudaTime, SumRows, TIME_DEFINES, functions, on_gpu,
+};
 use division::{Division, Rows};
 
 const SOURCE: &str = concat!(
@@ -32,80 +32,52 @@ const HIDDEN_PARTS: usize = 32;
 const EDGE: usize = 64;
 const COLUMNS: usize = 32;
 
-/// Kernels by name.
-struct Functions {
-    tables: CudaFunction,
-    attend: CudaFunction,
-    hidden: CudaFunction,
-    outputs: CudaFunction,
-    hidden_back: CudaFunction,
-    hidden_weights: CudaFunction,
-    seen_back: CudaFunction,
-    means: CudaFunction,
-    keys_back: CudaFunction,
-    queries_back: CudaFunction,
-    sum_table: CudaFunction,
-    sum_queries: CudaFunction,
-    sum_times: CudaFunction,
-    described_back: CudaFunction,
-    embeddings_back: CudaFunction,
-    projections_back: CudaFunction,
-}
-
-impl Functions {
-    fn new(kernels: &Kernels) -> Result<Self> {
-        let get = |name: &str| kernels.get(name, 0);
-        Ok(Functions {
-            tables: get("lea_tables")?,
-            attend: get("lea_attend")?,
-            hidden: get("lea_hidden")?,
-            outputs: get("lea_outputs")?,
-            hidden_back: get("lea_hidden_back")?,
-            hidden_weights: get("lea_hidden_weights")?,
-            seen_back: get("lea_seen_back")?,
-            means: get("lea_means")?,
-            keys_back: get("lea_keys_back")?,
-            queries_back: get("lea_queries_back")?,
-            sum_table: get("lea_sum_table")?,
-            sum_queries: get("lea_sum_queries")?,
-            sum_times: get("lea_sum_times")?,
-            described_back: get("lea_described_back")?,
-            embeddings_back: get("lea_embeddings_back")?,
-            projections_back: get("lea_projections_back")?,
-        })
-    }
-}
+functions!(
+    Functions, "lea_";
+    tables,
+    attend,
+    hidden,
+    outputs,
+    hidden_back,
+    hidden_weights,
+    seen_back,
+    means,
+    keys_back,
+    queries_back,
+    sum_table,
+    sum_queries,
+    sum_times,
+    described_back,
+    embeddings_back,
+    projections_back,
+);
 
 /// See the [module](self).
 struct CudaLea {
-    gpu: Arc<Gpu>,
     lea: Lea,
     division: Division,
-    lanes: usize,
     functions: Functions,
     rows: SumRows,
     time: CudaTime,
-    parameters: CudaSlice<f32>,
     /// Keys and values with every value and queries, see `lea.cu`.
     tables: CudaSlice<f32>,
-    /// What heads have seen, `[lane][site][size]`; on the way back, gradients of keys.
+    /// What heads have seen, `[slot][site][size]`; on the way back, gradients of keys.
     seen: CudaSlice<f32>,
-    /// Of the sums that weights are divided by, `[lane][head][site]`.
+    /// Of the sums that weights are divided by, `[slot][head][site]`.
     logs: CudaSlice<f32>,
-    /// Hidden units before the time's scale and shift, `[lane][site][embedding]`.
+    /// Hidden units before the time's scale and shift, `[slot][site][embedding]`.
     before: CudaSlice<f32>,
-    back: Option<Back>,
 }
 
 /// Space for the backward pass.
-struct Back {
-    /// `[lane][site][embedding]`, see `lea_hidden_back`.
+struct Saved {
+    /// `[slot][site][embedding]`, see `lea_hidden_back`.
     after: CudaSlice<f32>,
     d_z: CudaSlice<f32>,
     d_hidden: CudaSlice<f32>,
     ends: CudaSlice<f32>,
     hidden_parts: CudaSlice<f32>,
-    /// Gradients of what heads have seen, then of queries, and of values, `[lane][site][size]`.
+    /// Gradients of what heads have seen, then of queries, and of values, `[slot][site][size]`.
     d_seen: CudaSlice<f32>,
     d_value: CudaSlice<f32>,
     means: CudaSlice<f32>,
@@ -128,12 +100,12 @@ impl Lea {
         (2 * self.q() + 1) * self.table()
     }
 
-    /// Rows of a lane: sites of all heads.
+    /// Rows of a slot: sites of all heads.
     fn rows(&self) -> usize {
         self.sites * self.attention.heads
     }
 
-    /// Numbers that a lane adds to the gradient of the hidden bias and of what follows it, and where these parameters start.
+    /// Numbers that a slot adds to the gradient of the hidden bias and of what follows it, and where these parameters start.
     fn ends(&self) -> (usize, usize) {
         let sizes = self.sizes();
         (sizes[6..].iter().sum(), sizes[..6].iter().sum())
@@ -141,7 +113,7 @@ impl Lea {
 
     fn defines(&self) -> Vec<(&'static str, usize)> {
         let division = Division::new(self.sites, self.attention.width);
-        vec![
+        [
             ("SITES", self.sites),
             ("INPUTS", self.inputs),
             ("EMBEDDING", self.embedding),
@@ -149,7 +121,6 @@ impl Lea {
             ("WIDTH", self.attention.width),
             ("OUTPUTS", self.outputs),
             ("TIMES", self.time.outputs),
-            ("MOMENT", MOMENT),
             ("SLICES", division.slices),
             ("SLICE", division.slice),
             ("TILE", division.tile),
@@ -161,6 +132,9 @@ impl Lea {
             ("BACK_PARTS", division.back.parts),
             ("HIDDEN_PARTS", HIDDEN_PARTS),
         ]
+        .into_iter()
+        .chain(TIME_DEFINES)
+        .collect()
     }
 
     /// Compile the kernels, where there is a compiler.
@@ -169,98 +143,84 @@ impl Lea {
         crate::device::cuda::testing::compiles(SOURCE, &self.defines());
     }
 
-    /// The network on a GPU, for batches of up to `lanes`; always in float32.
+    /// The network on a GPU, for batches of up to `slots`; always in float32.
     pub(crate) fn on_gpu(
         &self,
         gpu: &Arc<Gpu>,
-        lanes: usize,
+        slots: usize,
         _: Precision,
     ) -> Result<Box<dyn CudaNetwork>> {
         let kernels = gpu.compile(SOURCE, &self.defines())?;
         let own = self.sizes().iter().sum();
-        Ok(Box::new(CudaLea {
-            functions: Functions::new(&kernels)?,
+        let passes = CudaLea {
+            functions: Functions::new(&kernels, |_| 0)?,
             rows: SumRows::new(&kernels)?,
-            time: CudaTime::new(gpu, &kernels, self.time, lanes, own)?,
-            parameters: gpu.zeros(total(&self.tensors()))?,
+            time: CudaTime::new(gpu, &kernels, self.time, slots, own)?,
             tables: gpu.zeros(self.tables())?,
-            seen: gpu.zeros(lanes * self.table())?,
-            logs: gpu.zeros(lanes * self.rows())?,
-            before: gpu.zeros(lanes * self.sites * self.embedding)?,
-            back: None,
+            seen: gpu.zeros(slots * self.table())?,
+            logs: gpu.zeros(slots * self.rows())?,
+            before: gpu.zeros(slots * self.sites * self.embedding)?,
             division: Division::new(self.sites, self.attention.width),
             lea: self.clone(),
-            gpu: Arc::clone(gpu),
-            lanes,
-        }))
+        };
+        on_gpu(gpu, slots, self, passes)
     }
 }
 
 impl CudaLea {
-    fn back_space(&self) -> Result<Back> {
-        let (gpu, lea, lanes) = (&self.gpu, &self.lea, self.lanes);
-        let hidden = lanes * lea.sites * lea.embedding;
-        Ok(Back {
-            after: gpu.zeros(hidden)?,
-            d_z: gpu.zeros(hidden)?,
-            d_hidden: gpu.zeros(hidden)?,
-            ends: gpu.zeros(lanes * lea.ends().0)?,
-            hidden_parts: gpu.zeros(HIDDEN_PARTS * lea.embedding * lea.attention.size())?,
-            d_seen: gpu.zeros(lanes * lea.table())?,
-            d_value: gpu.zeros(lanes * lea.table())?,
-            means: gpu.zeros(lanes * lea.rows())?,
-            d_tables: gpu.zeros(lea.tables())?,
-            d_described: gpu.zeros(lea.q() * lea.sites * lea.embedding)?,
-        })
-    }
-
-    /// Blocks of attention: all heads of all lanes.
-    fn heads(&self, lanes: usize, rows: Rows) -> (u32, u32, u32) {
-        ((lanes * self.lea.attention.heads * rows.parts) as u32, 1, 1)
+    /// Blocks of attention: all heads of all slots.
+    fn heads(&self, slots: usize, rows: Rows) -> (u32, u32, u32) {
+        ((slots * self.lea.attention.heads * rows.parts) as u32, 1, 1)
     }
 
     /// Back through the read-out: gradients of its weights and of what heads have seen.
     fn readout_back(
         &mut self,
-        lanes: usize,
+        base: &Base,
+        slots: usize,
         d_out: &CudaSlice<f32>,
-        back: &mut Back,
+        saved: &mut Saved,
         gradient: &mut CudaViewMut<'_, f32>,
     ) -> Result<()> {
-        let (gpu, f, lea, p) = (&self.gpu, &self.functions, &self.lea, &self.parameters);
-        let (size, e, sites) = (lea.attention.size(), lea.embedding, lanes * lea.sites);
+        let (gpu, f, lea, p) = (&base.gpu, &self.functions, &self.lea, &base.parameters);
+        let (size, e, sites) = (lea.attention.size(), lea.embedding, slots * lea.sites);
         let n = sites as u32;
         launch!(
             gpu,
             f.hidden_back,
-            ((lanes as u32, 1, 1), 256, 0),
+            ((slots as u32, 1, 1), 256, 0),
             p,
             &self.time.times,
             &self.before,
             d_out,
-            &mut back.after,
-            &mut back.d_z,
-            &mut back.d_hidden,
+            &mut saved.after,
+            &mut saved.d_z,
+            &mut saved.d_hidden,
             &mut self.time.d_times,
-            &mut back.ends
+            &mut saved.ends
         )?;
         let (ends, start) = lea.ends();
-        self.rows.sum(gpu, &back.ends, gradient, start, ends, lanes)?;
+        self.rows.sum(gpu, &saved.ends, gradient, start, ends, slots)?;
         let grid = (size.div_ceil(EDGE) as u32, e.div_ceil(EDGE) as u32, HIDDEN_PARTS as u32);
-        let parts = &mut back.hidden_parts;
-        launch!(gpu, f.hidden_weights, (grid, 256, 0), &back.d_hidden, &self.seen, parts, &n)?;
-        let (start, parts) = (start - e * size, &back.hidden_parts);
+        let parts = &mut saved.hidden_parts;
+        launch!(gpu, f.hidden_weights, (grid, 256, 0), &saved.d_hidden, &self.seen, parts, &n)?;
+        let (start, parts) = (start - e * size, &saved.hidden_parts);
         self.rows.sum(gpu, parts, gradient, start, e * size, HIDDEN_PARTS)?;
         let grid = (sites.div_ceil(EDGE) as u32, size.div_ceil(EDGE) as u32, 1);
-        launch!(gpu, f.seen_back, (grid, 256, 0), p, &back.d_hidden, &mut back.d_seen, &n)
+        launch!(gpu, f.seen_back, (grid, 256, 0), p, &saved.d_hidden, &mut saved.d_seen, &n)
     }
 
     /// Back through attention: gradients of keys, values and queries take the places of `seen`, `d_value` and `d_seen`.
-    fn attention_back(&mut self, batch: &CudaBatch<'_>, back: &mut Back) -> Result<()> {
-        let (gpu, f, rows) = (&self.gpu, &self.functions, self.division.back);
-        let (grid, n) = (self.heads(batch.lanes, rows), batch.lanes as u32);
-        let means = ((batch.lanes * self.lea.rows()).div_ceil(256) as u32, 1, 1);
-        launch!(gpu, f.means, (means, 256, 0), &self.seen, &back.d_seen, &mut back.means, &n)?;
+    fn attention_back(
+        &mut self,
+        gpu: &Gpu,
+        batch: &CudaBatch<'_>,
+        saved: &mut Saved,
+    ) -> Result<()> {
+        let (f, rows) = (&self.functions, self.division.back);
+        let (grid, n) = (self.heads(batch.slots, rows), batch.slots as u32);
+        let means = ((batch.slots * self.lea.rows()).div_ceil(256) as u32, 1, 1);
+        launch!(gpu, f.means, (means, 256, 0), &self.seen, &saved.d_seen, &mut saved.means, &n)?;
         launch!(
             gpu,
             f.keys_back,
@@ -270,10 +230,10 @@ impl CudaLea {
             batch.states,
             batch.rows,
             &self.logs,
-            &back.means,
-            &back.d_seen,
+            &saved.means,
+            &saved.d_seen,
             &mut self.seen,
-            &mut back.d_value
+            &mut saved.d_value
         )?;
         launch!(
             gpu,
@@ -284,37 +244,42 @@ impl CudaLea {
             batch.states,
             batch.rows,
             &self.logs,
-            &back.means,
-            &mut back.d_seen
+            &saved.means,
+            &mut saved.d_seen
         )
     }
 
     /// Gradients of the tables, and of the queries' functions of time.
-    fn sum_lanes(&mut self, batch: &CudaBatch<'_>, back: &mut Back) -> Result<()> {
-        let (gpu, f, lea) = (&self.gpu, &self.functions, &self.lea);
+    fn sum_slots(&mut self, gpu: &Gpu, batch: &CudaBatch<'_>, saved: &mut Saved) -> Result<()> {
+        let (f, lea) = (&self.functions, &self.lea);
         let (q, table, size) = (lea.q(), lea.table(), lea.attention.size());
-        let (n, columns) = (batch.lanes as u32, table.div_ceil(COLUMNS) as u32);
-        for (d, start) in [(&self.seen, 0), (&back.d_value, q * table)] {
-            let mut to = back.d_tables.slice_mut(start..start + q * table);
+        let (n, columns) = (batch.slots as u32, table.div_ceil(COLUMNS) as u32);
+        for (d, start) in [(&self.seen, 0), (&saved.d_value, q * table)] {
+            let mut to = saved.d_tables.slice_mut(start..start + q * table);
             let grid = (columns, q as u32, 1);
             launch!(gpu, f.sum_table, (grid, 256, 0), d, batch.states, batch.rows, &mut to, &n)?;
         }
-        let mut to = back.d_tables.slice_mut(2 * q * table..);
-        let (d, times) = (&back.d_seen, &self.time.times);
+        let mut to = saved.d_tables.slice_mut(2 * q * table..);
+        let (d, times) = (&saved.d_seen, &self.time.times);
         launch!(gpu, f.sum_queries, ((columns, 1, 1), 256, 0), d, times, &mut to, &n)?;
         let grid = (n, size.div_ceil(COLUMNS) as u32, 1);
         launch!(gpu, f.sum_times, (grid, 256, 0), d, &self.tables, &mut self.time.d_times)
     }
 
     /// From the gradients of the tables to those of values, places, keys, values and queries.
-    fn tables_back(&self, back: &mut Back, gradient: &mut CudaViewMut<'_, f32>) -> Result<()> {
-        let (gpu, f, lea, p) = (&self.gpu, &self.functions, &self.lea, &self.parameters);
+    fn tables_back(
+        &self,
+        base: &Base,
+        saved: &mut Saved,
+        gradient: &mut CudaViewMut<'_, f32>,
+    ) -> Result<()> {
+        let (gpu, f, lea, p) = (&base.gpu, &self.functions, &self.lea, &base.parameters);
         let (e, size) = (lea.embedding, lea.attention.size());
         let columns = e.div_ceil(COLUMNS) as u32;
         let grid = (lea.sites as u32, lea.q() as u32, columns);
-        let (d_tables, d_described) = (&back.d_tables, &mut back.d_described);
+        let (d_tables, d_described) = (&saved.d_tables, &mut saved.d_described);
         launch!(gpu, f.described_back, (grid, 256, 0), p, d_tables, &mut *d_described)?;
-        let (grid, d_described) = ((lea.sites + lea.inputs) as u32, &back.d_described);
+        let (grid, d_described) = ((lea.sites + lea.inputs) as u32, &saved.d_described);
         let grid = (grid, columns, 1);
         launch!(gpu, f.embeddings_back, (grid, 256, 0), p, d_tables, d_described, &mut *gradient)?;
         let grid = (size.div_ceil(COLUMNS) as u32, e as u32, 3);
@@ -322,32 +287,42 @@ impl CudaLea {
     }
 }
 
-impl CudaNetwork for CudaLea {
-    fn refresh(&mut self, parameters: &CudaSlice<f32>) -> Result<()> {
-        let (gpu, given) = (&self.gpu, parameters.slice(..self.parameters.len()));
-        gpu.stream
-            .memcpy_dtod(&given, &mut self.parameters)
-            .map_err(failed("memory of the GPU"))?;
+impl CudaPasses for CudaLea {
+    type Saved = Saved;
+
+    fn refresh(&mut self, base: &Base) -> Result<()> {
         let grid = (self.lea.sites as u32, 2 * self.lea.q() as u32 + 1, 1);
-        let (p, tables) = (&self.parameters, &mut self.tables);
-        launch!(gpu, self.functions.tables, (grid, 256, 0), p, tables)
+        let tables = &mut self.tables;
+        launch!(base.gpu, self.functions.tables, (grid, 256, 0), &base.parameters, tables)
     }
 
-    fn reserve(&mut self) -> Result<()> {
-        if self.back.is_none() {
-            self.back = Some(self.back_space()?);
-        }
-        Ok(())
+    fn reserve(&mut self, base: &Base) -> Result<Saved> {
+        let (gpu, lea, slots) = (&base.gpu, &self.lea, base.slots);
+        let hidden = slots * lea.sites * lea.embedding;
+        Ok(Saved {
+            after: gpu.zeros(hidden)?,
+            d_z: gpu.zeros(hidden)?,
+            d_hidden: gpu.zeros(hidden)?,
+            ends: gpu.zeros(slots * lea.ends().0)?,
+            hidden_parts: gpu.zeros(HIDDEN_PARTS * lea.embedding * lea.attention.size())?,
+            d_seen: gpu.zeros(slots * lea.table())?,
+            d_value: gpu.zeros(slots * lea.table())?,
+            means: gpu.zeros(slots * lea.rows())?,
+            d_tables: gpu.zeros(lea.tables())?,
+            d_described: gpu.zeros(lea.q() * lea.sites * lea.embedding)?,
+        })
     }
 
-    fn forward(&mut self, batch: &CudaBatch<'_>, out: &mut CudaSlice<f32>) -> Result<()> {
-        check_lanes(batch.lanes, self.lanes)?;
-        if batch.lanes == 0 {
-            return Ok(());
-        }
-        self.time.forward(&self.gpu, &self.parameters, batch)?;
-        let (gpu, f, rows) = (&self.gpu, &self.functions, self.division.forward);
-        let heads = self.heads(batch.lanes, rows);
+    fn forward(
+        &mut self,
+        base: &Base,
+        batch: &CudaBatch<'_>,
+        _saved: Option<&mut Saved>,
+        out: &mut CudaSlice<f32>,
+    ) -> Result<()> {
+        self.time.forward(base, batch)?;
+        let (gpu, f, rows) = (&base.gpu, &self.functions, self.division.forward);
+        let heads = self.heads(batch.slots, rows);
         launch!(
             gpu,
             f.attend,
@@ -359,7 +334,7 @@ impl CudaNetwork for CudaLea {
             &mut self.seen,
             &mut self.logs
         )?;
-        let (p, sites) = (&self.parameters, batch.lanes * self.lea.sites);
+        let (p, sites) = (&base.parameters, batch.slots * self.lea.sites);
         let grid = (sites.div_ceil(EDGE) as u32, self.lea.embedding.div_ceil(EDGE) as u32, 1);
         let (n, before) = (sites as u32, &mut self.before);
         launch!(gpu, f.hidden, (grid, 256, 0), p, &self.seen, &mut *before, &n)?;
@@ -367,25 +342,18 @@ impl CudaNetwork for CudaLea {
         launch!(gpu, f.outputs, (grid, 256, 0), p, &self.time.times, &self.before, out, &n)
     }
 
-    fn forward_train(&mut self, batch: &CudaBatch<'_>, out: &mut CudaSlice<f32>) -> Result<()> {
-        self.forward(batch, out)
-    }
-
     fn backward(
         &mut self,
+        base: &Base,
         batch: &CudaBatch<'_>,
+        saved: &mut Saved,
         d_out: &CudaSlice<f32>,
         gradient: &mut CudaViewMut<'_, f32>,
     ) -> Result<()> {
-        let mut back = match self.back.take() {
-            Some(back) => back,
-            None => self.back_space()?,
-        };
-        self.readout_back(batch.lanes, d_out, &mut back, gradient)?;
-        self.attention_back(batch, &mut back)?;
-        self.sum_lanes(batch, &mut back)?;
-        self.tables_back(&mut back, gradient)?;
-        self.back = Some(back);
-        self.time.backward(&self.gpu, &self.parameters, batch, gradient)
+        self.readout_back(base, batch.slots, d_out, saved, gradient)?;
+        self.attention_back(&base.gpu, batch, saved)?;
+        self.sum_slots(&base.gpu, batch, saved)?;
+        self.tables_back(base, saved, gradient)?;
+        self.time.backward(base, batch, gradient)
     }
 }
