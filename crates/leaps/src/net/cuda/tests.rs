@@ -10,17 +10,6 @@ use crate::net::evaluator::tests::{check_evaluator, error, parameters};
 use crate::net::*;
 use crate::target::{Boundary, Interaction, Lattice, Pairwise, Target};
 
-/// A GPU, or a word that there is none.
-fn gpu() -> Option<Arc<Gpu>> {
-    match Gpu::open(0) {
-        Ok(gpu) => Some(gpu),
-        Err(error) => {
-            eprintln!("skipped: no GPU ({error})");
-            None
-        }
-    }
-}
-
 fn on_lattice(shape: &[usize], boundary: Boundary, q: usize) -> Pairwise {
     let lattice = Lattice::new(shape, boundary).unwrap();
     match q {
@@ -269,8 +258,9 @@ fn lec_cases() -> Vec<(Pairwise, NetSpec)> {
 }
 
 #[test]
+#[ignore = "needs a GPU: cargo test -p leaps --lib cuda -- --ignored --skip speed"]
 fn lec_on_a_gpu_computes_what_the_cpu_does() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = Gpu::open(0).unwrap();
     let cases = lec_cases();
     let good = cases.iter().filter(|(target, spec)| check(&gpu, spec, target, &ALL)).count();
     assert_eq!(good, cases.len());
@@ -286,8 +276,9 @@ fn large_cases() -> Vec<(Pairwise, NetSpec)> {
 }
 
 #[test]
+#[ignore = "needs a GPU: cargo test -p leaps --lib cuda -- --ignored --skip speed"]
 fn the_authors_lec_on_a_gpu_computes_what_the_cpu_does() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = Gpu::open(0).unwrap();
     for (target, spec) in large_cases() {
         assert!(check(&gpu, &spec, &target, &ALL));
     }
@@ -321,8 +312,9 @@ fn dense_cases() -> Vec<(Pairwise, NetSpec)> {
 }
 
 #[test]
+#[ignore = "needs a GPU: cargo test -p leaps --lib cuda -- --ignored --skip speed"]
 fn other_networks_on_a_gpu_compute_what_the_cpu_does() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = Gpu::open(0).unwrap();
     let cases = dense_cases();
     let float = [Precision::Float32];
     let good = cases.iter().filter(|(target, spec)| check(&gpu, spec, target, &float)).count();
@@ -356,8 +348,9 @@ fn hollow_cases() -> Vec<(Pairwise, NetSpec)> {
 }
 
 #[test]
+#[ignore = "needs a GPU: cargo test -p leaps --lib cuda -- --ignored --skip speed"]
 fn hollow_convolutions_on_a_gpu_compute_what_the_cpu_does() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = Gpu::open(0).unwrap();
     let cases = hollow_cases();
     let both = [Precision::Float32, Precision::Bf16];
     let good = cases.iter().filter(|(target, spec)| check(&gpu, spec, target, &both)).count();
@@ -365,12 +358,14 @@ fn hollow_convolutions_on_a_gpu_compute_what_the_cpu_does() {
 }
 
 #[test]
+#[ignore = "needs a GPU: cargo test -p leaps --lib cuda -- --ignored --skip speed"]
 fn networks_are_evaluated_on_a_gpu() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = Gpu::open(0).unwrap();
     check_evaluator(&Placement::Cuda(gpu, Precision::Float32), 0);
 }
 
 #[test]
+#[cfg_attr(not(has_nvrtc), ignore = "needs NVRTC: set LEAPS_NVRTC to its folder")]
 fn kernels_compile() {
     let wide = (on_lattice(&[3, 3, 3], Boundary::Periodic, 2), lec(&[3, 3], 96, false, 5));
     for (target, spec) in

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaFunction, CudaSlice, CudaViewMut};
 
-use super::Mlp;
+use super::{Mlp, Parameters};
 use crate::device::cuda::{Gpu, Precision, launch};
 use crate::net::cuda::{
     Base, CudaBatch, CudaNetwork, CudaPasses, CudaTime, SumRows, TIME_DEFINES, on_gpu,
@@ -75,7 +75,7 @@ impl Mlp {
             return Err(Error::not_applicable("the network mlp on a GPU", reason));
         }
         let kernels = gpu.compile(SOURCE, &self.defines())?;
-        let rest = self.hidden * self.sites * (self.fan() + 1) + self.outputs * self.hidden;
+        let rest = Parameters::len(self) - self.time.parameters();
         let passes = CudaMlp {
             sums_of: kernels.get("mlp_sums", 0)?,
             out_of: kernels.get("mlp_out", 0)?,
@@ -95,8 +95,8 @@ impl Mlp {
 impl CudaMlp {
     /// Where biases and output weights are among the parameters.
     fn places(&self) -> (usize, usize) {
-        let rows = self.mlp.hidden * self.mlp.sites;
-        (rows * self.mlp.fan(), rows * (self.mlp.fan() + 1))
+        let lengths = Parameters::lengths(&self.mlp);
+        (lengths.weight, lengths.weight + lengths.bias)
     }
 }
 

@@ -3,6 +3,7 @@ use crate::device::cuda::testing::compiles;
 use crate::net::cuda::TIME_DEFINES;
 
 #[test]
+#[cfg_attr(not(has_nvrtc), ignore = "needs NVRTC: set LEAPS_NVRTC to its folder")]
 fn kernels_compile() {
     let shape = [
         ("SITES", 35),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaSlice, CudaViewMut};
 
-use super::Lea;
+use super::{Lea, Parameters};
 use crate::Result;
 use crate::device::cuda::{Gpu, Precision, launch};
 use crate::net::cuda::{
@@ -107,8 +107,9 @@ impl Lea {
 
     /// Numbers that a slot adds to the gradient of the hidden bias and of what follows it, and where these parameters start.
     fn ends(&self) -> (usize, usize) {
-        let sizes = self.sizes();
-        (sizes[6..].iter().sum(), sizes[..6].iter().sum())
+        let lengths = Parameters::lengths(self);
+        let ends = lengths.hidden_bias + lengths.out + lengths.out_bias;
+        (ends, Parameters::len(self) - lengths.time - ends)
     }
 
     fn defines(&self) -> Vec<(&'static str, usize)> {
@@ -151,7 +152,7 @@ impl Lea {
         _: Precision,
     ) -> Result<Box<dyn CudaNetwork>> {
         let kernels = gpu.compile(SOURCE, &self.defines())?;
-        let own = self.sizes().iter().sum();
+        let own = Parameters::len(self) - self.time.parameters();
         let passes = CudaLea {
             functions: Functions::new(&kernels, |_| 0)?,
             rows: SumRows::new(&kernels)?,
