@@ -1,11 +1,13 @@
-//! Lists what the library brings along: the networks of `models/` and the settings of `experiments/`.
+//! What the package finds out when it is built: the networks of `models/` and the settings of `experiments/`, which the
+//! library brings along, and what tests can use.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 fn main() {
-    println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=build.rs");
+    test_resources();
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo says"));
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo says"));
     let with_models = env::var_os("CARGO_FEATURE_MODELS").is_some();
@@ -20,7 +22,7 @@ fn write(file: &Path, entries: &str) {
 
 /// What lies in a folder, in order; changes there build the library anew.
 fn entries(folder: &Path) -> Vec<PathBuf> {
-    println!("cargo:rerun-if-changed={}", folder.display());
+    println!("cargo::rerun-if-changed={}", folder.display());
     let found = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut found: Vec<_> = found.map(|entry| entry.path()).collect();
     found.sort();
@@ -33,7 +35,7 @@ fn models(folder: &Path) -> String {
         let name = model.file_name().unwrap_or_default().to_string_lossy().into_owned();
         // What a killed process left of a model, and models that need files beside them.
         if name.starts_with('.') || model.join("target").exists() {
-            println!("cargo:warning=models/{name} is not shipped: use it by its directory");
+            println!("cargo::warning=models/{name} is not shipped: use it by its directory");
             continue;
         }
         let file = |name: &str| model.join(name).display().to_string();
@@ -59,4 +61,16 @@ fn settings(folder: &Path) -> String {
         writeln!(text, "({name:?}, include_str!({file:?})),").expect("memory can be written");
     }
     text
+}
+
+/// Tests that need the authors' numbers or a compiler for kernels are ignored where none is named, and say so. What is
+/// named but missing makes them fail.
+fn test_resources() {
+    for (variable, found) in [("LEAPS_FIXTURES", "has_fixtures"), ("LEAPS_NVRTC", "has_nvrtc")] {
+        println!("cargo::rerun-if-env-changed={variable}");
+        println!("cargo::rustc-check-cfg=cfg({found})");
+        if env::var_os(variable).is_some() {
+            println!("cargo::rustc-cfg={found}");
+        }
+    }
 }

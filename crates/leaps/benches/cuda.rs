@@ -7,7 +7,10 @@ use std::time::Instant;
 
 use leaps::Result;
 use leaps::device::{Gpu, Precision};
-use leaps::net::{CudaNet, HollowGraphSpec, HollowSpec, LeaSpec, LecSpec, MlpSpec, Net, NetSpec};
+use leaps::net::cuda::CudaEvaluator;
+use leaps::net::{
+    Evaluator, HollowGraphSpec, HollowSpec, Inputs, LeaSpec, LecSpec, MlpSpec, Net, NetSpec,
+};
 use leaps::target::{Boundary, Lattice, Pairwise};
 
 const SIDE: usize = 15;
@@ -27,9 +30,9 @@ fn states(n: usize) -> Vec<u8> {
 
 /// Seconds of one piece of work, the best of several tries after a warm-up.
 fn seconds(
-    net: &mut CudaNet,
+    net: &mut CudaEvaluator,
     quick: bool,
-    work: impl Fn(&mut CudaNet) -> Result<()>,
+    work: impl Fn(&mut CudaEvaluator) -> Result<()>,
 ) -> Result<f64> {
     let (tries, repeats) = if quick { (3, 3) } else { (7, 10) };
     for _ in 0..2 {
@@ -60,14 +63,14 @@ fn speeds(
     let parameters = net.initial(1);
     print!("{name:<14}{:<9}{trained:>6}", precision.name());
     for lanes in [trained, 4096, 16384] {
-        let mut on_gpu = CudaNet::new(net, gpu, lanes, precision)?;
+        let mut on_gpu = CudaEvaluator::new(net, gpu, lanes, precision)?;
         on_gpu.load(&parameters)?;
         let times: Vec<f64> = (0..lanes).map(|k| (k as f64 + 0.5) / lanes as f64).collect();
-        on_gpu.place(&states(lanes), &times)?;
-        let forward = seconds(&mut on_gpu, quick, CudaNet::start_forward)?;
+        on_gpu.place(Inputs { states: &states(lanes), times: &times, ..Inputs::default() })?;
+        let forward = seconds(&mut on_gpu, quick, CudaEvaluator::start_forward)?;
         print!("{:>12.0}", lanes as f64 / forward);
         if lanes == trained {
-            let both = seconds(&mut on_gpu, quick, CudaNet::start_gradient)?;
+            let both = seconds(&mut on_gpu, quick, CudaEvaluator::start_gradient)?;
             print!("{:>10.3} ms{:>10.3} ms", 1e3 * forward, 1e3 * both);
         }
     }

@@ -38,12 +38,6 @@ impl Parametrisation {
         Parametrisation::Metropolis,
     ];
 
-    /// Its number in kernels.
-    #[cfg(feature = "cuda")]
-    pub(crate) fn number(self) -> usize {
-        self as usize
-    }
-
     /// The rate out of x and the rate of the time reversal, for flux `j` and a change `du` of the potential,
     /// so that $r = e^{-du}$.
     #[inline]

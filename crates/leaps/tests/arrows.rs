@@ -67,3 +67,32 @@ fn arrows_point_one_way() {
     assert_eq!(seen.len(), ROOMS.iter().map(|rooms| rooms.len()).sum::<usize>(), "{seen:?}");
     assert!(wrong.is_empty(), "against the arrows:\n{}", wrong.join("\n"));
 }
+
+/// Files that still ask for the feature elsewhere.
+const ASKING: [&str; 7] = [
+    "sampler/moves.rs",
+    "sampler/walkers/mod.rs",
+    "sampler/walkers/network.rs",
+    "sampler/walkers/place.rs",
+    "train/mod.rs",
+    "train/pool.rs",
+    "train/trainer.rs",
+];
+
+#[test]
+fn the_feature_cuda_is_asked_for_in_device_and_in_modules_named_cuda() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    sources(&root, &mut files);
+    let asks = |file: &&PathBuf| fs::read_to_string(file).unwrap().contains("feature = \"cuda\"");
+    let elsewhere: Vec<String> = files
+        .iter()
+        .filter(asks)
+        .map(|file| file.strip_prefix(&root).unwrap())
+        .filter(|file| !file.starts_with("device") && !file.iter().any(|part| part == "cuda"))
+        .filter(|file| file.file_name().is_none_or(|name| name != "cuda.rs"))
+        .map(|file| file.display().to_string().replace('\\', "/"))
+        .filter(|file| !ASKING.contains(&&file[..]))
+        .collect();
+    assert!(elsewhere.is_empty(), "these ask for the feature cuda: {elsewhere:?}");
+}

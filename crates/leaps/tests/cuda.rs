@@ -1,4 +1,4 @@
-//! Whether a GPU computes what the CPU does, through the public interface. Says so and skips where there is no GPU.
+//! Whether a GPU computes what the CPU does, through the public interface.
 #![cfg(feature = "cuda")]
 
 use leaps::device::{NoProgress, Placement, Precision};
@@ -15,8 +15,8 @@ use leaps::sampler::{
 use leaps::target::{Boundary, Disorder, Lattice, Pairwise, Target};
 use leaps::train::{TrainSpec, Trainer};
 
-fn gpu(precision: Precision) -> Option<Placement> {
-    Placement::cuda(0, precision).inspect_err(|error| println!("skipped: {error}")).ok()
+fn gpu(precision: Precision) -> Placement {
+    Placement::cuda(0, precision).unwrap()
 }
 
 /// Whether there are so few walkers that only the kernels are tested, not the statistics: `LEAPS_FEW_WALKERS=1`, for
@@ -62,8 +62,9 @@ fn run(
 }
 
 #[test]
+#[ignore = "needs a GPU: cargo test -p leaps --test cuda -- --ignored --skip speed"]
 fn walkers_take_the_same_way_on_a_gpu() {
-    let Some(placement) = gpu(Precision::Float32) else { return };
+    let placement = gpu(Precision::Float32);
     let target = ising(8);
     for scheme in [Scheme::Events, Scheme::Euler, Scheme::Trapezoid] {
         let walkers = up_to(1000);
@@ -77,28 +78,38 @@ fn walkers_take_the_same_way_on_a_gpu() {
 
 /// Rounding the network to 8 bits leaves the weights exact: out and back rates come from the same numbers, and J stays
 /// antisymmetric. Steps of fixed length are what a bias looks like: with 5 of them, log Z is off by far more.
+fn weights_are_exact(placement: &Placement) {
+    let (target, beta) = (ising(4), 0.15);
+    let name = hollow(&target).computed_on(placement);
+    let wanted = enumerate::solve(&target, &[beta; 2], &NoProgress).unwrap().log_z;
+    let z = |scheme| {
+        let (ensemble, _) = run(placement, &target, beta, (scheme, 5), up_to(100_000));
+        let log_z = ensemble.log_z();
+        println!("{name} {scheme:?}: ESS {}, {log_z:?}", ensemble.weights.ess());
+        (log_z.mean - wanted) / log_z.error
+    };
+    let (events, euler) = (z(Scheme::Events), z(Scheme::Euler));
+    assert!(events.abs() < 4.0, "{name}: {events} errors");
+    assert!(few() || euler.abs() > 5.0, "{name}: {euler} errors, too few to tell");
+}
+
 #[test]
-fn weights_are_exact_whatever_the_precision() {
-    let gpus = [Precision::Float32, Precision::Tf32, Precision::Bf16].into_iter().map_while(gpu);
-    for placement in std::iter::once(Placement::Cpu).chain(gpus) {
-        let (target, beta) = (ising(4), 0.15);
-        let name = hollow(&target).computed_on(&placement);
-        let wanted = enumerate::solve(&target, &[beta; 2], &NoProgress).unwrap().log_z;
-        let z = |scheme| {
-            let (ensemble, _) = run(&placement, &target, beta, (scheme, 5), up_to(100_000));
-            let log_z = ensemble.log_z();
-            println!("{name} {scheme:?}: ESS {}, {log_z:?}", ensemble.weights.ess());
-            (log_z.mean - wanted) / log_z.error
-        };
-        let (events, euler) = (z(Scheme::Events), z(Scheme::Euler));
-        assert!(events.abs() < 4.0, "{name}: {events} errors");
-        assert!(few() || euler.abs() > 5.0, "{name}: {euler} errors, too few to tell");
+fn weights_are_exact_on_the_cpu() {
+    weights_are_exact(&Placement::Cpu);
+}
+
+#[test]
+#[ignore = "needs a GPU: cargo test -p leaps --test cuda -- --ignored --skip speed"]
+fn weights_are_exact_on_a_gpu_whatever_the_precision() {
+    for precision in [Precision::Float32, Precision::Tf32, Precision::Bf16] {
+        weights_are_exact(&gpu(precision));
     }
 }
 
 #[test]
+#[ignore = "needs a GPU: cargo test -p leaps --test cuda -- --ignored --skip speed"]
 fn training_goes_the_same_way_on_a_gpu() {
-    let Some(placement) = gpu(Precision::Float32) else { return };
+    let placement = gpu(Precision::Float32);
     let target = ising(6);
     let net = hollow(&target);
     let free = FreeEnergy::new(&FreeEnergySpec::Rate, target.sites()).unwrap();
@@ -182,8 +193,9 @@ fn same_walkers(name: &str, target: &Pairwise, here: &Ensemble, there: &Ensemble
 }
 
 #[test]
+#[ignore = "needs a GPU: cargo test -p leaps --test cuda -- --ignored --skip speed"]
 fn annealed_walkers_take_the_same_way_on_a_gpu() {
-    let Some(placement) = gpu(Precision::Float32) else { return };
+    let placement = gpu(Precision::Float32);
     for (name, target, beta) in targets() {
         for kernel in Moves::ON_GPU {
             let walkers = if target.sites() > 1000 { 70 } else { up_to(1000) };
@@ -201,8 +213,9 @@ fn annealed_walkers_take_the_same_way_on_a_gpu() {
 
 /// Other orders, parts of sweeps, and several sweeps an interval.
 #[test]
+#[ignore = "needs a GPU: cargo test -p leaps --test cuda -- --ignored --skip speed"]
 fn other_amounts_take_the_same_way_on_a_gpu() {
-    let Some(placement) = gpu(Precision::Float32) else { return };
+    let placement = gpu(Precision::Float32);
     for (name, target, beta) in targets().into_iter().filter(|(name, ..)| *name != "complete") {
         for kernel in Moves::ON_GPU {
             for amount in [Amount::Steps(3), Amount::Updates(1), Amount::Updates(43)] {
@@ -223,8 +236,9 @@ fn other_amounts_take_the_same_way_on_a_gpu() {
 
 /// Ancestors of every scheme, for populations of one walker, of odd numbers and of more than a block has threads.
 #[test]
+#[ignore = "needs a GPU: cargo test -p leaps --test cuda -- --ignored --skip speed"]
 fn ancestors_are_the_same_on_a_gpu() {
-    let Some(placement) = gpu(Precision::Float32) else { return };
+    let placement = gpu(Precision::Float32);
     let target = ising(6);
     for resampler in Resampler::ALL {
         for walkers in [1, 2, 31, 1023, 1025, 20_001].into_iter().filter(|n| !few() || *n < 2000) {
@@ -240,8 +254,9 @@ fn ancestors_are_the_same_on_a_gpu() {
 
 /// Networks too are resampled on the GPU.
 #[test]
+#[ignore = "needs a GPU: cargo test -p leaps --test cuda -- --ignored --skip speed"]
 fn followers_are_resampled_on_a_gpu() {
-    let Some(placement) = gpu(Precision::Float32) else { return };
+    let placement = gpu(Precision::Float32);
     let target = ising(6);
     let net = Net::new(&NetSpec::Mlp(MlpSpec { hidden: 8 }), &target).unwrap();
     let parameters: Vec<f32> = net.initial(3).iter().map(|p| 2.2 * p).collect();
@@ -267,8 +282,9 @@ fn followers_are_resampled_on_a_gpu() {
 }
 
 #[test]
+#[ignore = "needs a GPU: cargo test -p leaps --test cuda -- --ignored --skip speed"]
 fn log_z_of_annealing_on_a_gpu_is_exact() {
-    let Some(placement) = gpu(Precision::Float32) else { return };
+    let placement = gpu(Precision::Float32);
     let torus = |shape: &[usize]| Lattice::new(shape, Boundary::Periodic).unwrap();
     let glass = Pairwise::edwards_anderson(torus(&[4, 4]), Disorder::Gaussian, 2).unwrap();
     for (name, target, beta) in [
@@ -296,14 +312,19 @@ fn log_z_of_annealing_on_a_gpu_is_exact() {
 }
 
 #[test]
-fn gpus_refuse_what_they_do_not_have() {
+fn kernels_that_gpus_do_not_have_are_refused() {
     let settings = annealing(10, KernelName::Wolff);
     let error = settings.moves.check_gpu(&ising(4)).unwrap_err().to_string();
     assert!(
         error.contains("heat-bath and metropolis") && error.contains("the device cpu"),
         "{error}"
     );
-    let Some(placement) = gpu(Precision::Float32) else { return };
+}
+
+#[test]
+#[ignore = "needs a GPU: cargo test -p leaps --test cuda -- --ignored --skip speed"]
+fn gpus_refuse_what_they_do_not_have() {
+    let (placement, settings) = (gpu(Precision::Float32), annealing(10, KernelName::Wolff));
     let path = Path::new(&[0.4, 0.4], Schedule::Linear).unwrap();
     assert!(sample_on(&placement, &ising(4), &path, &settings, &NoProgress).is_err());
 }
@@ -312,7 +333,7 @@ fn gpus_refuse_what_they_do_not_have() {
 #[test]
 #[ignore = "a measurement"]
 fn speed_of_annealing() {
-    let Some(placement) = gpu(Precision::Float32) else { return };
+    let placement = gpu(Precision::Float32);
     let target = ising(15);
     let path = Path::new(&[0.4407; 2], Schedule::Linear).unwrap();
     for walkers in [1000, 20_000, 1_000_000] {

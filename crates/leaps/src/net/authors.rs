@@ -18,13 +18,10 @@ type D = Array<f64>;
 
 const BETA: f64 = 0.4407;
 
-/// The folder of the fixtures, or nothing (and a word about it) where the variable is not set.
-pub(crate) fn fixtures(kind: &str) -> Option<PathBuf> {
-    let Some(root) = std::env::var_os("LEAPS_FIXTURES") else {
-        eprintln!("skipped: LEAPS_FIXTURES is not set");
-        return None;
-    };
-    Some(PathBuf::from(root).join("authors").join(kind))
+/// The folder of the fixtures.
+pub(crate) fn fixtures(kind: &str) -> PathBuf {
+    let root = std::env::var_os("LEAPS_FIXTURES").expect("LEAPS_FIXTURES names the fixtures");
+    PathBuf::from(root).join("authors").join(kind)
 }
 
 /// All tensors of a file, in double precision.
@@ -119,14 +116,14 @@ struct Authors {
 }
 
 impl Authors {
-    fn read() -> Option<Self> {
-        let folder = fixtures("ising")?;
-        Some(Authors {
+    fn read() -> Self {
+        let folder = fixtures("ising");
+        Authors {
             input: tensors(&folder, "random.safetensors"),
             exact: tensors(&folder, "random_f64.safetensors"),
             network: weights(&folder),
             gradient: map(&tensors(&folder, "random_grads_f64.safetensors")).unwrap(),
-        })
+        }
     }
 
     fn exact(&self, name: &str) -> &[f64] {
@@ -147,8 +144,9 @@ impl Authors {
 }
 
 #[test]
+#[cfg_attr(not(has_fixtures), ignore = "needs the authors' numbers: set LEAPS_FIXTURES")]
 fn double_precision_agrees_with_the_authors_network() {
-    let Some(authors) = Authors::read() else { return };
+    let authors = Authors::read();
     assert_eq!(authors.network.spec.kernels, [3, 5, 7, 9, 15]);
     let network = Lec::new(&authors.network.spec, &target()).unwrap();
     let mut packed = vec![0.0; network.packed()];
@@ -206,8 +204,9 @@ fn by_site(values: &[f64]) -> Vec<f64> {
 }
 
 #[test]
+#[cfg_attr(not(has_fixtures), ignore = "needs the authors' numbers: set LEAPS_FIXTURES")]
 fn single_precision_agrees_with_the_authors_network() {
-    let Some(authors) = Authors::read() else { return };
+    let authors = Authors::read();
     let net = Net::new(&NetSpec::Lec(authors.network.spec.clone()), &target()).unwrap();
     let parameters: Vec<f32> = authors.network.parameters.iter().map(|&p| p as f32).collect();
     let packed = net.pack(&parameters);
@@ -240,8 +239,9 @@ fn single_precision_agrees_with_the_authors_network() {
 }
 
 #[test]
+#[cfg_attr(not(has_fixtures), ignore = "needs the authors' numbers: set LEAPS_FIXTURES")]
 fn free_energies_agree_with_the_authors() {
-    let Some(authors) = Authors::read() else { return };
+    let authors = Authors::read();
     let function = FreeEnergy::new(&authors.network.free_energy, 225).unwrap();
     let p = &authors.network.free_energy_parameters;
     let features = [Array([f64::NAN; WIDTH]); FEATURES]; // the authors' function reads none

@@ -1,7 +1,7 @@
 //! Multiply by a small matrix, and embed times with two of them.
 
 use super::features::{FEATURES, features_with};
-use super::layout::{Init, Tensor};
+use super::layout::{Init, Tensor, layout};
 use crate::device::vector::Vector;
 
 /// `out[o] = bias[o] + sum_i weight[o * inputs + i] input[i]`.
@@ -53,13 +53,31 @@ pub(crate) unsafe fn backward<V: Vector>(
 }
 
 /// Hidden units of a [`TimeEmbedding`].
-const HIDDEN: usize = 32;
+pub(crate) const TIME_UNITS: usize = 32;
 
 /// A small function of time, and of what a network is told beside it: features, a hidden layer of 32 silu units, `outputs` numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct TimeEmbedding {
     pub(crate) outputs: usize,
     features: usize,
+}
+
+layout! {
+    struct Parameters(time: &TimeEmbedding) {
+        hidden: TIME_UNITS * time.features,
+        hidden_bias: TIME_UNITS,
+        out: time.outputs * TIME_UNITS,
+        out_bias: time.outputs,
+    }
+}
+
+layout! {
+    struct Scratch(_time: &TimeEmbedding) {
+        /// The hidden layer before and after its activation, and its gradient.
+        before: TIME_UNITS,
+        after: TIME_UNITS,
+        d_hidden: TIME_UNITS,
+    }
 }
 
 impl TimeEmbedding {
@@ -75,22 +93,25 @@ impl TimeEmbedding {
 
     pub(crate) fn tensors(&self, prefix: &str, scale: f64) -> Vec<Tensor> {
         let hidden = Init::Normal(1.0 / (self.features as f64).sqrt());
-        let out = Init::Normal(scale / (HIDDEN as f64).sqrt());
+        let out = Init::Normal(scale / (TIME_UNITS as f64).sqrt());
         vec![
-            Tensor::new("hidden.weight", &[HIDDEN, self.features], hidden).within(prefix),
-            Tensor::new("hidden.bias", &[HIDDEN], Init::Zero).within(prefix),
-            Tensor::new("out.weight", &[self.outputs, HIDDEN], out).within(prefix),
+            Tensor::new("hidden.weight", &[TIME_UNITS, self.features], hidden).within(prefix),
+            Tensor::new("hidden.bias", &[TIME_UNITS], Init::Zero).within(prefix),
+            Tensor::new("out.weight", &[self.outputs, TIME_UNITS], out).within(prefix),
             Tensor::new("out.bias", &[self.outputs], Init::Zero).within(prefix),
         ]
     }
 
-    pub(crate) const fn parameters(&self) -> usize {
-        HIDDEN * (self.features + 1) + self.outputs * (HIDDEN + 1)
+    /// Number of parameters.
+    #[inline(always)]
+    pub(crate) fn parameters(&self) -> usize {
+        Parameters::len(self)
     }
 
-    /// Vectors of scratch: the hidden layer before and after its activation, and gradients.
-    pub(crate) const fn scratch(&self) -> usize {
-        4 * HIDDEN
+    /// Vectors of scratch space.
+    #[inline(always)]
+    pub(crate) fn scratch(&self) -> usize {
+        Scratch::len(self)
     }
 
     /// Write the outputs.
@@ -102,16 +123,13 @@ impl TimeEmbedding {
         scratch: &mut [V],
         out: &mut [V],
     ) {
-        let (w1, rest) = p.split_at(HIDDEN * self.features);
-        let (b1, rest) = rest.split_at(HIDDEN);
-        let (w2, b2) = rest.split_at(self.outputs * HIDDEN);
-        let (before, after) = scratch.split_at_mut(HIDDEN);
+        let (p, s) = (Parameters::cut(self, p), Scratch::cut_mut(self, scratch));
         unsafe {
-            forward(w1, b1, features, before);
-            for (after, before) in after[..HIDDEN].iter_mut().zip(before.iter()) {
+            forward(p.hidden, p.hidden_bias, features, s.before);
+            for (after, before) in s.after.iter_mut().zip(s.before.iter()) {
                 *after = before.silu();
             }
-            forward(w2, b2, &after[..HIDDEN], &mut out[..self.outputs]);
+            forward(p.out, p.out_bias, s.after, &mut out[..self.outputs]);
         }
     }
 
@@ -125,19 +143,14 @@ impl TimeEmbedding {
         d_out: &[V],
         grad: &mut [V::Scalar],
     ) {
-        let w2 = &p[HIDDEN * (self.features + 1)..][..self.outputs * HIDDEN];
-        let (g1, rest) = grad.split_at_mut(HIDDEN * self.features);
-        let (gb1, rest) = rest.split_at_mut(HIDDEN);
-        let (g2, gb2) = rest.split_at_mut(self.outputs * HIDDEN);
-        let (before, rest) = scratch.split_at_mut(HIDDEN);
-        let (after, rest) = rest.split_at_mut(HIDDEN);
-        let d_hidden = &mut rest[..HIDDEN];
+        let (p, g) = (Parameters::cut(self, p), Parameters::cut_mut(self, grad));
+        let s = Scratch::cut_mut(self, scratch);
         unsafe {
-            backward(w2, after, &d_out[..self.outputs], g2, gb2, d_hidden);
-            for (d, before) in d_hidden.iter_mut().zip(before.iter()) {
+            backward(p.out, s.after, &d_out[..self.outputs], g.out, g.out_bias, s.d_hidden);
+            for (d, before) in s.d_hidden.iter_mut().zip(s.before.iter()) {
                 *d = d.mul(before.silu_slope());
             }
-            backward(&p[..HIDDEN * self.features], features, d_hidden, g1, gb1, &mut []);
+            backward(p.hidden, features, s.d_hidden, g.hidden, g.hidden_bias, &mut []);
         }
     }
 }

@@ -3,7 +3,7 @@
 //! $$u = M_1\,H_i + c_1,\quad v = \sigma\big((1 + a(t))\,u + s(t)\big),\quad o(i) = M_3\,\sigma(v + M_2 v + c_2) + c_3$$
 
 use super::dense::TimeEmbedding;
-use super::layout::{Init, Tensor, take, take_mut};
+use super::layout::{Init, Tensor, layout, take, take_mut};
 use super::network::Group;
 use super::product::{Matrix, add_columns, add_sums};
 use crate::device::vector::{Real, Vector};
@@ -16,32 +16,38 @@ const BLOCK: usize = 16;
 pub(crate) struct Head {
     mix: Matrix,
     hidden: Matrix,
-    out: Matrix,
-    time: TimeEmbedding,
+    pub(super) out: Matrix,
+    pub(super) time: TimeEmbedding,
 }
 
-/// Packed parameters, cut up.
-struct Parameters<'a, S> {
-    /// Weights `[input][output]` and biases of the three layers.
-    mix: (&'a [S], &'a [S]),
-    hidden: (&'a [S], &'a [S]),
-    out: (&'a [S], &'a [S]),
-    time: &'a [S],
+layout! {
+    /// Packed parameters: weights `[input][output]` and biases of the three layers.
+    struct Parameters(head: &Head) {
+        mix: head.mix.len(),
+        mix_bias: head.mix.outputs,
+        hidden: head.hidden.len(),
+        hidden_bias: head.hidden.outputs,
+        out: head.out.len(),
+        out_bias: head.out.outputs,
+        time: head.time.parameters(),
+    }
 }
 
-/// Scratch space, cut up; rows are sites.
-struct Rows<'a, V> {
-    /// Before and after the first activation; before and after the second.
-    u: &'a mut [V],
-    v: &'a mut [V],
-    w: &'a mut [V],
-    r: &'a mut [V],
-    d_v: &'a mut [V],
-    /// Scale and shift, their gradient, what the embedding keeps.
-    time: &'a mut [V],
-    d_time: &'a mut [V],
-    embedding: &'a mut [V],
-    sums: &'a mut [V],
+layout! {
+    /// Scratch space; rows are sites.
+    struct Rows(head: &Head, sites: usize) {
+        /// Before and after the first activation; before and after the second.
+        u: sites * head.mix.outputs,
+        v: sites * head.mix.outputs,
+        w: sites * head.mix.outputs,
+        r: sites * head.mix.outputs,
+        d_v: sites * head.mix.outputs,
+        /// Scale and shift, their gradient, saved activations of the embedding.
+        time: head.time.outputs,
+        d_time: head.time.outputs,
+        embedding: head.time.scratch(),
+        sums: head.mix.len().max(head.hidden.len()).max(head.out.len()),
+    }
 }
 
 impl Head {
@@ -65,18 +71,6 @@ impl Head {
         self.mix.outputs
     }
 
-    /// Outputs of a site.
-    #[cfg(feature = "cuda")]
-    pub(crate) fn outputs(&self) -> usize {
-        self.out.outputs
-    }
-
-    /// Its function of time.
-    #[cfg(feature = "cuda")]
-    pub(crate) fn time(&self) -> TimeEmbedding {
-        self.time
-    }
-
     fn layers(&self) -> [(&'static str, Matrix, f64); 3] {
         [("mix", self.mix, 1.0), ("hidden", self.hidden, 1.0), ("out", self.out, 0.1)]
     }
@@ -96,8 +90,7 @@ impl Head {
     }
 
     pub(crate) fn packed(&self) -> usize {
-        let layers: usize = self.layers().iter().map(|(_, m, _)| m.len() + m.outputs).sum();
-        layers + self.time.parameters()
+        Parameters::len(self)
     }
 
     /// Turn `[output][input]` into `[input][output]`.
@@ -135,44 +128,8 @@ impl Head {
         }
     }
 
-    #[inline(always)]
-    fn parameters<'a, S>(&self, mut p: &'a [S]) -> Parameters<'a, S> {
-        let rest = &mut p;
-        Parameters {
-            mix: (take(rest, self.mix.len()), take(rest, self.mix.outputs)),
-            hidden: (take(rest, self.hidden.len()), take(rest, self.hidden.outputs)),
-            out: (take(rest, self.out.len()), take(rest, self.out.outputs)),
-            time: p,
-        }
-    }
-
-    /// Lengths of the parts of the scratch space, in the order of [`Rows`].
-    fn lengths(&self, sites: usize) -> [usize; 9] {
-        let rows = sites * self.mix.outputs;
-        let (time, kept) = (self.time.outputs, self.time.scratch());
-        let sums = self.mix.len().max(self.hidden.len()).max(self.out.len());
-        [rows, rows, rows, rows, rows, time, time, kept, sums]
-    }
-
     pub(crate) fn scratch(&self, sites: usize) -> usize {
-        self.lengths(sites).iter().sum()
-    }
-
-    #[inline(always)]
-    fn cut<'a, V>(&self, sites: usize, mut scratch: &'a mut [V]) -> Rows<'a, V> {
-        let lengths = self.lengths(sites);
-        let rest = &mut scratch;
-        Rows {
-            u: take_mut(rest, lengths[0]),
-            v: take_mut(rest, lengths[1]),
-            w: take_mut(rest, lengths[2]),
-            r: take_mut(rest, lengths[3]),
-            d_v: take_mut(rest, lengths[4]),
-            time: take_mut(rest, lengths[5]),
-            d_time: take_mut(rest, lengths[6]),
-            embedding: take_mut(rest, lengths[7]),
-            sums: take_mut(rest, lengths[8]),
-        }
+        Rows::len(self, sites)
     }
 
     /// Scratch space of [`infer`](Self::infer).
@@ -180,7 +137,7 @@ impl Head {
         self.scratch(BLOCK)
     }
 
-    /// [`forward`](Self::forward) for a few sites at a time, which keeps nothing.
+    /// [`forward`](Self::forward) for a few sites at a time, which saves no activations.
     #[inline(always)]
     pub(crate) unsafe fn infer<V: Vector>(
         &self,
@@ -190,15 +147,7 @@ impl Head {
         scratch: &mut [V],
         out: &mut [V],
     ) {
-        let p = self.parameters(packed);
-        let mut s = self.cut(BLOCK, scratch);
-        unsafe {
-            self.time.forward(p.time, group.features, s.embedding, s.time);
-            let blocks = out.chunks_mut(BLOCK * self.out.outputs);
-            for (seen, out) in seen.chunks(BLOCK * self.mix.inputs).zip(blocks) {
-                self.rows(&p, seen, &mut s, out);
-            }
-        }
+        unsafe { self.blocks(packed, group, seen, (BLOCK, scratch), out) }
     }
 
     /// Write the outputs from `seen`, a row for every site.
@@ -211,11 +160,28 @@ impl Head {
         scratch: &mut [V],
         out: &mut [V],
     ) {
-        let p = self.parameters(packed);
-        let mut s = self.cut(seen.len() / self.mix.inputs, scratch);
+        let sites = seen.len() / self.mix.inputs;
+        unsafe { self.blocks(packed, group, seen, (sites, scratch), out) }
+    }
+
+    /// The outputs of all sites, so many at a time in the same scratch space.
+    #[inline(always)]
+    unsafe fn blocks<V: Vector>(
+        &self,
+        packed: &[V::Scalar],
+        group: &Group<'_, V>,
+        seen: &[V],
+        (sites, scratch): (usize, &mut [V]),
+        out: &mut [V],
+    ) {
+        let p = Parameters::cut(self, packed);
+        let mut s = Rows::cut_mut(self, sites, scratch);
         unsafe {
             self.time.forward(p.time, group.features, s.embedding, s.time);
-            self.rows(&p, seen, &mut s, out);
+            let blocks = out.chunks_mut(sites * self.out.outputs);
+            for (seen, out) in seen.chunks(sites * self.mix.inputs).zip(blocks) {
+                self.rows(&p, seen, &mut s, out);
+            }
         }
     }
 
@@ -223,9 +189,9 @@ impl Head {
     #[inline(always)]
     unsafe fn rows<V: Vector>(
         &self,
-        p: &Parameters<'_, V::Scalar>,
+        p: &Parameters<&[V::Scalar]>,
         seen: &[V],
-        s: &mut Rows<'_, V>,
+        s: &mut Rows<&mut [V]>,
         out: &mut [V],
     ) {
         let width = self.mix.outputs;
@@ -233,7 +199,7 @@ impl Head {
         let (u, v) = (&mut s.u[..rows], &mut s.v[..rows]);
         let (w, r) = (&mut s.w[..rows], &mut s.r[..rows]);
         unsafe {
-            self.mix.forward(p.mix.0, p.mix.1, seen, u);
+            self.mix.forward(p.mix, p.mix_bias, seen, u);
             let (scale, shift) = s.time.split_at(width);
             for (u, v) in u.chunks_exact(width).zip(v.chunks_exact_mut(width)) {
                 for c in 0..width {
@@ -241,12 +207,12 @@ impl Head {
                     v[c] = u[c].fma(slope, shift[c]).silu();
                 }
             }
-            self.hidden.forward(p.hidden.0, p.hidden.1, v, w);
+            self.hidden.forward(p.hidden, p.hidden_bias, v, w);
             for ((w, &v), r) in w.iter_mut().zip(v.iter()).zip(r.iter_mut()) {
                 *w = w.add(v);
                 *r = w.silu();
             }
-            self.out.forward(p.out.0, p.out.1, r, out);
+            self.out.forward(p.out, p.out_bias, r, out);
         }
     }
 
@@ -260,29 +226,25 @@ impl Head {
         scratch: &mut [V],
         d_out: &[V],
         d_seen: &mut [V],
-        mut grad: &mut [V::Scalar],
+        grad: &mut [V::Scalar],
     ) {
-        let p = self.parameters(packed);
+        let (p, g) = (Parameters::cut(self, packed), Parameters::cut_mut(self, grad));
         let sites = seen.len() / self.mix.inputs;
-        let s = self.cut(sites, scratch);
+        let s = Rows::cut_mut(self, sites, scratch);
         let width = self.mix.outputs;
-        let g = &mut grad;
-        let (g_mix, g_mix_bias) = (take_mut(g, self.mix.len()), take_mut(g, width));
-        let (g_hidden, g_hidden_bias) = (take_mut(g, self.hidden.len()), take_mut(g, width));
-        let (g_out, g_out_bias) = (take_mut(g, self.out.len()), take_mut(g, self.out.outputs));
         unsafe {
-            add_columns(d_out, g_out_bias);
+            add_columns(d_out, g.out_bias);
             self.out.gradient(s.r, d_out, true, &mut s.sums[..self.out.len()]);
-            add_sums(&s.sums[..self.out.len()], g_out);
+            add_sums(&s.sums[..self.out.len()], g.out);
             // From here on r holds the gradient of w.
-            self.out.transposed(p.out.0, d_out, s.r);
+            self.out.transposed(p.out, d_out, s.r);
             for (d, &w) in s.r.iter_mut().zip(s.w.iter()) {
                 *d = d.mul(w.silu_slope());
             }
-            add_columns(s.r, g_hidden_bias);
+            add_columns(s.r, g.hidden_bias);
             self.hidden.gradient(s.v, s.r, true, &mut s.sums[..self.hidden.len()]);
-            add_sums(&s.sums[..self.hidden.len()], g_hidden);
-            self.hidden.transposed(p.hidden.0, s.r, s.d_v);
+            add_sums(&s.sums[..self.hidden.len()], g.hidden);
+            self.hidden.transposed(p.hidden, s.r, s.d_v);
             let (scale, shift) = s.time.split_at(width);
             s.d_time.fill(V::zero());
             let (d_scale, d_shift) = s.d_time.split_at_mut(width);
@@ -296,11 +258,11 @@ impl Head {
                     s.d_v[at] = d_z.mul(slope);
                 }
             }
-            add_columns(s.d_v, g_mix_bias);
+            add_columns(s.d_v, g.mix_bias);
             self.mix.gradient(seen, s.d_v, true, &mut s.sums[..self.mix.len()]);
-            add_sums(&s.sums[..self.mix.len()], g_mix);
-            self.mix.transposed(p.mix.0, s.d_v, d_seen);
-            self.time.backward(p.time, group.features, s.embedding, s.d_time, grad);
+            add_sums(&s.sums[..self.mix.len()], g.mix);
+            self.mix.transposed(p.mix, s.d_v, d_seen);
+            self.time.backward(p.time, group.features, s.embedding, s.d_time, g.time);
         }
     }
 }

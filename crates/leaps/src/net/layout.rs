@@ -1,4 +1,4 @@
-//! Name the parameters of a network and say how they start.
+//! Names, shapes and initial values of parameters, and layouts of slices.
 
 use crate::device::{Purpose, Stream};
 
@@ -62,6 +62,7 @@ pub(crate) fn initialise(tensors: &[Tensor], seed: u64) -> Vec<f32> {
 }
 
 /// Take the next `n` numbers off a slice.
+#[inline(always)]
 pub(crate) fn take<'a, T>(rest: &mut &'a [T], n: usize) -> &'a [T] {
     let (head, tail) = rest.split_at(n);
     *rest = tail;
@@ -69,8 +70,57 @@ pub(crate) fn take<'a, T>(rest: &mut &'a [T], n: usize) -> &'a [T] {
 }
 
 /// Take the next `n` numbers off a mutable slice.
+#[inline(always)]
 pub(crate) fn take_mut<'a, T>(rest: &mut &'a mut [T], n: usize) -> &'a mut [T] {
     let (head, tail) = std::mem::take(rest).split_at_mut(n);
     *rest = tail;
     head
 }
+
+/// A layout: named parts of one slice, each described once by its name and its length.
+///
+/// `layout! { struct Parts(owner: &Owner) { part: owner.length(), ... } }` is a structure `Parts<T>` with a field for every
+/// part; `Parts::len` is the length of the whole, `Parts::cut` and `Parts::cut_mut` take a slice apart.
+macro_rules! layout {
+    (
+        $(#[$meta:meta])*
+        $visibility:vis struct $name:ident($($argument:ident: $type:ty),+) {
+            $($(#[$doc:meta])* $part:ident: $length:expr,)+
+        }
+    ) => {
+        $(#[$meta])*
+        $visibility struct $name<T> { $($(#[$doc])* $visibility $part: T,)+ }
+
+        #[allow(dead_code)] // not every layout is cut in every way
+        impl $name<()> {
+            /// The lengths of the parts.
+            #[inline(always)]
+            $visibility fn lengths($($argument: $type),+) -> $name<usize> {
+                $name { $($part: $length,)+ }
+            }
+
+            /// The length of the whole.
+            #[inline(always)]
+            $visibility fn len($($argument: $type),+) -> usize {
+                let lengths = Self::lengths($($argument),+);
+                0 $(+ lengths.$part)+
+            }
+
+            #[inline(always)]
+            $visibility fn cut<'s, V>($($argument: $type,)+ mut whole: &'s [V]) -> $name<&'s [V]> {
+                let lengths = Self::lengths($($argument),+);
+                $name { $($part: $crate::net::layout::take(&mut whole, lengths.$part),)+ }
+            }
+
+            #[inline(always)]
+            $visibility fn cut_mut<'s, V>(
+                $($argument: $type,)+
+                mut whole: &'s mut [V],
+            ) -> $name<&'s mut [V]> {
+                let lengths = Self::lengths($($argument),+);
+                $name { $($part: $crate::net::layout::take_mut(&mut whole, lengths.$part),)+ }
+            }
+        }
+    };
+}
+pub(crate) use layout;

@@ -10,13 +10,9 @@
 
 #[cfg(test)]
 mod authors;
-#[cfg(feature = "cuda")]
-pub(crate) mod cuda;
-#[cfg(feature = "cuda")]
-mod cuda_net;
-#[cfg(all(test, feature = "cuda"))]
-mod cuda_tests;
+pub mod cuda;
 mod dense;
+mod evaluator;
 mod features;
 mod free_energy;
 mod graph;
@@ -35,8 +31,7 @@ mod product;
 #[cfg(test)]
 mod testing;
 
-#[cfg(feature = "cuda")]
-pub use cuda_net::CudaNet;
+pub use evaluator::{Evaluator, Inputs};
 pub use free_energy::{FreeEnergy, FreeEnergySpec};
 pub use graph::HollowGraphSpec;
 pub use hollow::HollowSpec;

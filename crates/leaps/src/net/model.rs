@@ -1,7 +1,5 @@
 //! Build a network for a target, check it, and evaluate it on the CPU at hand.
 
-mod placement;
-
 use serde::{Deserialize, Serialize};
 
 use super::features::{features_with, moment};
@@ -14,7 +12,7 @@ use super::mlp::{Mlp, MlpSpec};
 use super::network::{Group, Network};
 use crate::device::level::dispatch;
 use crate::device::vector::{Array, Floats, WIDTH, cast, cast_mut};
-use crate::device::{Bytes, Draw, Purpose, SimdLevel, Stream, free_memory};
+use crate::device::{Bytes, Draw, Placement, Precision, Purpose, SimdLevel, Stream, free_memory};
 use crate::target::Target;
 use crate::{Error, Result};
 
@@ -40,7 +38,7 @@ macro_rules! networks {
         /// Any of the networks.
         #[derive(Clone, Debug)]
         #[allow(clippy::large_enum_variant)] // there is one of them in a run
-        enum AnyNetwork { $($name($name),)* }
+        pub(super) enum AnyNetwork { $($name($name),)* }
 
         impl AnyNetwork {
             fn tensors(&self) -> Vec<Tensor> {
@@ -125,11 +123,11 @@ fn group<'a, L: Floats>(
 #[derive(Clone, Debug)]
 pub struct Net {
     spec: NetSpec,
-    network: AnyNetwork,
+    pub(super) network: AnyNetwork,
     sites: usize,
-    q: usize,
+    pub(super) q: usize,
     /// Numbers that it is conditioned on beside the time.
-    conditions: usize,
+    pub(super) conditions: usize,
     level: SimdLevel,
 }
 
@@ -372,9 +370,24 @@ impl Net {
     }
 
     /// Number of sites.
-    #[cfg(feature = "cuda")]
-    pub(crate) fn sites(&self) -> usize {
+    pub fn sites(&self) -> usize {
         self.sites
+    }
+
+    /// Where the network is computed, in words: the CPU, or a GPU and how exactly the network is computed there.
+    pub fn computed_on(&self, placement: &Placement) -> String {
+        match self.precision_on(placement) {
+            Some(precision) => format!("{}, {}", placement.machine(), precision.name()),
+            None => placement.machine().to_owned(),
+        }
+    }
+
+    /// How exactly the network is computed on a GPU, which may be more exact than what was asked for.
+    pub fn precision_on(&self, placement: &Placement) -> Option<Precision> {
+        match placement {
+            Placement::Cpu => None,
+            Placement::Cuda(gpu, asked) => Some(self.cuda_precision(gpu, *asked)),
+        }
     }
 
     /// The same network, computed with the instructions of `level`.

@@ -4,6 +4,8 @@
 //! ([`HeatBath`](crate::mcmc::HeatBath), [`Metropolis`](crate::mcmc::Metropolis)): the states are the same, but for choices closer to even than the
 //! rounding of an exponential.
 
+#![cfg(feature = "cuda")]
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -337,6 +339,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(not(has_nvrtc), ignore = "needs NVRTC: set LEAPS_NVRTC to its folder")]
     fn kernels_compile_for_all_kinds_of_targets() {
         for (name, target) in targets() {
             let class = classes(&target).map_or(0, |found| found.1.len());
@@ -346,17 +349,10 @@ mod tests {
         }
     }
 
-    fn gpu() -> Option<Arc<Gpu>> {
-        let gpu = Gpu::open(0).ok();
-        if gpu.is_none() {
-            eprintln!("skipped: no GPU");
-        }
-        gpu
-    }
-
     #[test]
+    #[ignore = "needs a GPU: cargo test -p leaps --lib cuda -- --ignored --skip speed"]
     fn initial_states_and_energies_are_the_cpus() {
-        let Some(gpu) = gpu() else { return };
+        let gpu = Gpu::open(0).unwrap();
         for (name, target) in targets() {
             let on_gpu = CudaTarget::new(&gpu, &target).unwrap();
             let walkers = 101;
@@ -381,8 +377,9 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "needs a GPU: cargo test -p leaps --lib cuda -- --ignored --skip speed"]
     fn sweeps_draw_what_the_cpu_draws() {
-        let Some(gpu) = gpu() else { return };
+        let gpu = Gpu::open(0).unwrap();
         for (name, target) in targets() {
             let on_gpu = CudaTarget::new(&gpu, &target).unwrap();
             let (walkers, sweeps) = if target.sites() > 1000 { (70, 3) } else { (1000, 20) };
@@ -461,7 +458,7 @@ mod tests {
     #[test]
     #[ignore = "a measurement"]
     fn speed_of_sweeps() {
-        let Some(gpu) = gpu() else { return };
+        let gpu = Gpu::open(0).unwrap();
         let torus = lattice(&[15, 15], Boundary::Periodic);
         for (name, target) in [
             ("ising", Pairwise::ising(torus.clone(), 1.0, 0.0).unwrap()),

@@ -6,7 +6,6 @@
 
 mod boltzmann;
 mod colouring;
-#[cfg(feature = "cuda")]
 pub(crate) mod cuda;
 mod edges;
 mod foreign;

@@ -11,7 +11,7 @@ use super::rollout::Rollout;
 use super::{Batch, Buffer, Optimiser, Pool, Reference, TrainSpec};
 use crate::device::cuda::{Gpu, launch};
 use crate::device::{Precision, Progress, Purpose};
-use crate::net::cuda::{CudaBatch, CudaNetwork, MOMENT, moment};
+use crate::net::cuda::{CudaBatch, CudaNetwork, TIME_FEATURES, time_features};
 use crate::net::{FreeEnergy, FreeEnergySpec, Net};
 use crate::path::Path;
 use crate::rates::Parametrisation;
@@ -136,7 +136,7 @@ impl<'a> CudaTraining<'a> {
             chosen: Vec::new(),
             rows: gpu.zeros(batch)?,
             moments: gpu.upload(&moments)?,
-            table: gpu.zeros(batch * MOMENT)?,
+            table: gpu.zeros(batch * TIME_FEATURES)?,
             lambda: gpu.zeros(batch * terms)?,
             slopes: gpu.zeros(batch * terms)?,
             shift: gpu.zeros(batch)?,
@@ -160,7 +160,7 @@ impl<'a> CudaTraining<'a> {
         let (fixed, each) = net.cuda_bytes(gpu, precision, true)?;
         let (sites, terms) = (target.sites(), target.terms());
         let outputs = sites * if target.q() == 2 { 1 } else { target.q() };
-        let words = 3 + MOMENT + 2 * outputs;
+        let words = 3 + TIME_FEATURES + 2 * outputs;
         let own = sites + words * size_of::<f32>() + (2 * terms + 1) * size_of::<f64>();
         let parameters = 5 * net.parameters() * size_of::<f32>();
         let each = each + own + CudaWalkers::bytes_per_lane(target);
@@ -224,7 +224,7 @@ impl<'a> CudaTraining<'a> {
         let rows: Vec<u32> = chosen.iter().map(|(row, _)| *row as u32).collect();
         let (mut table, mut lambda, mut slopes) = (Vec::new(), Vec::new(), Vec::new());
         for &(_, t) in &chosen {
-            table.extend_from_slice(&moment(t));
+            table.extend_from_slice(&time_features(t));
             lambda.extend(self.path.lambda(t));
             slopes.extend(self.path.slope(t));
         }
@@ -382,10 +382,10 @@ impl<'a> CudaTraining<'a> {
         }
         self.network.refresh(&self.parameters)?;
         let batch = CudaBatch {
-            lanes,
+            slots: lanes,
             states: &self.states,
             rows: &self.rows,
-            moments: &self.moments,
+            time_indices: &self.moments,
             table: &self.table,
         };
         self.network.forward_train(&batch, &mut self.out)?;

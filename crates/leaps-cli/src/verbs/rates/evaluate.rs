@@ -1,7 +1,8 @@
 //! Compute everything that a network says about states.
 
 use leaps::Result;
-use leaps::net::{Net, Worker};
+use leaps::device::Placement;
+use leaps::net::Inputs;
 use leaps::rates::{Parametrisation, flux};
 use leaps::store::Model;
 use leaps::target::potential;
@@ -25,10 +26,10 @@ pub struct Evaluated {
     pub residual: Vec<f64>,
 }
 
-/// States that share a network pass.
-const LANES: usize = 16;
+/// States that the network is given at a time.
+const BATCH: usize = 1024;
 
-/// Evaluate the averaged network of `model`, which is told `condition` about the target.
+/// Evaluate the averaged network of `model`, conditioned on `condition`.
 pub fn evaluate(
     model: &Model,
     problem: &Problem,
@@ -36,38 +37,30 @@ pub fn evaluate(
     input: &Input,
 ) -> Result<Evaluated> {
     let (net, free) = (model.net(&*problem.target)?, model.free(&*problem.target)?);
-    let packed = net.pack(&model.parameters(&net)?);
-    let sites = problem.target.sites();
-    let groups: Vec<Evaluated> = input
+    let (sites, size) = (net.sites(), net.sites() * net.outputs());
+    let conditions = condition.repeat(input.times.len());
+    let x = Inputs { states: &input.states, times: &input.times, conditions: &conditions };
+    let mut outputs = vec![0.0; input.times.len() * size];
+    let mut evaluator = net.evaluator(&Placement::Cpu, BATCH)?;
+    evaluator.load(&model.parameters(&net)?)?;
+    evaluator.forward(x, &mut outputs)?;
+    let state = State { outputs: net.outputs(), parametrisation: model.parametrisation, problem };
+    let states: Vec<Evaluated> = input
         .states
-        .par_chunks(LANES * sites)
-        .zip(input.times.par_chunks(LANES))
-        .map_init(
-            || net.forward_worker(),
-            |worker, (states, times)| {
-                let group = Group { net: &net, parametrisation: model.parametrisation, problem };
-                for (lane, (x, &t)) in states.chunks_exact(sites).zip(times).enumerate() {
-                    worker.set_condition(lane, condition);
-                    worker.set(lane, x, t);
-                }
-                net.forward(&packed, worker);
-                let mut found = Evaluated::default();
-                for (lane, (x, &t)) in states.chunks_exact(sites).zip(times).enumerate() {
-                    group.look(worker, lane, x, t, &mut found);
-                }
-                found
-            },
-        )
+        .par_chunks_exact(sites)
+        .zip(&input.times)
+        .zip(outputs.par_chunks_exact(size))
+        .map(|((x, &t), outputs)| state.look(outputs, x, t))
         .collect();
     let mut all = Evaluated::default();
-    for group in groups {
-        all.flux.extend(group.flux);
-        all.out.extend(group.out);
-        all.back.extend(group.back);
-        all.changes.extend(group.changes);
-        all.potential.extend(group.potential);
-        all.slope.extend(group.slope);
-        all.balance.extend(group.balance);
+    for state in states {
+        all.flux.extend(state.flux);
+        all.out.extend(state.out);
+        all.back.extend(state.back);
+        all.changes.extend(state.changes);
+        all.potential.extend(state.potential);
+        all.slope.extend(state.slope);
+        all.balance.extend(state.balance);
     }
     let parameters = model.free_parameters(&free)?;
     let rates = free.rates_at(&parameters, &input.times, |_| condition);
@@ -76,17 +69,19 @@ pub fn evaluate(
     Ok(all)
 }
 
-struct Group<'a> {
-    net: &'a Net,
+/// What turns the outputs of a state into numbers about it.
+struct State<'a> {
+    outputs: usize,
     parametrisation: Parametrisation,
     problem: &'a Problem,
 }
 
-impl Group<'_> {
-    /// Add what the network says about the state in a lane.
-    fn look(&self, worker: &Worker, lane: usize, x: &[u8], t: f64, found: &mut Evaluated) {
+impl State<'_> {
+    /// What the network says about a state, from its outputs there.
+    fn look(&self, outputs: &[f32], x: &[u8], t: f64) -> Evaluated {
+        let mut found = Evaluated::default();
         let (target, path) = (&*self.problem.target, &self.problem.path);
-        let (q, outputs) = (target.q(), self.net.outputs());
+        let q = target.q();
         let (lambda, slope) = (path.lambda(t), path.slope(t));
         let mut changes = vec![0.0; x.len() * q];
         target.changes(&lambda, &mut x.to_vec(), &mut changes);
@@ -95,13 +90,12 @@ impl Group<'_> {
         for value in if q == 2 { 0..1 } else { 0..q } {
             for (site, &own) in x.iter().enumerate() {
                 let value = if q == 2 { 1 - own } else { value as u8 };
-                let row: Vec<f32> =
-                    (0..outputs).map(|s| worker.output(lane, site * outputs + s)).collect();
+                let row = &outputs[site * self.outputs..][..self.outputs];
                 let change = changes[site * q + value as usize];
                 let (j, (out, back)) = match value == own {
                     true => (0.0, (0.0, 0.0)),
                     false => {
-                        let j = flux(&row, own, value);
+                        let j = flux(row, own, value);
                         (j, self.parametrisation.rates(j, change))
                     }
                 };
@@ -116,5 +110,6 @@ impl Group<'_> {
         found.potential.push(potential(target, &lambda, x));
         found.slope.push(du_dt);
         found.balance.push(sum - du_dt);
+        found
     }
 }

@@ -3,6 +3,8 @@
 //! Thresholds are computed there as well; a chance may differ from the CPU's by 2^-32 where two roundings of an
 //! exponential fall to different sides.
 
+#![cfg(feature = "cuda")]
+
 use std::sync::Arc;
 
 use cudarc::driver::{CudaFunction, CudaSlice};
@@ -214,6 +216,7 @@ mod tests {
     use crate::target::{Boundary, Disorder, Lattice, Pairwise};
 
     #[test]
+    #[cfg_attr(not(has_nvrtc), ignore = "needs NVRTC: set LEAPS_NVRTC to its folder")]
     fn kernels_compile_for_all_codes_and_rules() {
         let torus = |side| Lattice::new(&[side, side], Boundary::Periodic).unwrap();
         let glass = Pairwise::edwards_anderson(torus(6), Disorder::Gaussian, 2).unwrap();

@@ -6,7 +6,6 @@
 //! stream of its own walker, so no result depends on which walkers share a tile.
 
 mod chains;
-#[cfg(feature = "cuda")]
 pub(crate) mod cuda;
 mod plan;
 mod tables;

@@ -1,23 +1,28 @@
 //! The network on a GPU, in float32.
 
+#![cfg(feature = "cuda")]
+
 use std::sync::Arc;
 
 use cudarc::driver::{CudaFunction, CudaSlice, CudaViewMut};
 
 use super::HollowGraph;
 use crate::Result;
-use crate::device::cuda::{Gpu, Precision, failed, launch};
-use crate::net::cuda::{BLOCKS, CudaBatch, CudaNetwork, CudaTime, MOMENT, SumRows, check_lanes};
+use crate::device::cuda::{Gpu, Precision, launch};
+use crate::net::cuda::{
+    BLOCKS, Base, CudaBatch, CudaNetwork, CudaPasses, CudaTime, SumRows, TIME_DEFINES, on_gpu,
+};
 use crate::net::layout::total;
 use crate::net::network::Network;
 
-const SOURCE: &str =
-    concat!(include_str!("../sums.cu"), include_str!("../dense.cu"), include_str!("graph.cu"));
+const SOURCE: &str = concat!(
+    include_str!("../cuda/sums.cu"),
+    include_str!("../cuda/dense.cu"),
+    include_str!("graph.cu")
+);
 
 /// See the [module](self).
 struct CudaGraph {
-    gpu: Arc<Gpu>,
-    lanes: usize,
     forward: CudaFunction,
     backward: CudaFunction,
     rows: SumRows,
@@ -25,23 +30,21 @@ struct CudaGraph {
     time: CudaTime,
     head_time: CudaTime,
     head_start: usize,
-    parameters: CudaSlice<f32>,
     tables: CudaSlice<u32>,
-    kept: CudaSlice<f32>,
+    saved: CudaSlice<f32>,
     /// Numbers that a block of the backward pass needs.
     space: usize,
-    back: Option<Back>,
 }
 
 /// Space for the backward pass: of every block, and what it adds to the gradient.
-struct Back {
+struct Saved {
     spaces: CudaSlice<f32>,
     parts: CudaSlice<f32>,
 }
 
 impl HollowGraph {
     fn defines(&self) -> Vec<(&'static str, usize)> {
-        vec![
+        [
             ("SITES", self.sites),
             ("INPUTS", self.inputs),
             ("CHANNELS", self.channels),
@@ -49,9 +52,11 @@ impl HollowGraph {
             ("BONDS", self.bonds),
             ("TIME_PARAMETERS", self.time.parameters()),
             ("HEAD", self.head.width()),
-            ("OUTPUTS", self.head.outputs()),
-            ("MOMENT", MOMENT),
+            ("OUTPUTS", self.head.out.outputs),
         ]
+        .into_iter()
+        .chain(TIME_DEFINES)
+        .collect()
     }
 
     /// The orders as the source reads them, see `Orders` there.
@@ -89,51 +94,54 @@ impl HollowGraph {
         crate::device::cuda::testing::compiles(SOURCE, &self.defines());
     }
 
-    /// The network on a GPU, for batches of up to `lanes`; always in float32.
+    /// The network on a GPU, for batches of up to `slots`; always in float32.
     pub(crate) fn on_gpu(
         &self,
         gpu: &Arc<Gpu>,
-        lanes: usize,
+        slots: usize,
         _: Precision,
     ) -> Result<Box<dyn CudaNetwork>> {
         let kernels = gpu.compile(SOURCE, &self.defines())?;
         let (all, c, width) = (total(&self.tensors()), self.channels, self.head.width());
         let messages = (self.inputs + self.sites + self.bonds + c) * c;
-        let head_time = self.head.time();
+        let head_time = self.head.time;
         let head_start = all - head_time.parameters();
-        Ok(Box::new(CudaGraph {
+        let passes = CudaGraph {
             forward: kernels.get("graph_forward", 0)?,
             backward: kernels.get("graph_backward", 0)?,
             rows: SumRows::new(&kernels)?,
-            time: CudaTime::new(gpu, &kernels, self.time, lanes, messages)?,
-            head_time: CudaTime::new(gpu, &kernels, head_time, lanes, head_start)?,
+            time: CudaTime::new(gpu, &kernels, self.time, slots, messages)?,
+            head_time: CudaTime::new(gpu, &kernels, head_time, slots, head_start)?,
             head_start,
-            parameters: gpu.zeros(all)?,
             tables: gpu.upload(&self.tables())?,
-            kept: gpu.zeros(lanes * self.sites * (4 * self.width() + 3 * width))?,
+            saved: gpu.zeros(slots * self.sites * (4 * self.width() + 3 * width))?,
             space: self.sites * (5 * self.width() + 4 * width),
-            back: None,
-            gpu: Arc::clone(gpu),
-            lanes,
-        }))
+        };
+        on_gpu(gpu, slots, self, passes)
     }
 }
 
-impl CudaNetwork for CudaGraph {
-    fn refresh(&mut self, parameters: &CudaSlice<f32>) -> Result<()> {
-        let given = parameters.slice(..self.parameters.len());
-        let stream = &self.gpu.stream;
-        stream.memcpy_dtod(&given, &mut self.parameters).map_err(failed("memory of the GPU"))
+impl CudaPasses for CudaGraph {
+    type Saved = Saved;
+
+    fn reserve(&mut self, base: &Base) -> Result<Saved> {
+        let most = base.slots.min(BLOCKS);
+        Ok(Saved {
+            spaces: base.gpu.zeros(most * self.space)?,
+            parts: base.gpu.zeros(most * self.head_start)?,
+        })
     }
 
-    fn forward(&mut self, batch: &CudaBatch<'_>, out: &mut CudaSlice<f32>) -> Result<()> {
-        check_lanes(batch.lanes, self.lanes)?;
-        if batch.lanes == 0 {
-            return Ok(());
-        }
-        let (gpu, p, grid) = (&self.gpu, &self.parameters, (batch.lanes as u32, 1, 1));
-        self.time.forward(gpu, p, batch)?;
-        self.head_time.forward(gpu, p, batch)?;
+    fn forward(
+        &mut self,
+        base: &Base,
+        batch: &CudaBatch<'_>,
+        _saved: Option<&mut Saved>,
+        out: &mut CudaSlice<f32>,
+    ) -> Result<()> {
+        let (gpu, p, grid) = (&base.gpu, &base.parameters, (batch.slots as u32, 1, 1));
+        self.time.forward(base, batch)?;
+        self.head_time.forward(base, batch)?;
         launch!(
             gpu,
             self.forward,
@@ -144,30 +152,21 @@ impl CudaNetwork for CudaGraph {
             &self.head_time.times,
             batch.states,
             batch.rows,
-            &mut self.kept,
+            &mut self.saved,
             out
         )
     }
 
-    fn forward_train(&mut self, batch: &CudaBatch<'_>, out: &mut CudaSlice<f32>) -> Result<()> {
-        self.forward(batch, out)
-    }
-
     fn backward(
         &mut self,
+        base: &Base,
         batch: &CudaBatch<'_>,
+        saved: &mut Saved,
         d_out: &CudaSlice<f32>,
         gradient: &mut CudaViewMut<'_, f32>,
     ) -> Result<()> {
-        let (gpu, p, most) = (&self.gpu, &self.parameters, self.lanes.min(BLOCKS));
-        let back = match &mut self.back {
-            Some(back) => back,
-            none => none.insert(Back {
-                spaces: gpu.zeros(most * self.space)?,
-                parts: gpu.zeros(most * self.head_start)?,
-            }),
-        };
-        let (blocks, n) = (batch.lanes.min(BLOCKS), batch.lanes as u32);
+        let (gpu, p) = (&base.gpu, &base.parameters);
+        let (blocks, n) = (batch.slots.min(BLOCKS), batch.slots as u32);
         launch!(
             gpu,
             self.backward,
@@ -178,17 +177,17 @@ impl CudaNetwork for CudaGraph {
             &self.head_time.times,
             batch.states,
             batch.rows,
-            &self.kept,
+            &self.saved,
             d_out,
-            &mut back.spaces,
+            &mut saved.spaces,
             &mut self.time.d_times,
             &mut self.head_time.d_times,
-            &mut back.parts,
+            &mut saved.parts,
             &n
         )?;
         // The messages' functions of time are among the others: written as 0 here, then as they are.
-        self.rows.sum(gpu, &back.parts, gradient, 0, self.head_start, blocks)?;
-        self.time.backward(gpu, p, batch, gradient)?;
-        self.head_time.backward(gpu, p, batch, gradient)
+        self.rows.sum(gpu, &saved.parts, gradient, 0, self.head_start, blocks)?;
+        self.time.backward(base, batch, gradient)?;
+        self.head_time.backward(base, batch, gradient)
     }
 }

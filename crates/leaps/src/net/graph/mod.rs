@@ -13,7 +13,6 @@
 //! since the sites of a glass differ. Orders are breadth-first from different sites, so that paths rise for long. Without a list of bonds
 //! every two sites are neighbours.
 
-#[cfg(feature = "cuda")]
 mod cuda;
 mod orders;
 mod passes;
@@ -31,6 +30,7 @@ use crate::device::vector::{Real, Vector};
 use crate::target::Target;
 use crate::{Error, Result};
 use orders::{Graph, Order};
+use passes::Messages;
 
 /// Settings of a hollow network on a graph.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -147,7 +147,7 @@ impl Network for HollowGraph {
     }
 
     fn scratch(&self) -> usize {
-        self.lengths().iter().sum::<usize>() + self.head.scratch(self.sites)
+        Messages::len(self) + self.head.scratch(self.sites)
     }
 
     #[inline(always)]
@@ -159,10 +159,10 @@ impl Network for HollowGraph {
         out: &mut [V],
     ) {
         let (own, head) = packed.split_at(packed.len() - self.head.packed());
-        let (messages, rest) = scratch.split_at_mut(self.lengths().iter().sum());
+        let (messages, rest) = scratch.split_at_mut(Messages::len(self));
         unsafe {
             self.collect(own, group, messages);
-            let (seen, _) = self.seen(messages);
+            let seen = Messages::cut_mut(self, messages).seen;
             self.head.forward(head, group, seen, rest, out);
         }
     }
@@ -178,9 +178,9 @@ impl Network for HollowGraph {
     ) {
         let (own, head) = packed.split_at(packed.len() - self.head.packed());
         let (g_own, g_head) = grad.split_at_mut(own.len());
-        let (messages, rest) = scratch.split_at_mut(self.lengths().iter().sum());
+        let (messages, rest) = scratch.split_at_mut(Messages::len(self));
         unsafe {
-            let (seen, d_seen) = self.seen(messages);
+            let Messages { seen, d_seen, .. } = Messages::cut_mut(self, messages);
             self.head.backward(head, group, seen, rest, d_out, d_seen, g_head);
             self.collect_back(own, group, messages, g_own);
         }

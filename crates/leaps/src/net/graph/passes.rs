@@ -2,94 +2,50 @@
 //!
 //! Orders advance in step: what they pass on is then one product with `U` for all of them.
 
-use super::{Group, HollowGraph, Vector, take, take_mut};
+use super::{Group, HollowGraph, Vector};
+use crate::net::layout::layout;
 use crate::net::product::add_sums;
 
-/// Packed parameters of the messages, cut up.
-struct Parameters<'a, S> {
-    value: &'a [S],
-    bias: &'a [S],
-    bond: &'a [S],
-    pass_on: &'a [S],
-    time: &'a [S],
+layout! {
+    /// Packed parameters of the messages.
+    struct Parameters(graph: &HollowGraph) {
+        value: graph.inputs * graph.channels,
+        bias: graph.sites * graph.channels,
+        bond: graph.bonds * graph.channels,
+        pass_on: graph.pass_on.len(),
+        time: graph.time.parameters(),
+    }
 }
 
-/// Scratch space, cut up. Messages are `[step][order][channel]`.
-struct Messages<'a, V> {
-    /// What was collected, `a`.
-    collected: &'a mut [V],
-    /// The sites' own, `h`, and what they pass on, `g`, with its gradient.
-    own: &'a mut [V],
-    passed: &'a mut [V],
-    d_passed: &'a mut [V],
-    /// The gradient of `h` at one step, of `a` at one step of one order.
-    d_own: &'a mut [V],
-    d_collected: &'a mut [V],
-    /// What was collected, after the activation, and its gradient: `[site][order][channel]`.
-    seen: &'a mut [V],
-    d_seen: &'a mut [V],
-    /// Scale and shift, their gradient, what the embedding keeps.
-    time: &'a mut [V],
-    d_time: &'a mut [V],
-    embedding: &'a mut [V],
-    /// Gradients of `E` and `U`, lane by lane.
-    d_value: &'a mut [V],
-    d_pass: &'a mut [V],
+layout! {
+    /// Scratch space. Messages are `[step][order][channel]`.
+    pub(super) struct Messages(graph: &HollowGraph) {
+        /// What was collected, `a`.
+        collected: graph.sites * graph.width(),
+        /// The sites' own, `h`, and what they pass on, `g`, with its gradient.
+        own: graph.sites * graph.width(),
+        passed: graph.sites * graph.width(),
+        d_passed: graph.sites * graph.width(),
+        /// The gradient of `h` at one step, of `a` at one step of one order.
+        d_own: graph.width(),
+        d_collected: graph.channels,
+        /// What was collected, after the activation, and its gradient: `[site][order][channel]`.
+        seen: graph.sites * graph.width(),
+        d_seen: graph.sites * graph.width(),
+        /// Scale and shift, their gradient, saved activations of the embedding.
+        time: graph.time.outputs,
+        d_time: graph.time.outputs,
+        embedding: graph.time.scratch(),
+        /// Gradients of `E` and `U`, lane by lane.
+        d_value: graph.inputs * graph.channels,
+        d_pass: graph.pass_on.len(),
+    }
 }
 
 /// Channels that are summed together: their sums stay in registers.
 const BLOCK: usize = 8;
 
 impl HollowGraph {
-    /// Lengths of the parts of the scratch space, in the order of [`Messages`].
-    pub(super) fn lengths(&self) -> [usize; 13] {
-        let (width, all) = (self.width(), self.width() * self.sites);
-        let (time, kept) = (self.time.outputs, self.time.scratch());
-        let value = self.inputs * self.channels;
-        let c = self.channels;
-        [all, all, all, all, width, c, all, all, time, time, kept, value, self.pass_on.len()]
-    }
-
-    #[inline(always)]
-    fn cut<'a, V>(&self, mut scratch: &'a mut [V]) -> Messages<'a, V> {
-        let lengths = self.lengths();
-        let rest = &mut scratch;
-        Messages {
-            collected: take_mut(rest, lengths[0]),
-            own: take_mut(rest, lengths[1]),
-            passed: take_mut(rest, lengths[2]),
-            d_passed: take_mut(rest, lengths[3]),
-            d_own: take_mut(rest, lengths[4]),
-            d_collected: take_mut(rest, lengths[5]),
-            seen: take_mut(rest, lengths[6]),
-            d_seen: take_mut(rest, lengths[7]),
-            time: take_mut(rest, lengths[8]),
-            d_time: take_mut(rest, lengths[9]),
-            embedding: take_mut(rest, lengths[10]),
-            d_value: take_mut(rest, lengths[11]),
-            d_pass: take_mut(rest, lengths[12]),
-        }
-    }
-
-    /// What every site has seen, and space for its gradient.
-    #[inline(always)]
-    pub(super) fn seen<'a, V>(&self, scratch: &'a mut [V]) -> (&'a [V], &'a mut [V]) {
-        let Messages { seen, d_seen, .. } = self.cut(scratch);
-        (seen, d_seen)
-    }
-
-    #[inline(always)]
-    fn parameters<'a, S>(&self, mut p: &'a [S]) -> Parameters<'a, S> {
-        let (rest, c) = (&mut p, self.channels);
-        Parameters {
-            value: take(rest, self.inputs * c),
-            bias: take(rest, self.sites * c),
-            bond: take(rest, self.bonds * c),
-            pass_on: take(rest, self.pass_on.len()),
-            time: p,
-        }
-    }
-
     /// Let every site collect its messages and pass on its own.
     #[inline(always)]
     pub(super) unsafe fn collect<V: Vector>(
@@ -99,8 +55,8 @@ impl HollowGraph {
         scratch: &mut [V],
     ) {
         let (c, width, inputs) = (self.channels, self.width(), self.inputs);
-        let p = self.parameters(packed);
-        let s = self.cut(scratch);
+        let p = Parameters::cut(self, packed);
+        let s = Messages::cut_mut(self, scratch);
         unsafe {
             self.time.forward(p.time, group.features, s.embedding, s.time);
             let (scale, shift) = s.time.split_at(c);
@@ -158,14 +114,11 @@ impl HollowGraph {
         packed: &[V::Scalar],
         group: &Group<'_, V>,
         scratch: &mut [V],
-        mut grad: &mut [V::Scalar],
+        grad: &mut [V::Scalar],
     ) {
         let (c, width, inputs) = (self.channels, self.width(), self.inputs);
-        let p = self.parameters(packed);
-        let s = self.cut(scratch);
-        let g = &mut grad;
-        let (g_value, g_bias) = (take_mut(g, p.value.len()), take_mut(g, p.bias.len()));
-        let (g_bond, g_pass) = (take_mut(g, p.bond.len()), take_mut(g, p.pass_on.len()));
+        let (p, g) = (Parameters::cut(self, packed), Parameters::cut_mut(self, grad));
+        let s = Messages::cut_mut(self, scratch);
         unsafe {
             let (scale, shift) = s.time.split_at(c);
             s.d_time.fill(V::zero());
@@ -193,24 +146,24 @@ impl HollowGraph {
                         }
                         let d = d_seen[i].fma(collected.silu_slope(), d_z);
                         s.d_collected[i] = d;
-                        g_bias[site * c + i] += d.sum();
+                        g.bias[site * c + i] += d.sum();
                     }
                     for message in order.messages(step) {
                         let bond = message.bond as usize * c;
                         let from = message.from as usize * width + k * c;
                         for i in 0..c {
                             let d = s.d_collected[i];
-                            g_bond[bond + i] += d.mul(s.passed[from + i]).sum();
+                            g.bond[bond + i] += d.mul(s.passed[from + i]).sum();
                             let d_from = &mut before[from + i];
                             *d_from = V::splat(p.bond[bond + i]).fma(d, *d_from);
                         }
                     }
                 }
             }
-            add_sums(s.d_value, g_value);
+            add_sums(s.d_value, g.value);
             self.pass_on.gradient(s.own, s.d_passed, true, s.d_pass);
-            add_sums(s.d_pass, g_pass);
-            self.time.backward(p.time, group.features, s.embedding, s.d_time, grad);
+            add_sums(s.d_pass, g.pass_on);
+            self.time.backward(p.time, group.features, s.embedding, s.d_time, g.time);
         }
     }
 }

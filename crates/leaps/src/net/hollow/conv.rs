@@ -27,7 +27,7 @@ impl Convolution {
     pub(super) fn new(geometry: &Geometry, inputs: usize, outputs: usize) -> Self {
         let rows = geometry.behind + 1;
         let mut filter = winograd::filter(rows).iter().map(|row| row.to_vec()).collect::<Vec<_>>();
-        for _ in 1..geometry.dimensions {
+        for _ in 1..geometry.dimensions() {
             let line = winograd::filter(3);
             filter = filter
                 .iter()

@@ -26,16 +26,13 @@ pub(super) struct Direction {
     pub(super) after: Vec<u32>,
     /// Its planes, taken two at a time.
     pub(super) strips: Strips,
-    /// The site that tap `tap` of a convolution reads: `[tap * sites + site]`.
-    #[cfg(feature = "cuda")]
-    pub(super) taps: Vec<u32>,
 }
 
 /// Directions of a lattice, for convolutions that look at their own plane and `behind` planes before it.
 #[derive(Clone, Debug)]
 pub(super) struct Geometry {
+    pub(super) lattice: Lattice,
     pub(super) sites: usize,
-    pub(super) dimensions: usize,
     pub(super) behind: usize,
     pub(super) tiles: usize,
     pub(super) directions: Vec<Direction>,
@@ -58,6 +55,11 @@ impl<'a> Frame<'a> {
             axes[1].1 = backwards != (d.is_multiple_of(2) && axis % 2 == 1);
         }
         Frame { lattice, axes }
+    }
+
+    /// The frame of direction `k`: two senses of every axis.
+    pub(super) fn along(lattice: &'a Lattice, k: usize) -> Self {
+        Self::new(lattice, k / 2, k % 2 == 1)
     }
 
     pub(super) fn side(&self, axis: usize) -> usize {
@@ -99,21 +101,25 @@ pub(super) fn odometer(sides: &[usize]) -> Vec<Vec<usize>> {
 impl Geometry {
     pub(super) fn new(lattice: &Lattice, behind: usize) -> Self {
         let d = lattice.shape().len();
-        let directions: Vec<Direction> = (0..2 * d)
-            .map(|k| Self::direction(&Frame::new(lattice, k / 2, k % 2 == 1), behind))
-            .collect();
+        let directions: Vec<Direction> =
+            (0..2 * d).map(|k| Self::direction(&Frame::along(lattice, k), behind)).collect();
         let tiles = directions[0].outputs.len() / TILE.pow(d as u32);
-        Geometry { sites: lattice.sites(), dimensions: d, behind, tiles, directions }
+        Geometry { lattice: lattice.clone(), sites: lattice.sites(), behind, tiles, directions }
+    }
+
+    /// Axes of the lattice.
+    pub(super) fn dimensions(&self) -> usize {
+        self.lattice.shape().len()
     }
 
     /// Points of a tile's input.
     pub(super) fn points(&self) -> usize {
-        (self.behind + TILE) * ACROSS.pow(self.dimensions as u32 - 1)
+        (self.behind + TILE) * ACROSS.pow(self.dimensions() as u32 - 1)
     }
 
     /// Taps of a convolution.
     pub(super) fn taps(&self) -> usize {
-        (self.behind + 1) * 3usize.pow(self.dimensions as u32 - 1)
+        (self.behind + 1) * 3usize.pow(self.dimensions() as u32 - 1)
     }
 
     fn direction(frame: &Frame<'_>, behind: usize) -> Direction {
@@ -151,40 +157,11 @@ impl Geometry {
             position[0] += 2;
             after[site] = at(&position);
         }
-        #[cfg(feature = "cuda")]
-        let taps = {
-            let mut window = vec![3; d];
-            window[0] = behind + 1;
-            let window = odometer(&window);
-            let mut taps = vec![0; window.len() * none];
-            for position in odometer(&sides) {
-                let position: Vec<isize> = position.iter().map(|&p| p as isize).collect();
-                let site = at(&position) as usize;
-                for (tap, offset) in window.iter().enumerate() {
-                    let from: Vec<isize> = (0..d)
-                        .map(|j| {
-                            let back = if j == 0 { behind } else { 1 };
-                            position[j] + offset[j] as isize - back as isize
-                        })
-                        .collect();
-                    taps[tap * none + site] = at(&from);
-                }
-            }
-            taps
-        };
         let sites: Vec<u32> = odometer(&sides)
             .into_iter()
             .map(|position| at(&position.iter().map(|&p| p as isize).collect::<Vec<_>>()))
             .collect();
         let strips = Strips::new(&sides, frame.lattice.boundary(), &sites, &before, &after);
-        Direction {
-            strips,
-            inputs,
-            outputs,
-            before,
-            after,
-            #[cfg(feature = "cuda")]
-            taps,
-        }
+        Direction { strips, inputs, outputs, before, after }
     }
 }

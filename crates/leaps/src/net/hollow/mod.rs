@@ -21,7 +21,6 @@
 
 mod activate;
 mod conv;
-#[cfg(feature = "cuda")]
 mod cuda;
 mod geometry;
 mod global_features;
@@ -177,18 +176,6 @@ impl Hollow {
             head: Some(self.head.width()),
             global_features: self.stack.global_features() > 0,
         }
-    }
-
-    /// The network on a GPU, with space for batches of `lanes`.
-    #[cfg(feature = "cuda")]
-    pub(crate) fn on_gpu(
-        &self,
-        q: usize,
-        gpu: &std::sync::Arc<crate::device::Gpu>,
-        lanes: usize,
-        precision: crate::device::Precision,
-    ) -> Result<Box<dyn super::cuda::CudaNetwork>> {
-        Ok(Box::new(cuda::CudaHollow::new(self, q, gpu, lanes, precision)?))
     }
 
     /// The network as it is, hollow or not.

@@ -7,7 +7,7 @@ use super::geometry::Geometry;
 use super::global_features::GlobalFeatures;
 use crate::device::vector::{Real, Vector};
 use crate::net::dense::TimeEmbedding;
-use crate::net::layout::{Init, Tensor, take, take_mut};
+use crate::net::layout::{Init, Tensor, layout, take, take_mut};
 use crate::net::network::Group;
 use crate::net::product::add_columns;
 
@@ -20,32 +20,34 @@ pub(super) struct Stack {
     pub(super) next: Convolution,
     pub(super) time: TimeEmbedding,
     /// How to tell sites what all others add up to.
-    global_features: Option<GlobalFeatures>,
+    pub(super) global_features: Option<GlobalFeatures>,
 }
 
-/// Scratch space, cut up.
-struct Planes<'a, V> {
-    /// The values, with a row of zeros for no site.
-    x: &'a mut [V],
-    /// Channels after every layer: `[layer][direction][site or none][channel]`.
-    h: &'a mut [V],
-    /// Their gradient: `[direction][site or none][channel]`.
-    d_h: &'a mut [V],
-    /// What every site has seen, after the activation, and its gradient: `[site][direction][channel]`,
-    /// followed by what the site is told.
-    seen: &'a mut [V],
-    d_seen: &'a mut [V],
-    /// Channels after the activation, and their gradient, of one direction.
-    active: &'a mut [V],
-    d_active: &'a mut [V],
-    /// Scales, then shifts, of every residual layer; their gradients; what the embeddings keep.
-    time: &'a mut [V],
-    d_time: &'a mut [V],
-    embeddings: &'a mut [V],
-    /// Transformed inputs, products and sums of the weights' gradient.
-    read: &'a mut [V],
-    products: &'a mut [V],
-    sums: &'a mut [V],
+layout! {
+    /// Scratch space.
+    struct Planes(stack: &Stack, geometry: &Geometry) {
+        /// The values, with a row of zeros for no site.
+        x: (geometry.sites + 1) * stack.first.matrix.inputs,
+        /// Channels after every layer: `[layer][direction][site or none][channel]`.
+        h: stack.depth * geometry.directions.len() * stack.plane(geometry),
+        /// Their gradient: `[direction][site or none][channel]`.
+        d_h: geometry.directions.len() * stack.plane(geometry),
+        /// What every site has seen, after the activation, and its gradient: `[site][direction][channel]`,
+        /// followed by the global features of the site.
+        seen: geometry.sites * stack.seen_width(geometry),
+        d_seen: geometry.sites * stack.seen_width(geometry),
+        /// Channels after the activation, and their gradient, of one direction.
+        active: stack.plane(geometry),
+        d_active: stack.plane(geometry),
+        /// Scales, then shifts, of every residual layer; their gradients; saved activations of the embeddings.
+        time: (stack.depth - 1) * stack.time.outputs,
+        d_time: (stack.depth - 1) * stack.time.outputs,
+        embeddings: (stack.depth - 1) * stack.time.scratch(),
+        /// Transformed inputs, products and sums of the weights' gradient.
+        read: stack.first.read_len().max(stack.next.read_len()),
+        products: stack.next.write_len(),
+        sums: stack.first.packed().max(stack.next.packed()),
+    }
 }
 
 impl Stack {
@@ -87,20 +89,8 @@ impl Stack {
         }
     }
 
-    /// How counts become the numbers that sites are told: factor and offset of values, of bonds, and the root of the sites.
-    #[cfg(feature = "cuda")]
-    pub(super) fn total_scales(&self) -> [f32; 5] {
-        let Some(t) = &self.global_features else { return [0.0; 5] };
-        [t.q.0, t.q.1, t.bonds.0, t.bonds.1, t.root].map(|n| n as f32)
-    }
-
-    #[cfg(feature = "cuda")]
-    pub(super) fn inputs(&self) -> usize {
-        self.first.matrix.inputs
-    }
-
     pub(super) fn tensors(&self, geometry: &Geometry) -> Vec<Tensor> {
-        let (c, d) = (self.channels, geometry.dimensions);
+        let (c, d) = (self.channels, geometry.dimensions());
         let mut all = Vec::new();
         for layer in 0..self.depth {
             let inputs = if layer == 0 { self.first.matrix.inputs } else { c };
@@ -167,50 +157,8 @@ impl Stack {
         (geometry.sites + 1) * self.channels
     }
 
-    /// Lengths of the parts of the scratch space, in the order of [`Planes`].
-    fn lengths(&self, geometry: &Geometry) -> [usize; 13] {
-        let plane = self.plane(geometry);
-        let (directions, residual) = (geometry.directions.len(), self.depth - 1);
-        let time = residual * self.time.outputs;
-        [
-            (geometry.sites + 1) * self.first.matrix.inputs,
-            self.depth * directions * plane,
-            directions * plane,
-            geometry.sites * self.seen_width(geometry),
-            geometry.sites * self.seen_width(geometry),
-            plane,
-            plane,
-            time,
-            time,
-            residual * self.time.scratch(),
-            self.first.read_len().max(self.next.read_len()),
-            self.next.write_len(),
-            self.first.packed().max(self.next.packed()),
-        ]
-    }
-
     pub(super) fn scratch(&self, geometry: &Geometry) -> usize {
-        self.lengths(geometry).iter().sum()
-    }
-
-    fn cut<'a, V>(&self, geometry: &Geometry, mut scratch: &'a mut [V]) -> Planes<'a, V> {
-        let lengths = self.lengths(geometry);
-        let rest = &mut scratch;
-        Planes {
-            x: take_mut(rest, lengths[0]),
-            h: take_mut(rest, lengths[1]),
-            d_h: take_mut(rest, lengths[2]),
-            seen: take_mut(rest, lengths[3]),
-            d_seen: take_mut(rest, lengths[4]),
-            active: take_mut(rest, lengths[5]),
-            d_active: take_mut(rest, lengths[6]),
-            time: take_mut(rest, lengths[7]),
-            d_time: take_mut(rest, lengths[8]),
-            embeddings: take_mut(rest, lengths[9]),
-            read: take_mut(rest, lengths[10]),
-            products: take_mut(rest, lengths[11]),
-            sums: take_mut(rest, lengths[12]),
-        }
+        Planes::len(self, geometry)
     }
 
     /// What every site has seen, and space for its gradient.
@@ -220,7 +168,7 @@ impl Stack {
         geometry: &Geometry,
         scratch: &'a mut [V],
     ) -> (&'a [V], &'a mut [V]) {
-        let Planes { seen, d_seen, .. } = self.cut(geometry, scratch);
+        let Planes { seen, d_seen, .. } = Planes::cut_mut(self, geometry, scratch);
         (seen, d_seen)
     }
 
@@ -259,7 +207,7 @@ impl Stack {
     ) {
         let (plane, outputs) = (self.plane(geometry), self.time.outputs);
         let all = geometry.directions.len() * plane;
-        let s = self.cut(geometry, scratch);
+        let s = Planes::cut_mut(self, geometry, scratch);
         unsafe {
             self.prepare(packed, group, s.x, s.embeddings, s.time);
             // One direction after the other, so that its channels are still near when the next layer reads them.
@@ -299,7 +247,7 @@ impl Stack {
     ) {
         let (plane, outputs) = (self.plane(geometry), self.time.outputs);
         let all = geometry.directions.len() * plane;
-        let s = self.cut(geometry, scratch);
+        let s = Planes::cut_mut(self, geometry, scratch);
         unsafe {
             s.d_time.fill(V::zero());
             for (k, direction) in geometry.directions.iter().enumerate() {

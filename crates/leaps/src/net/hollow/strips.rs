@@ -14,7 +14,7 @@ use super::geometry::{ACROSS, Geometry, TILE, odometer};
 use super::stack::Stack;
 use super::tiles::MOST;
 use crate::device::vector::Vector;
-use crate::net::layout::take_mut;
+use crate::net::layout::layout;
 use crate::net::network::Group;
 use crate::target::Boundary;
 
@@ -164,25 +164,27 @@ impl Tables {
     }
 }
 
-/// Scratch space, cut up.
-struct Planes<'a, V> {
-    /// The values, with a row of zeros for no site.
-    x: &'a mut [V],
-    /// What every site has seen, after the activation: `[site][direction][channel]`.
-    seen: &'a mut [V],
-    /// Channels of a strip after a layer and after the next, with a row for no site.
-    h: &'a mut [V],
-    other: &'a mut [V],
-    /// Channels of the strip that every layer but the last began with: `[layer][row or none][channel]`.
-    kept: &'a mut [V],
-    /// Channels after the activation, of every layer but the last: `[layer][slot and row, or none][channel]`.
-    active: &'a mut [V],
-    /// Scales, then shifts, of every residual layer; what the embeddings need.
-    time: &'a mut [V],
-    embeddings: &'a mut [V],
-    /// Transformed inputs and products.
-    read: &'a mut [V],
-    products: &'a mut [V],
+layout! {
+    /// Scratch space.
+    struct Planes(stack: &Stack, geometry: &Geometry) {
+        /// The values, with a row of zeros for no site.
+        x: (geometry.sites + 1) * stack.first.matrix.inputs,
+        /// What every site has seen, after the activation: `[site][direction][channel]`.
+        seen: geometry.sites * stack.seen_width(geometry),
+        /// Channels of a strip after a layer and after the next, with a row for no site.
+        h: stack.strip_len(geometry).0,
+        other: stack.strip_len(geometry).0,
+        /// Channels of the strip that every layer but the last began with: `[layer][row or none][channel]`.
+        began: (stack.depth - 1) * stack.strip_len(geometry).0,
+        /// Channels after the activation, of every layer but the last: `[layer][slot and row, or none][channel]`.
+        active: (stack.depth - 1) * stack.strip_len(geometry).1,
+        /// Scales, then shifts, of every residual layer; what the embeddings need.
+        time: (stack.depth - 1) * stack.time.outputs,
+        embeddings: (stack.depth - 1) * stack.time.scratch(),
+        /// Transformed inputs and products.
+        read: stack.first.chunk_len().max(stack.next.chunk_len()),
+        products: stack.first.chunk_len().max(stack.next.chunk_len()),
+    }
 }
 
 impl Stack {
@@ -199,27 +201,8 @@ impl Stack {
         ((rows + 1) * self.channels, (SLOTS * rows + 1) * self.channels)
     }
 
-    /// Lengths of the parts of the scratch space, in the order of [`Planes`].
-    fn infer_lengths(&self, geometry: &Geometry) -> [usize; 10] {
-        let (strip, slots) = self.strip_len(geometry);
-        let residual = self.depth - 1;
-        let chunk = self.first.chunk_len().max(self.next.chunk_len());
-        [
-            (geometry.sites + 1) * self.first.matrix.inputs,
-            geometry.sites * self.seen_width(geometry),
-            strip,
-            strip,
-            residual * strip,
-            residual * slots,
-            residual * self.time.outputs,
-            residual * self.time.scratch(),
-            chunk,
-            chunk,
-        ]
-    }
-
     pub(super) fn infer_scratch(&self, geometry: &Geometry) -> usize {
-        self.infer_lengths(geometry).iter().sum()
+        Planes::len(self, geometry)
     }
 
     /// What every site has seen, as [`forward`](Self::forward) computes it.
@@ -229,21 +212,9 @@ impl Stack {
         packed: &[V::Scalar],
         geometry: &Geometry,
         group: &Group<'_, V>,
-        mut scratch: &'a mut [V],
+        scratch: &'a mut [V],
     ) -> &'a [V] {
-        let (lengths, rest) = (self.infer_lengths(geometry), &mut scratch);
-        let mut s = Planes {
-            x: take_mut(rest, lengths[0]),
-            seen: take_mut(rest, lengths[1]),
-            h: take_mut(rest, lengths[2]),
-            other: take_mut(rest, lengths[3]),
-            kept: take_mut(rest, lengths[4]),
-            active: take_mut(rest, lengths[5]),
-            time: take_mut(rest, lengths[6]),
-            embeddings: take_mut(rest, lengths[7]),
-            read: take_mut(rest, lengths[8]),
-            products: take_mut(rest, lengths[9]),
-        };
+        let mut s = Planes::cut_mut(self, geometry, scratch);
         let width = self.seen_width(geometry);
         let mut tables = Tables { inputs: [0; CHUNK * MOST], outputs: [0; CHUNK * MOST] };
         unsafe {
@@ -273,7 +244,7 @@ impl Stack {
         packed: &[V::Scalar],
         geometry: &Geometry,
         (k, layer, step): (usize, usize, usize),
-        s: &mut Planes<'_, V>,
+        s: &mut Planes<&mut [V]>,
         tables: &mut Tables,
     ) {
         let direction = &geometry.directions[k];
@@ -303,7 +274,7 @@ impl Stack {
                     conv.tiles(parameters, (from, to), s.x, &[], out, buffers);
                 } else {
                     let last = step + 1 == strips.count;
-                    let base = if last { &s.kept[(layer - 1) * strip_len..] } else { &*s.h };
+                    let base = if last { &s.began[(layer - 1) * strip_len..] } else { &*s.h };
                     let input = &s.active[(layer - 1) * slots..][..slots];
                     let base = &base[..strip_len];
                     conv.tiles(parameters, (from, to), input, base, out, buffers);
@@ -322,7 +293,7 @@ impl Stack {
                 return look_forward(channels, k, width, after, h, s.seen);
             }
             if step == 0 {
-                s.kept[layer * strip_len..][..h.len()].copy_from_slice(h);
+                s.began[layer * strip_len..][..h.len()].copy_from_slice(h);
             }
             let time = &s.time[layer * self.time.outputs..][..self.time.outputs];
             let active = &mut s.active[layer * slots..][..slots];

@@ -9,15 +9,12 @@
 //! layer with a hidden layer in place of its linear read-out. The own site is left out of both sums, so no rounding lets its value in.
 
 mod attention;
-#[cfg(feature = "cuda")]
 mod cuda;
-#[cfg(feature = "cuda")]
-mod division;
 
 use serde::{Deserialize, Serialize};
 
 use super::dense::TimeEmbedding;
-use super::layout::{Init, Tensor, take, take_mut};
+use super::layout::{Init, Tensor, layout};
 use super::network::{Group, Network};
 use crate::device::vector::Vector;
 use attention::Attention;
@@ -51,18 +48,46 @@ pub(crate) struct Lea {
     time: TimeEmbedding,
 }
 
-/// The parameters, or their gradients, taken apart.
-struct Parts<T> {
-    values: T,
-    places: T,
-    key: T,
-    value: T,
-    query: T,
-    hidden: T,
-    hidden_bias: T,
-    out: T,
-    out_bias: T,
-    time: T,
+layout! {
+    /// The parameters.
+    struct Parameters(lea: &Lea) {
+        values: lea.inputs * lea.embedding,
+        places: lea.sites * lea.embedding,
+        key: lea.attention.size() * lea.embedding,
+        value: lea.attention.size() * lea.embedding,
+        query: lea.attention.size() * lea.embedding,
+        hidden: lea.embedding * lea.attention.size(),
+        hidden_bias: lea.embedding,
+        out: lea.outputs * lea.embedding,
+        out_bias: lea.outputs,
+        time: lea.time.parameters(),
+    }
+}
+
+layout! {
+    /// Scratch space.
+    struct Scratch(lea: &Lea) {
+        time: lea.time.scratch(),
+        /// Scales and shifts of queries, then of hidden units; and their gradients.
+        scale: lea.time.outputs,
+        d_scale: lea.time.outputs,
+        /// `[site * embedding]`.
+        u: lea.sites * lea.embedding,
+        d_u: lea.sites * lea.embedding,
+        /// `[site * size]`.
+        key: lea.sites * lea.attention.size(),
+        value: lea.sites * lea.attention.size(),
+        query: lea.sites * lea.attention.size(),
+        a: lea.sites * lea.attention.size(),
+        d_key: lea.sites * lea.attention.size(),
+        d_value: lea.sites * lea.attention.size(),
+        d_query: lea.sites * lea.attention.size(),
+        d_a: lea.sites * lea.attention.size(),
+        /// Attention weights of one site and head.
+        p: 2 * lea.sites,
+        /// Hidden units of one site: before scale and shift, after the activation, gradient.
+        hidden: 3 * lea.embedding,
+    }
 }
 
 impl Lea {
@@ -76,71 +101,6 @@ impl Lea {
     pub(crate) fn conditioned_on(mut self, conditions: usize) -> Self {
         self.time = self.time.conditioned_on(conditions);
         self
-    }
-
-    fn sizes(&self) -> [usize; 9] {
-        let (n, e, a) = (self.sites, self.embedding, self.attention.size());
-        [self.inputs * e, n * e, a * e, a * e, a * e, e * a, e, self.outputs * e, self.outputs]
-    }
-
-    fn split<'p, S>(&self, mut p: &'p [S]) -> Parts<&'p [S]> {
-        let [values, places, key, value, query, hidden, hidden_bias, out, out_bias] =
-            self.sizes().map(|n| take(&mut p, n));
-        Parts { values, places, key, value, query, hidden, hidden_bias, out, out_bias, time: p }
-    }
-
-    fn split_mut<'p, S>(&self, mut p: &'p mut [S]) -> Parts<&'p mut [S]> {
-        let [values, places, key, value, query, hidden, hidden_bias, out, out_bias] =
-            self.sizes().map(|n| take_mut(&mut p, n));
-        Parts { values, places, key, value, query, hidden, hidden_bias, out, out_bias, time: p }
-    }
-}
-
-/// The scratch space taken apart.
-struct Scratch<'s, V> {
-    time: &'s mut [V],
-    /// Scales and shifts of queries, then of hidden units; and their gradients.
-    scale: &'s mut [V],
-    d_scale: &'s mut [V],
-    /// `[site * embedding]`.
-    u: &'s mut [V],
-    d_u: &'s mut [V],
-    /// `[site * size]`.
-    key: &'s mut [V],
-    value: &'s mut [V],
-    query: &'s mut [V],
-    a: &'s mut [V],
-    d_key: &'s mut [V],
-    d_value: &'s mut [V],
-    d_query: &'s mut [V],
-    d_a: &'s mut [V],
-    /// Attention weights of one site and head.
-    p: &'s mut [V],
-    /// Hidden units of one site: before scale and shift, after the activation, gradient.
-    hidden: &'s mut [V],
-}
-
-impl Lea {
-    fn cut<'s, V>(&self, mut s: &'s mut [V]) -> Scratch<'s, V> {
-        let (n, e, a) = (self.sites, self.embedding, self.attention.size());
-        let mut next = |count: usize| take_mut(&mut s, count);
-        Scratch {
-            time: next(self.time.scratch()),
-            scale: next(self.time.outputs),
-            d_scale: next(self.time.outputs),
-            u: next(n * e),
-            d_u: next(n * e),
-            key: next(n * a),
-            value: next(n * a),
-            query: next(n * a),
-            a: next(n * a),
-            d_key: next(n * a),
-            d_value: next(n * a),
-            d_query: next(n * a),
-            d_a: next(n * a),
-            p: next(2 * n),
-            hidden: next(3 * e),
-        }
     }
 }
 
@@ -209,8 +169,7 @@ impl Network for Lea {
     }
 
     fn scratch(&self) -> usize {
-        let (n, e, a) = (self.sites, self.embedding, self.attention.size());
-        self.time.scratch() + 2 * self.time.outputs + 2 * n * e + 8 * n * a + 2 * n + 3 * e
+        Scratch::len(self)
     }
 
     #[inline(always)]
@@ -222,8 +181,8 @@ impl Network for Lea {
         out: &mut [V],
     ) {
         let (n, e, a) = (self.sites, self.embedding, self.attention.size());
-        let w = self.split(packed);
-        let parts = self.cut(scratch);
+        let w = Parameters::cut(self, packed);
+        let parts = Scratch::cut_mut(self, scratch);
         unsafe {
             self.time.forward(w.time, group.features, parts.time, parts.scale);
             for site in 0..n {
@@ -277,8 +236,8 @@ impl Network for Lea {
         grad: &mut [V::Scalar],
     ) {
         let (n, e, a) = (self.sites, self.embedding, self.attention.size());
-        let (w, g) = (self.split(packed), self.split_mut(grad));
-        let parts = self.cut(scratch);
+        let (w, g) = (Parameters::cut(self, packed), Parameters::cut_mut(self, grad));
+        let parts = Scratch::cut_mut(self, scratch);
         unsafe {
             for d in parts.d_scale.iter_mut() {
                 *d = V::zero();

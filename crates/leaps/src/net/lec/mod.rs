@@ -15,7 +15,6 @@
 //! authors' code instead: $s_0 = 1 + t$; $s_1 = 1 + t$ for spins and 1 for embeddings; a first
 //! convolution that does not wrap around the torus; embeddings shortened to length 1.
 
-#[cfg(feature = "cuda")]
 mod cuda;
 mod embed;
 mod ends;

@@ -7,25 +7,27 @@ use super::layer::{self, Input};
 use super::stencil::BLOCK;
 use super::{Layer, Lec, gradient};
 use crate::device::vector::{Real, Vector};
-use crate::net::layout::{Tensor, take, take_mut};
+use crate::net::layout::{Tensor, layout, take, take_mut};
 use crate::net::network::{Group, Network};
 
-/// The scratch space, cut into what it holds.
-struct Space<'a, V> {
-    /// The input's planes and their gradients.
-    planes: &'a mut [V],
-    d_planes: &'a mut [V],
-    /// Outputs of the first convolution and of every layer.
-    u: &'a mut [V],
-    /// Activations that a layer reads, the gradient of its outputs and of its inputs.
-    h: &'a mut [V],
-    d: &'a mut [V],
-    d_h: &'a mut [V],
-    /// What the functions of time keep and their outputs, layer by layer.
-    time: &'a mut [V],
-    /// The gradient of a layer's function of time.
-    d_theta: &'a mut [V],
-    spare: &'a mut [V],
+layout! {
+    /// Scratch space.
+    pub(super) struct Space(lec: &Lec) {
+        /// The input's planes and their gradients.
+        planes: lec.planes() * (lec.sites + 1),
+        d_planes: lec.planes() * (lec.sites + 1),
+        /// Outputs of the first convolution and of every layer.
+        u: (lec.layers.len() + 1) * lec.cells(),
+        /// Activations that a layer reads, the gradient of its outputs and of its inputs.
+        h: lec.cells(),
+        d: lec.cells(),
+        d_h: lec.cells(),
+        /// Saved activations of the functions of time and their outputs, layer by layer.
+        time: lec.layers.iter().map(|layer| layer.time.scratch() + layer.theta()).sum(),
+        /// The gradient of a layer's function of time.
+        d_theta: lec.layers.iter().map(Layer::theta).max().unwrap_or(0),
+        spare: gradient::spare(lec.channels).max(2 * lec.time_units()),
+    }
 }
 
 impl Layer {
@@ -46,35 +48,9 @@ impl Lec {
         self.sites * self.channels
     }
 
-    /// Sizes of the parts of [`Space`].
-    pub(super) fn parts(&self) -> [usize; 9] {
-        let (planes, cells) = (self.planes() * (self.sites + 1), self.cells());
-        let (mut time, mut theta, mut units) = (0, 0, 0);
-        for layer in &self.layers {
-            time += layer.time.scratch() + layer.theta();
-            theta = theta.max(layer.theta());
-            units = units.max(layer.time.units);
-        }
-        let spare = gradient::spare(self.channels).max(2 * units);
-        let u = (self.layers.len() + 1) * cells;
-        [planes, planes, u, cells, cells, cells, time, theta, spare]
-    }
-
-    #[inline(always)]
-    fn space<'a, V>(&self, mut scratch: &'a mut [V]) -> Space<'a, V> {
-        let [planes, d_planes, u, h, d, d_h, time, d_theta, spare] = self.parts();
-        let mut next = |n| take_mut(&mut scratch, n);
-        Space {
-            planes: next(planes),
-            d_planes: next(d_planes),
-            u: next(u),
-            h: next(h),
-            d: next(d),
-            d_h: next(d_h),
-            time: next(time),
-            d_theta: next(d_theta),
-            spare: next(spare),
-        }
+    /// Most units of a function of time.
+    fn time_units(&self) -> usize {
+        self.layers.iter().map(|layer| layer.time.units).max().unwrap_or(0)
     }
 
     /// Factors of the first convolution and of the outputs.
@@ -122,7 +98,7 @@ impl Network for Lec {
     }
 
     fn scratch(&self) -> usize {
-        self.parts().iter().sum()
+        Space::len(self)
     }
 
     #[inline(always)]
@@ -134,7 +110,7 @@ impl Network for Lec {
         out: &mut [V],
     ) {
         let (c, q, cells) = (self.channels, self.inputs, self.cells());
-        let space = self.space(scratch);
+        let space = Space::cut_mut(self, scratch);
         let mut p = packed;
         unsafe {
             let embedding = take(&mut p, if q == 1 { 0 } else { q * c });
@@ -183,7 +159,7 @@ impl Network for Lec {
         grad: &mut [V::Scalar],
     ) {
         let (c, q, cells, depth) = (self.channels, self.inputs, self.cells(), self.layers.len());
-        let space = self.space(scratch);
+        let space = Space::cut_mut(self, scratch);
         let (body, weight) = packed.split_at(packed.len() - q * c);
         let (g_body, g_weight) = grad.split_at_mut(packed.len() - q * c);
         unsafe {

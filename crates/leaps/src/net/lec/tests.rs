@@ -2,6 +2,7 @@
 
 use std::f64::consts::LN_2;
 
+use super::passes::Space;
 use super::*;
 use crate::device::vector::Vector;
 use crate::net::network::Group;
@@ -71,23 +72,19 @@ impl Lec {
         scratch: &[V],
         l: usize,
     ) -> Vec<V> {
-        let [planes, _, _, _, _, _, time, _, _] = self.parts();
-        let start = 2 * planes + l * self.cells();
-        let rest = &scratch[self.parts()[..6].iter().sum()..][..time];
+        let Space { u, time, .. } = Space::cut(self, scratch);
         unsafe {
-            let scale = if l == 0 { self.scales(group.t, rest).0 } else { V::constant(1.0) };
-            scratch[start..][..self.cells()].iter().map(|u| u.mul(scale)).collect()
+            let scale = if l == 0 { self.scales(group.t, time).0 } else { V::constant(1.0) };
+            u[l * self.cells()..][..self.cells()].iter().map(|u| u.mul(scale)).collect()
         }
     }
 
     /// The function of time of layer `l`, by tap.
     pub(crate) unsafe fn theta<V: Vector>(&self, scratch: &[V], l: usize) -> Vec<V> {
-        let mut start: usize = self.parts()[..6].iter().sum();
-        for layer in &self.layers[..l] {
-            start += layer.time.scratch() + layer.theta();
-        }
-        let layer = &self.layers[l];
-        let theta = &scratch[start + layer.time.scratch()..][..layer.stencil.taps()];
+        let before = self.layers[..l].iter().map(|layer| layer.time.scratch() + layer.theta());
+        let (start, layer) = (before.sum::<usize>(), &self.layers[l]);
+        let theta =
+            &Space::cut(self, scratch).time[start + layer.time.scratch()..][..layer.stencil.taps()];
         unsafe { theta.iter().map(|theta| theta.mul(V::constant(-LN_2))).collect() }
     }
 }

@@ -7,13 +7,12 @@
 //! bias, and with time as a scale and a shift of each hidden unit. The diagonal `j = i` is not stored: the sum leaves it out, so that no
 //! rounding can let it in.
 
-#[cfg(feature = "cuda")]
 mod cuda;
 
 use serde::{Deserialize, Serialize};
 
 use super::dense::TimeEmbedding;
-use super::layout::{Init, Tensor, take, take_mut, total};
+use super::layout::{Init, Tensor, layout, total};
 use super::network::{Group, Network};
 use crate::device::vector::Vector;
 
@@ -59,6 +58,28 @@ impl Mlp {
     }
 }
 
+layout! {
+    /// The parameters.
+    struct Parameters(mlp: &Mlp) {
+        weight: mlp.hidden * mlp.sites * mlp.fan(),
+        bias: mlp.hidden * mlp.sites,
+        out: mlp.outputs * mlp.hidden,
+        time: mlp.time.parameters(),
+    }
+}
+
+layout! {
+    /// Scratch space.
+    struct Scratch(mlp: &Mlp) {
+        embedding: mlp.time.scratch(),
+        /// Scales, then shifts, and their gradients.
+        time: mlp.time.outputs,
+        d_time: mlp.time.outputs,
+        /// Sums before the time's scale and shift.
+        sums: mlp.hidden * mlp.sites,
+    }
+}
+
 impl Network for Mlp {
     fn tensors(&self) -> Vec<Tensor> {
         let (k, d) = (self.hidden, self.sites);
@@ -74,8 +95,7 @@ impl Network for Mlp {
     }
 
     fn scratch(&self) -> usize {
-        // Time outputs and their gradients, the sums before the time's scale and shift.
-        self.time.scratch() + 4 * self.hidden + self.hidden * self.sites
+        Scratch::len(self)
     }
 
     #[inline(always)]
@@ -83,38 +103,35 @@ impl Network for Mlp {
         &self,
         packed: &[V::Scalar],
         group: &Group<'_, V>,
-        mut scratch: &mut [V],
+        scratch: &mut [V],
         out: &mut [V],
     ) {
         let (k, d, fan) = (self.hidden, self.sites, self.fan());
-        let mut p = packed;
-        let (weight, bias) = (take(&mut p, k * d * fan), take(&mut p, k * d));
-        let omega = take(&mut p, self.outputs * k);
-        let time = take_mut(&mut scratch, self.time.scratch());
-        let scale = take_mut(&mut scratch, 2 * k);
-        take_mut(&mut scratch, 2 * k);
+        let p = Parameters::cut(self, packed);
+        let s = Scratch::cut_mut(self, scratch);
         unsafe {
-            self.time.forward(p, group.features, time, scale);
+            self.time.forward(p.time, group.features, s.embedding, s.time);
+            let (scale, shift) = s.time.split_at(k);
             for out in out.iter_mut() {
                 *out = V::zero();
             }
             for unit in 0..k {
                 let slope = V::constant(1.0).add(scale[unit]);
                 for i in 0..d {
-                    let row = &weight[(unit * d + i) * fan..][..fan];
+                    let row = &p.weight[(unit * d + i) * fan..][..fan];
                     let (before, after) = row.split_at(i * self.inputs);
-                    let mut sum = V::splat(bias[unit * d + i]);
+                    let mut sum = V::splat(p.bias[unit * d + i]);
                     for (&weight, &x) in before.iter().zip(group.x) {
                         sum = V::splat(weight).fma(x, sum);
                     }
                     for (&weight, &x) in after.iter().zip(&group.x[(i + 1) * self.inputs..]) {
                         sum = V::splat(weight).fma(x, sum);
                     }
-                    scratch[unit * d + i] = sum;
-                    let h = sum.fma(slope, scale[k + unit]).silu();
-                    for s in 0..self.outputs {
-                        let o = &mut out[i * self.outputs + s];
-                        *o = V::splat(omega[s * k + unit]).fma(h, *o);
+                    s.sums[unit * d + i] = sum;
+                    let h = sum.fma(slope, shift[unit]).silu();
+                    for value in 0..self.outputs {
+                        let o = &mut out[i * self.outputs + value];
+                        *o = V::splat(p.out[value * k + unit]).fma(h, *o);
                     }
                 }
             }
@@ -126,43 +143,39 @@ impl Network for Mlp {
         &self,
         packed: &[V::Scalar],
         group: &Group<'_, V>,
-        mut scratch: &mut [V],
+        scratch: &mut [V],
         d_out: &[V],
-        mut grad: &mut [V::Scalar],
+        grad: &mut [V::Scalar],
     ) {
         let (k, d, fan) = (self.hidden, self.sites, self.fan());
-        let mut p = packed;
-        take(&mut p, k * d * (fan + 1));
-        let omega = take(&mut p, self.outputs * k);
-        let (g_weight, g_bias) = (take_mut(&mut grad, k * d * fan), take_mut(&mut grad, k * d));
-        let g_omega = take_mut(&mut grad, self.outputs * k);
-        let time = take_mut(&mut scratch, self.time.scratch());
-        let scale = take_mut(&mut scratch, 2 * k);
-        let d_scale = take_mut(&mut scratch, 2 * k);
+        let (p, g) = (Parameters::cut(self, packed), Parameters::cut_mut(self, grad));
+        let s = Scratch::cut_mut(self, scratch);
+        let (scale, shift) = s.time.split_at(k);
         unsafe {
             for unit in 0..k {
                 let slope = V::constant(1.0).add(scale[unit]);
                 let (mut d_slope, mut d_shift) = (V::zero(), V::zero());
-                for s in 0..self.outputs {
+                for value in 0..self.outputs {
                     let mut sum = V::zero();
                     for i in 0..d {
-                        let h = scratch[unit * d + i].fma(slope, scale[k + unit]).silu();
-                        sum = h.fma(d_out[i * self.outputs + s], sum);
+                        let h = s.sums[unit * d + i].fma(slope, shift[unit]).silu();
+                        sum = h.fma(d_out[i * self.outputs + value], sum);
                     }
-                    g_omega[s * k + unit] += sum.sum();
+                    g.out[value * k + unit] += sum.sum();
                 }
                 for i in 0..d {
-                    let sum = scratch[unit * d + i];
+                    let sum = s.sums[unit * d + i];
                     let mut d_h = V::zero();
-                    for s in 0..self.outputs {
-                        d_h = V::splat(omega[s * k + unit]).fma(d_out[i * self.outputs + s], d_h);
+                    for value in 0..self.outputs {
+                        let weight = V::splat(p.out[value * k + unit]);
+                        d_h = weight.fma(d_out[i * self.outputs + value], d_h);
                     }
-                    let d_z = d_h.mul(sum.fma(slope, scale[k + unit]).silu_slope());
+                    let d_z = d_h.mul(sum.fma(slope, shift[unit]).silu_slope());
                     d_slope = d_z.fma(sum, d_slope);
                     d_shift = d_shift.add(d_z);
                     let d_sum = d_z.mul(slope);
-                    g_bias[unit * d + i] += d_sum.sum();
-                    let row = &mut g_weight[(unit * d + i) * fan..][..fan];
+                    g.bias[unit * d + i] += d_sum.sum();
+                    let row = &mut g.weight[(unit * d + i) * fan..][..fan];
                     let (before, after) = row.split_at_mut(i * self.inputs);
                     for (g, &x) in before.iter_mut().zip(group.x) {
                         *g += d_sum.mul(x).sum();
@@ -171,10 +184,10 @@ impl Network for Mlp {
                         *g += d_sum.mul(x).sum();
                     }
                 }
-                d_scale[unit] = d_slope;
-                d_scale[k + unit] = d_shift;
+                s.d_time[unit] = d_slope;
+                s.d_time[k + unit] = d_shift;
             }
-            self.time.backward(p, group.features, time, d_scale, grad);
+            self.time.backward(p.time, group.features, s.embedding, s.d_time, g.time);
         }
         debug_assert_eq!(total(&self.tensors()), packed.len());
     }

@@ -12,6 +12,7 @@ use crate::train::{Loss, Reference, Trainer};
 const HIDDEN: usize = 4;
 
 #[test]
+#[cfg_attr(not(has_nvrtc), ignore = "needs NVRTC: set LEAPS_NVRTC to its folder")]
 fn kernels_compile() {
     for (q, parametrisation) in [(2, 0), (2, 1), (3, 2), (20, 3)] {
         let defines = [
@@ -29,14 +30,6 @@ fn kernels_compile() {
         ];
         compiles(&[PAIRWISE, FLOW, TRAIN].concat(), &defines);
     }
-}
-
-fn gpu() -> Option<Arc<Gpu>> {
-    let gpu = Gpu::open(0).ok();
-    if gpu.is_none() {
-        eprintln!("skipped: no GPU");
-    }
-    gpu
 }
 
 /// A target, its path, a network and a free energy.
@@ -89,8 +82,9 @@ impl Problem {
 }
 
 #[test]
+#[ignore = "needs a GPU: cargo test -p leaps --lib cuda -- --ignored --skip speed"]
 fn residuals_and_gradients_are_the_cpus() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = Gpu::open(0).unwrap();
     for problem in problems() {
         for parametrisation in Parametrisation::ALL {
             let Problem { target, path, net, free } = &problem;
@@ -129,8 +123,9 @@ fn residuals_and_gradients_are_the_cpus() {
 }
 
 #[test]
+#[ignore = "needs a GPU: cargo test -p leaps --lib cuda -- --ignored --skip speed"]
 fn adam_is_the_processors_bit_by_bit() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = Gpu::open(0).unwrap();
     let problem = &problems()[0];
     let spec = TrainSpec { clip: 3.0, ..TrainSpec::default() };
     let mut optimiser = Optimiser::new(problem.parameters());
@@ -171,8 +166,9 @@ fn adam_is_the_processors_bit_by_bit() {
 }
 
 #[test]
+#[ignore = "needs a GPU: cargo test -p leaps --lib cuda -- --ignored --skip speed"]
 fn training_goes_as_on_the_cpu() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = Gpu::open(0).unwrap();
     for problem in problems() {
         for reference in [Reference::Pool, Reference::Buffer, Reference::Policy] {
             let spec = TrainSpec {
@@ -265,7 +261,7 @@ impl CudaNetwork for Still {
 #[test]
 #[ignore = "a measurement"]
 fn speed_of_steps_and_passes_without_the_network() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = Gpu::open(0).unwrap();
     let torus = Lattice::new(&[15, 15], Boundary::Periodic).unwrap();
     for target in [
         Pairwise::ising(torus.clone(), 1.0, 0.0).unwrap(),
@@ -325,8 +321,9 @@ fn speed_of_steps_and_passes_without_the_network() {
 }
 
 #[test]
+#[ignore = "needs a GPU: cargo test -p leaps --lib cuda -- --ignored --skip speed"]
 fn a_residual_that_is_not_finite_stops_the_step() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = Gpu::open(0).unwrap();
     let problem = &problems()[0];
     let Problem { target, path, net, free } = problem;
     let spec = TrainSpec { batch: 16, pool: 40, ..TrainSpec::default() };

@@ -1,4 +1,4 @@
-// What all other sites add up to, as global_features.rs tells it: [lane][site][GLOBAL_FEATURES].
+// What all other sites add up to, as in global_features.rs: [slot][site][GLOBAL_FEATURES].
 //
 // Given: GLOBAL_FEATURES, the numbers of a site (0: none are told; on tensor cores padded with zeros to a multiple of 8).
 
@@ -19,7 +19,7 @@ __device__ __forceinline__ float told(int function, float count, float factor, f
 
 // A block has one lane.
 extern "C" __global__ void __launch_bounds__(128)
-tell(const u8* states, const u32* rows, const u32* before, TOTAL_WORD* global_features, float value_factor, float value_offset, float bond_factor,
+write_global_features(const u8* states, const u32* rows, const u32* before, TOTAL_WORD* global_features, float value_factor, float value_offset, float bond_factor,
     float bond_offset, float root) {
     __shared__ int values[Q], equal, bonds;
     const u8* x = states + (u64)rows[blockIdx.x] * SITES;

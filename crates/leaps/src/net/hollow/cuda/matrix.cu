@@ -144,7 +144,7 @@ __device__ __forceinline__ float sum_rows(float value) {
 
 // seen: silu of the last layer, [lane][direction][site][channel]; kept: all layers, [layer] of the same, if KEEP.
 template <bool KEEP>
-__device__ __forceinline__ void stack(const u8* states, const u32* rows, const u32* moments, const float* times, const u32* taps, const float* first,
+__device__ __forceinline__ void stack(const u8* states, const u32* rows, const u32* time_indices, const float* times, const u32* taps, const float* first,
     const float* biases, const uint4* weights, u32* seen, u32* kept) {
     u8* z = shared;
     u32 ring = shared_address(shared + PLANE);
@@ -158,7 +158,7 @@ __device__ __forceinline__ void stack(const u8* states, const u32* rows, const u
     int lane = thread & 31, warp = thread >> 5, g = lane >> 2, t = lane & 3;
     const u8* x = states + (u64)rows[batch_lane] * SITES;
     for (int i = thread; i < TAPS * FORWARD_ROWS; i += threads) tap[i] = taps[direction * TAPS * FORWARD_ROWS + i];
-    for (int i = thread; i < (LAYERS - 1) * 2 * CHANNELS; i += threads) time[i] = times[(u64)moments[batch_lane] * TIME_ROW + i];
+    for (int i = thread; i < (LAYERS - 1) * 2 * CHANNELS; i += threads) time[i] = times[(u64)time_indices[batch_lane] * TIME_ROW + i];
     for (int i = thread; i < TAPS * (Q + 1) * CHANNELS; i += threads) table[i] = first[i];
     for (int i = thread; i < LAYERS * CHANNELS; i += threads) bias[i] = biases[i];
     for (int i = thread; i <= SITES; i += threads) site_value[i] = i < SITES ? x[i] : Q;
@@ -239,14 +239,14 @@ __device__ __forceinline__ void stack(const u8* states, const u32* rows, const u
 }
 
 extern "C" __global__ void __launch_bounds__(FORWARD_WARPS * 32, FORWARD_BLOCKS)
-stack_forward(const u8* states, const u32* rows, const u32* moments, const float* times, const u32* taps, const float* first, const float* biases,
-    const uint4* weights, u32* seen, u32*) {
-    stack<false>(states, rows, moments, times, taps, first, biases, weights, seen, (u32*)0);
+stack_forward(const u8* states, const u32* rows, const u32* time_indices, const float* times, const u32* taps, const float* first, const float* biases,
+    const uint4* weights, u32* seen, u32*, u32*) {
+    stack<false>(states, rows, time_indices, times, taps, first, biases, weights, seen, (u32*)0);
 }
 
 extern "C" __global__ void __launch_bounds__(FORWARD_WARPS * 32, FORWARD_BLOCKS)
-stack_kept(const u8* states, const u32* rows, const u32* moments, const float* times, const u32* taps, const float* first, const float* biases,
+stack_train(const u8* states, const u32* rows, const u32* time_indices, const float* times, const u32* taps, const float* first, const float* biases,
     const uint4* weights, u32* seen, u32* kept, u32*) {
-    stack<true>(states, rows, moments, times, taps, first, biases, weights, seen, kept);
+    stack<true>(states, rows, time_indices, times, taps, first, biases, weights, seen, kept);
 }
 

@@ -6,7 +6,7 @@
 // Sums over sites for each lane, direction and layer: scale, shift, and bias of the layer.
 // d_kept: gradient of every layer's output, [layer][lane][direction][site][channel].
 extern "C" __global__ void __launch_bounds__(BACK_WARPS * 32, BACK_BLOCKS)
-stack_backward(const u32* moments, const float* times, const u32* taps_back, const u32* after, const uint4* weights_back, const u32* kept, const u32* d_seen,
+stack_backward(const u32* time_indices, const float* times, const u32* taps_back, const u32* after, const uint4* weights_back, const u32* kept, const u32* d_seen,
     u32* d_kept, float* sums, u32*) {
     u8* z = shared;              // gradient of a layer's output
     u8* below = shared + PLANE;  // the layer's input
@@ -18,7 +18,7 @@ stack_backward(const u32* moments, const float* times, const u32* taps_back, con
     int thread = threadIdx.x, threads = BACK_WARPS * 32;
     int lane = thread & 31, warp = thread >> 5, g = lane >> 2, t = lane & 3;
     for (int i = thread; i < TAPS * BACK_ROWS; i += threads) tap[i] = taps_back[direction * TAPS * BACK_ROWS + i];
-    for (int i = thread; i < (LAYERS - 1) * 2 * CHANNELS; i += threads) time[i] = times[(u64)moments[batch_lane] * TIME_ROW + i];
+    for (int i = thread; i < (LAYERS - 1) * 2 * CHANNELS; i += threads) time[i] = times[(u64)time_indices[batch_lane] * TIME_ROW + i];
     for (int i = thread; i < (STRIDE + 32) / 4; i += threads) ((u32*)(z + SITES * STRIDE))[i] = 0;
     u64 plane = (u64)SITES * (CHANNELS / 2), layer_size = (u64)gridDim.x * plane;
     float d[BACK_TILES][N_TILES][4];

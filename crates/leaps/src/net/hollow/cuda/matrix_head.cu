@@ -22,14 +22,14 @@ __device__ __forceinline__ void as_factor(const float* one, const float* two, u3
 
 // out: [lane][site][output]; u, v, w: what the backward pass needs, [lane][site][HEAD], if KEEP.
 template <bool KEEP>
-__device__ __forceinline__ void head(const u32* seen, const u32* global_features, const u32* before, const u32* moments, const float* times, const uint4* mix, const float* mix_bias,
+__device__ __forceinline__ void head(const u32* seen, const u32* global_features, const u32* before, const u32* time_indices, const float* times, const uint4* mix, const float* mix_bias,
     const uint4* hidden, const float* hidden_bias, const float* last, const float* last_bias, float* out, u32* kept_u, u32* kept_v,
     u32* kept_w) {
     __shared__ float scale[HEAD], shift[HEAD], c1[HEAD], c2[HEAD], m3[OUTPUTS * HEAD];
     int thread = threadIdx.x, lane = thread & 31, warp = thread >> 5, g = lane >> 2, t = lane & 3;
     int batch_lane = blockIdx.x;
     for (int i = thread; i < HEAD; i += HEAD_WARPS * 32) {
-        const float* time = times + (u64)moments[batch_lane] * TIME_ROW + (LAYERS - 1) * 2 * CHANNELS;
+        const float* time = times + (u64)time_indices[batch_lane] * TIME_ROW + (LAYERS - 1) * 2 * CHANNELS;
         scale[i] = 1.0f + time[i];
         shift[i] = time[HEAD + i];
         c1[i] = mix_bias[i];
@@ -140,15 +140,15 @@ __device__ __forceinline__ void head(const u32* seen, const u32* global_features
 }
 
 extern "C" __global__ void __launch_bounds__(HEAD_WARPS * 32, 2)
-head_forward(const u32* seen, const u32* global_features, const u32* before, const u32* moments, const float* times, const uint4* mix, const float* mix_bias, const uint4* hidden,
-    const float* hidden_bias, const float* last, const float* last_bias, float* out) {
-    head<false>(seen, global_features, before, moments, times, mix, mix_bias, hidden, hidden_bias, last, last_bias, out, (u32*)0, (u32*)0, (u32*)0);
+head_forward(const u32* seen, const u32* global_features, const u32* before, const u32* time_indices, const float* times, const uint4* mix, const float* mix_bias, const uint4* hidden,
+    const float* hidden_bias, const float* last, const float* last_bias, float* out, u32*, u32*, u32*) {
+    head<false>(seen, global_features, before, time_indices, times, mix, mix_bias, hidden, hidden_bias, last, last_bias, out, (u32*)0, (u32*)0, (u32*)0);
 }
 
 extern "C" __global__ void __launch_bounds__(HEAD_WARPS * 32, 2)
-head_kept(const u32* seen, const u32* global_features, const u32* before, const u32* moments, const float* times, const uint4* mix, const float* mix_bias, const uint4* hidden,
+head_train(const u32* seen, const u32* global_features, const u32* before, const u32* time_indices, const float* times, const uint4* mix, const float* mix_bias, const uint4* hidden,
     const float* hidden_bias, const float* last, const float* last_bias, float* out, u32* kept_u, u32* kept_v, u32* kept_w) {
-    head<true>(seen, global_features, before, moments, times, mix, mix_bias, hidden, hidden_bias, last, last_bias, out, kept_u, kept_v, kept_w);
+    head<true>(seen, global_features, before, time_indices, times, mix, mix_bias, hidden, hidden_bias, last, last_bias, out, kept_u, kept_v, kept_w);
 }
 
 // Sums over a block's rows, one row of HEAD_SUMS numbers for each block: scale and shift of the first activation, biases of
@@ -157,13 +157,13 @@ head_kept(const u32* seen, const u32* global_features, const u32* before, const 
 
 // Writes d_u, d_w [lane][site][HEAD], d_seen [lane][site][direction * channel] and the sums.
 extern "C" __global__ void __launch_bounds__(HEAD_WARPS * 32, 2)
-head_backward(const u32* moments, const float* times, const uint4* mix_back, const uint4* hidden_back, const float* last, const float* d_out, const u32* kept_u,
+head_backward(const u32* time_indices, const float* times, const uint4* mix_back, const uint4* hidden_back, const float* last, const float* d_out, const u32* kept_u,
     const u32* kept_w, u32* d_u_out, u32* d_w_out, u32* d_seen, float* sums) {
     __shared__ float scale[HEAD], shift[HEAD], m3[OUTPUTS * HEAD], part[HEAD_WARPS][HEAD_SUMS];
     int thread = threadIdx.x, lane = thread & 31, warp = thread >> 5, g = lane >> 2, t = lane & 3;
     int batch_lane = blockIdx.x;
     for (int i = thread; i < HEAD; i += HEAD_WARPS * 32) {
-        const float* time = times + (u64)moments[batch_lane] * TIME_ROW + (LAYERS - 1) * 2 * CHANNELS;
+        const float* time = times + (u64)time_indices[batch_lane] * TIME_ROW + (LAYERS - 1) * 2 * CHANNELS;
         scale[i] = 1.0f + time[i];
         shift[i] = time[HEAD + i];
     }

@@ -6,7 +6,7 @@
 // Weights of one layer, partial sums of one group of lanes and directions: [group][layer - 1][tap][input][output].
 // A warp has one tap.
 extern "C" __global__ void __launch_bounds__(OUTER_TAPS * 32, 2)
-weights_backward(const u32* moments, const float* times, const u32* taps, const u32* kept, const u32* d_kept, float* parts, u32 items) {
+weights_backward(const u32* time_indices, const float* times, const u32* taps, const u32* kept, const u32* d_kept, float* parts, u32 items) {
     u8* z = shared;
     u8* d = shared + PLANE;
     u32* tap = (u32*)(d + SITE_STEPS * 16 * STRIDE + 32);
@@ -32,7 +32,7 @@ weights_backward(const u32* moments, const float* times, const u32* taps, const 
     }
     for (u32 batch_lane = blockIdx.x / DIRECTIONS; batch_lane < items / DIRECTIONS; batch_lane += groups) {
         u64 item = (u64)batch_lane * DIRECTIONS + direction;
-        const float* time = times + (u64)moments[batch_lane] * TIME_ROW + (layer - 1) * 2 * CHANNELS;
+        const float* time = times + (u64)time_indices[batch_lane] * TIME_ROW + (layer - 1) * 2 * CHANNELS;
         const u32* h = kept + (layer - 1) * layer_size + item * plane;
         const u32* dh = d_kept + layer * layer_size + item * plane;
         __syncthreads();

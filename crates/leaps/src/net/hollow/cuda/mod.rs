@@ -1,11 +1,14 @@
-//! Run the hollow convolution on a GPU: in float32, or with bfloat16 products on tensor cores.
+//! The hollow convolution on a GPU: in float32, or with bfloat16 products on tensor cores.
 //!
 //! Both are the same kernels with the same arguments ([plain.cu](plain.cu), [matrix.cu](matrix.cu)), around which this module
 //! lays out tables and memory. On tensor cores channels are padded to a multiple of 8 with zeros.
 
+#![cfg(feature = "cuda")]
+
 mod back;
 mod sizes;
 mod tables;
+mod taps;
 #[cfg(test)]
 mod tests;
 
@@ -15,9 +18,13 @@ use cudarc::driver::{CudaFunction, CudaSlice, CudaViewMut};
 
 use super::Hollow;
 use crate::Result;
-use crate::device::cuda::{Gpu, Kernels, Precision, failed, launch};
-use crate::net::cuda::{CudaBatch, CudaNetwork, Entry, MOMENT, ORDER, Permutation};
-use back::Kept;
+use crate::device::cuda::{Gpu, Precision, launch};
+use crate::net::cuda::{
+    Base, CudaBatch, CudaNetwork, CudaPasses, Entry, ORDER, Permutation, TIME_FEATURES, functions,
+    on_gpu,
+};
+use crate::net::dense::TIME_UNITS;
+use back::Saved;
 use sizes::Sizes;
 use tables::{Collection, Offsets, Orders};
 
@@ -39,37 +46,35 @@ struct WeightBuffer {
     rounded: bool,
 }
 
-/// Kernels by name.
-struct Functions {
-    reorder: CudaFunction,
-    reorder_bf16: CudaFunction,
-    embed: CudaFunction,
-    /// Where sites are told anything.
-    tell: Option<CudaFunction>,
-    stack_forward: CudaFunction,
-    stack_kept: CudaFunction,
-    head_forward: CudaFunction,
-    head_kept: CudaFunction,
-    head_backward: CudaFunction,
-    stack_backward: CudaFunction,
-    weights_backward: CudaFunction,
-    first_backward: CudaFunction,
-    mix_outer: CudaFunction,
-    hidden_outer: CudaFunction,
-    gather_times: CudaFunction,
-    embed_back: CudaFunction,
-    embed_gradient: CudaFunction,
-    add_rows: CudaFunction,
-    add_parts: CudaFunction,
-    collect: CudaFunction,
-}
+functions!(
+    Functions, "";
+    reorder,
+    reorder_bf16,
+    embed,
+    stack_forward,
+    stack_train,
+    head_forward,
+    head_train,
+    head_backward,
+    stack_backward,
+    weights_backward,
+    first_backward,
+    mix_outer,
+    hidden_outer,
+    gather_times,
+    embed_back,
+    embed_gradient,
+    add_rows,
+    add_parts,
+    collect,
+);
 
 /// See the [module](self).
-pub(super) struct CudaHollow {
-    gpu: Arc<Gpu>,
+struct CudaHollow {
     sizes: Sizes,
-    lanes: usize,
     functions: Functions,
+    /// Where sites have global features.
+    global: Option<CudaFunction>,
     first: WeightBuffer,
     biases: WeightBuffer,
     weights: WeightBuffer,
@@ -82,8 +87,6 @@ pub(super) struct CudaHollow {
     hidden_bias: WeightBuffer,
     last: WeightBuffer,
     last_bias: WeightBuffer,
-    /// The parameters of the time embeddings are read where they are.
-    parameters: CudaSlice<f32>,
     embeddings: CudaSlice<u32>,
     taps: CudaSlice<u32>,
     taps_back: CudaSlice<u32>,
@@ -97,11 +100,12 @@ pub(super) struct CudaHollow {
     times: CudaSlice<f32>,
     hidden_units: CudaSlice<f32>,
     seen: CudaSlice<u32>,
-    /// What sites are told, and how counts become numbers.
+    /// Global features of sites, and how counts become numbers.
     global_features: CudaSlice<u32>,
     scales: [f32; 5],
     scratch: CudaSlice<u32>,
-    kept: Option<Kept>,
+    /// What is passed on where nothing is saved.
+    nothing: [CudaSlice<u32>; 4],
 }
 
 impl WeightBuffer {
@@ -120,31 +124,17 @@ impl WeightBuffer {
     }
 }
 
-impl Functions {
-    fn new(kernels: &Kernels, s: &Sizes) -> Result<Self> {
-        let get = |name: &str, shared: usize| kernels.get(name, shared);
-        Ok(Functions {
-            reorder: get("reorder", 0)?,
-            reorder_bf16: get("reorder_bf16", 0)?,
-            embed: get("embed", 0)?,
-            tell: (s.global_features > 0).then(|| get("tell", 0)).transpose()?,
-            stack_forward: get("stack_forward", s.forward_shared())?,
-            stack_kept: get("stack_kept", s.forward_shared())?,
-            head_forward: get("head_forward", s.head_shared())?,
-            head_kept: get("head_kept", s.head_shared())?,
-            head_backward: get("head_backward", s.head_shared())?,
-            stack_backward: get("stack_backward", s.back_shared())?,
-            weights_backward: get("weights_backward", s.weights_shared())?,
-            first_backward: get("first_backward", s.first_shared())?,
-            mix_outer: get("mix_outer", s.mix_outer().1)?,
-            hidden_outer: get("hidden_outer", s.hidden_outer().1)?,
-            gather_times: get("gather_times", 0)?,
-            embed_back: get("embed_back", 0)?,
-            embed_gradient: get("embed_gradient", 0)?,
-            add_rows: get("add_rows", 0)?,
-            add_parts: get("add_parts", 0)?,
-            collect: get("collect", 0)?,
-        })
+/// Bytes of dynamic shared memory of a kernel.
+fn shared(s: &Sizes, kernel: &str) -> usize {
+    match kernel {
+        "stack_forward" | "stack_train" => s.forward_shared(),
+        "head_forward" | "head_train" | "head_backward" => s.head_shared(),
+        "stack_backward" => s.back_shared(),
+        "weights_backward" => s.weights_shared(),
+        "first_backward" => s.first_shared(),
+        "mix_outer" => s.mix_outer().1,
+        "hidden_outer" => s.hidden_outer().1,
+        _ => 0,
     }
 }
 
@@ -153,18 +143,35 @@ fn source(matrix: bool) -> String {
 }
 
 impl Hollow {
+    /// The network on a GPU, with space for batches of `slots`.
+    pub(crate) fn on_gpu(
+        &self,
+        q: usize,
+        gpu: &Arc<Gpu>,
+        slots: usize,
+        precision: Precision,
+    ) -> Result<Box<dyn CudaNetwork>> {
+        on_gpu(gpu, slots, self, CudaHollow::new(self, q, gpu, slots, precision)?)
+    }
+
     /// Whether a GPU has tensor cores that the network fits.
     pub(crate) fn uses_tensor_cores(&self, q: usize, gpu: &Gpu) -> bool {
         Sizes::matrix(self, q, gpu).is_some()
     }
 }
 
+/// How counts become global features: factor and offset of values, of bonds, and the root of the sites.
+fn scales(network: &Hollow) -> [f32; 5] {
+    let Some(g) = &network.stack.global_features else { return [0.0; 5] };
+    [g.q.0, g.q.1, g.bonds.0, g.bonds.1, g.root].map(|n| n as f32)
+}
+
 impl CudaHollow {
-    pub(super) fn new(
+    fn new(
         network: &Hollow,
         q: usize,
         gpu: &Arc<Gpu>,
-        lanes: usize,
+        slots: usize,
         precision: Precision,
     ) -> Result<Self> {
         let plain = || Sizes::plain(network, q, gpu);
@@ -173,8 +180,9 @@ impl CudaHollow {
             // What does not fit is computed in float32.
             _ => Sizes::matrix(network, q, gpu).unwrap_or_else(plain),
         };
-        let functions =
-            Functions::new(&gpu.compile(&source(sizes.matrix), &sizes.defines())?, &sizes)?;
+        let kernels = gpu.compile(&source(sizes.matrix), &sizes.defines())?;
+        let functions = Functions::new(&kernels, |name| shared(&sizes, name))?;
+        let has_global = sizes.global_features > 0;
         let offsets = Offsets::new(network, &sizes);
         let orders = Orders::new(&sizes, &offsets);
         let collection = Collection::new(&sizes, &offsets, gpu.multiprocessors());
@@ -196,7 +204,7 @@ impl CudaHollow {
         let geometry = &network.geometry;
         let before: Vec<u32> = geometry.directions.iter().flat_map(|d| none(&d.before)).collect();
         let after: Vec<u32> = geometry.directions.iter().flat_map(|d| none(&d.after)).collect();
-        let items = lanes * s.directions;
+        let items = slots * s.directions;
         Ok(CudaHollow {
             first: numbers(&orders.first, false)?,
             biases: numbers(&orders.biases, false)?,
@@ -210,10 +218,9 @@ impl CudaHollow {
             hidden_bias: numbers(&orders.hidden_bias, false)?,
             last: numbers(&orders.last, false)?,
             last_bias: numbers(&orders.last_bias, false)?,
-            parameters: gpu.zeros(offsets.total)?,
             embeddings: gpu.upload(&embeddings)?,
-            taps: gpu.upload(&tables::taps(network, s))?,
-            taps_back: gpu.upload(&tables::taps_back(network, s))?,
+            taps: gpu.upload(&taps::taps(network, s))?,
+            taps_back: gpu.upload(&taps::taps_back(network, s))?,
             before: gpu.upload(&before)?,
             after: gpu.upload(&after)?,
             sections: gpu.upload(&collection.sections())?,
@@ -223,37 +230,35 @@ impl CudaHollow {
             times: gpu.zeros(0)?,
             hidden_units: gpu.zeros(0)?,
             seen: gpu.zeros(items * s.sites * s.words(s.channels))?,
-            global_features: gpu.zeros(lanes * s.sites * s.words(s.global_features))?,
-            scales: network.stack.total_scales(),
+            global_features: gpu.zeros(slots * s.sites * s.words(s.global_features))?,
+            scales: scales(network),
             scratch: gpu.zeros(items * s.scratch())?,
-            kept: None,
+            nothing: [gpu.zeros(0)?, gpu.zeros(0)?, gpu.zeros(0)?, gpu.zeros(0)?],
+            global: has_global.then(|| kernels.get("write_global_features", 0)).transpose()?,
             collection,
             functions,
-            lanes,
             sizes,
-            gpu: gpu.clone(),
         })
     }
 
-    fn room_for_times(&mut self, moments: usize) -> Result<()> {
+    fn room_for_times(&mut self, gpu: &Gpu, times: usize) -> Result<()> {
         let s = &self.sizes;
-        if self.times.len() < moments * s.time_row() {
-            self.times = self.gpu.zeros(moments * s.time_row())?;
-            self.hidden_units = self.gpu.zeros(moments * s.layers * 64)?;
+        if self.times.len() < times * s.time_row() {
+            self.times = gpu.zeros(times * s.time_row())?;
+            self.hidden_units = gpu.zeros(times * s.layers * 2 * TIME_UNITS)?;
         }
         Ok(())
     }
 
-    fn embed(&mut self, batch: &CudaBatch<'_>) -> Result<()> {
-        let moments = batch.table.len() / MOMENT;
-        self.room_for_times(moments)?;
-        let s = &self.sizes;
-        let grid = (moments as u32, s.layers as u32, 1);
+    fn embed(&mut self, base: &Base, batch: &CudaBatch<'_>) -> Result<()> {
+        let times = batch.table.len() / TIME_FEATURES;
+        self.room_for_times(&base.gpu, times)?;
+        let grid = (times as u32, self.sizes.layers as u32, 1);
         launch!(
-            self.gpu,
+            base.gpu,
             self.functions.embed,
             (grid, 256, 0),
-            &self.parameters,
+            &base.parameters,
             &self.embeddings,
             batch.table,
             &mut self.times,
@@ -261,13 +266,13 @@ impl CudaHollow {
         )
     }
 
-    fn tell(&mut self, batch: &CudaBatch<'_>) -> Result<()> {
-        let Some(tell) = &self.functions.tell else { return Ok(()) };
+    fn write_global_features(&mut self, gpu: &Gpu, batch: &CudaBatch<'_>) -> Result<()> {
+        let Some(kernel) = &self.global else { return Ok(()) };
         let [value_factor, value_offset, bond_factor, bond_offset, root] = &self.scales;
         launch!(
-            self.gpu,
-            tell,
-            ((batch.lanes as u32, 1, 1), 128, 0),
+            gpu,
+            kernel,
+            ((batch.slots as u32, 1, 1), 128, 0),
             batch.states,
             batch.rows,
             &self.before,
@@ -281,13 +286,10 @@ impl CudaHollow {
     }
 }
 
-impl CudaNetwork for CudaHollow {
-    fn refresh(&mut self, parameters: &CudaSlice<f32>) -> Result<()> {
-        let total = self.parameters.len();
-        self.gpu
-            .stream
-            .memcpy_dtod(&parameters.slice(..total), &mut self.parameters)
-            .map_err(failed("memory of the GPU"))?;
+impl CudaPasses for CudaHollow {
+    type Saved = Saved;
+
+    fn refresh(&mut self, base: &Base) -> Result<()> {
         for numbers in [
             &mut self.first,
             &mut self.biases,
@@ -302,95 +304,61 @@ impl CudaNetwork for CudaHollow {
             &mut self.last,
             &mut self.last_bias,
         ] {
-            numbers.refresh(&self.gpu, &self.functions, &self.parameters)?;
+            numbers.refresh(&base.gpu, &self.functions, &base.parameters)?;
         }
         Ok(())
     }
 
-    fn forward(&mut self, batch: &CudaBatch<'_>, out: &mut CudaSlice<f32>) -> Result<()> {
-        self.embed(batch)?;
-        let s = &self.sizes;
-        let stack = ((batch.lanes * s.directions) as u32, 1, 1);
-        launch!(
-            self.gpu,
-            self.functions.stack_forward,
-            (stack, s.forward_threads(), s.forward_shared()),
-            batch.states,
-            batch.rows,
-            batch.moments,
-            &self.times,
-            &self.taps,
-            &self.first.data,
-            &self.biases.data,
-            &self.weights.data,
-            &mut self.seen,
-            &mut self.scratch,
-        )?;
-        self.tell(batch)?;
-        let s = &self.sizes;
-        let head = (batch.lanes as u32, s.head_blocks() as u32, 1);
-        launch!(
-            self.gpu,
-            self.functions.head_forward,
-            (head, s.head_threads(), s.head_shared()),
-            &self.seen,
-            &self.global_features,
-            &self.before,
-            batch.moments,
-            &self.times,
-            &self.mix.data,
-            &self.mix_bias.data,
-            &self.hidden.data,
-            &self.hidden_bias.data,
-            &self.last.data,
-            &self.last_bias.data,
-            out,
-        )
-    }
-
-    fn reserve(&mut self) -> Result<()> {
-        if self.kept.is_none() {
-            self.kept = Some(self.keep()?);
-        }
+    fn reserve(&mut self, base: &Base) -> Result<Saved> {
         // Every configuration of a batch has a time of its own.
-        self.room_for_times(self.lanes)
+        self.room_for_times(&base.gpu, base.slots)?;
+        self.saved(base)
     }
 
-    fn forward_train(&mut self, batch: &CudaBatch<'_>, out: &mut CudaSlice<f32>) -> Result<()> {
-        let mut kept = match self.kept.take() {
-            Some(kept) => kept,
-            None => self.keep()?,
+    fn forward(
+        &mut self,
+        base: &Base,
+        batch: &CudaBatch<'_>,
+        saved: Option<&mut Saved>,
+        out: &mut CudaSlice<f32>,
+    ) -> Result<()> {
+        self.embed(base, batch)?;
+        self.write_global_features(&base.gpu, batch)?;
+        let (gpu, f) = (&base.gpu, &self.functions);
+        let (stack, head, [layers, u, v, w]) = match saved {
+            Some(saved) => {
+                let Saved { layers, u, v, w, .. } = saved;
+                (&f.stack_train, &f.head_train, [layers, u, v, w])
+            }
+            None => (&f.stack_forward, &f.head_forward, self.nothing.each_mut()),
         };
-        self.embed(batch)?;
         let s = &self.sizes;
-        let stack = ((batch.lanes * s.directions) as u32, 1, 1);
+        let grid = ((batch.slots * s.directions) as u32, 1, 1);
         launch!(
-            self.gpu,
-            self.functions.stack_kept,
-            (stack, s.forward_threads(), s.forward_shared()),
+            gpu,
+            stack,
+            (grid, s.forward_threads(), s.forward_shared()),
             batch.states,
             batch.rows,
-            batch.moments,
+            batch.time_indices,
             &self.times,
             &self.taps,
             &self.first.data,
             &self.biases.data,
             &self.weights.data,
             &mut self.seen,
-            &mut kept.layers,
+            layers,
             &mut self.scratch,
         )?;
-        self.tell(batch)?;
-        let s = &self.sizes;
-        let head = (batch.lanes as u32, s.head_blocks() as u32, 1);
+        let grid = (batch.slots as u32, s.head_blocks() as u32, 1);
         launch!(
-            self.gpu,
-            self.functions.head_kept,
-            (head, s.head_threads(), s.head_shared()),
+            gpu,
+            head,
+            (grid, s.head_threads(), s.head_shared()),
             &self.seen,
             &self.global_features,
             &self.before,
-            batch.moments,
+            batch.time_indices,
             &self.times,
             &self.mix.data,
             &self.mix_bias.data,
@@ -399,20 +367,20 @@ impl CudaNetwork for CudaHollow {
             &self.last.data,
             &self.last_bias.data,
             out,
-            &mut kept.u,
-            &mut kept.v,
-            &mut kept.w,
-        )?;
-        self.kept = Some(kept);
-        Ok(())
+            u,
+            v,
+            w,
+        )
     }
 
     fn backward(
         &mut self,
+        base: &Base,
         batch: &CudaBatch<'_>,
+        saved: &mut Saved,
         d_out: &CudaSlice<f32>,
         gradient: &mut CudaViewMut<'_, f32>,
     ) -> Result<()> {
-        self.back(batch, d_out, gradient)
+        self.back(base, batch, saved, d_out, gradient)
     }
 }

@@ -26,12 +26,12 @@ __device__ __forceinline__ float convolved(float sum, const float* z, const u32*
 }
 
 template <bool KEEP>
-__device__ void stack(const u8* states, const u32* rows, const u32* moments, const float* times, const u32* taps, const float* first, const float* biases,
+__device__ void stack(const u8* states, const u32* rows, const u32* time_indices, const float* times, const u32* taps, const float* first, const float* biases,
     const float* weights, float* seen, float* kept, float* scratch) {
     int item = blockIdx.x, lane = item / DIRECTIONS, direction = item % DIRECTIONS;
     const u8* x = states + (u64)rows[lane] * SITES;
     const u32* tap = taps + (u64)direction * TAPS * FORWARD_ROWS;
-    const float* time = times + (u64)moments[lane] * TIME_ROW;
+    const float* time = times + (u64)time_indices[lane] * TIME_ROW;
     u64 plane = (u64)SITES * CHANNELS, layer_size = (u64)gridDim.x * plane;
     float* h = seen + item * plane;
     float* z = SHARED_PLANE ? space : scratch + (u64)item * PLANE;
@@ -69,15 +69,15 @@ __device__ void stack(const u8* states, const u32* rows, const u32* moments, con
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-stack_forward(const u8* states, const u32* rows, const u32* moments, const float* times, const u32* taps, const float* first, const float* biases,
-    const float* weights, float* seen, float* scratch) {
-    stack<false>(states, rows, moments, times, taps, first, biases, weights, seen, (float*)0, scratch);
+stack_forward(const u8* states, const u32* rows, const u32* time_indices, const float* times, const u32* taps, const float* first, const float* biases,
+    const float* weights, float* seen, float*, float* scratch) {
+    stack<false>(states, rows, time_indices, times, taps, first, biases, weights, seen, (float*)0, scratch);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-stack_kept(const u8* states, const u32* rows, const u32* moments, const float* times, const u32* taps, const float* first, const float* biases,
+stack_train(const u8* states, const u32* rows, const u32* time_indices, const float* times, const u32* taps, const float* first, const float* biases,
     const float* weights, float* seen, float* kept, float* scratch) {
-    stack<true>(states, rows, moments, times, taps, first, biases, weights, seen, kept, scratch);
+    stack<true>(states, rows, time_indices, times, taps, first, biases, weights, seen, kept, scratch);
 }
 
 // ---- The head. A block has HEAD_ROWS sites of one lane.
@@ -100,12 +100,12 @@ __device__ void load_seen(const float* seen, const float* global_features, const
 }
 
 template <bool KEEP>
-__device__ void head(const float* seen, const float* global_features, const u32* before, const u32* moments, const float* times, const float* mix, const float* mix_bias, const float* hidden,
+__device__ void head(const float* seen, const float* global_features, const u32* before, const u32* time_indices, const float* times, const float* mix, const float* mix_bias, const float* hidden,
     const float* hidden_bias, const float* last, const float* last_bias, float* out, float* kept_u, float* kept_v, float* kept_w) {
     float* entering = space;
     float* v = entering + HEAD_ROWS * MIX_WIDTH;
     float* r = v + HEAD_ROWS * HEAD;
-    const float* scale = times + (u64)moments[blockIdx.x] * TIME_ROW + (LAYERS - 1) * 2 * CHANNELS;
+    const float* scale = times + (u64)time_indices[blockIdx.x] * TIME_ROW + (LAYERS - 1) * 2 * CHANNELS;
     const float* shift = scale + HEAD;
     u64 start = (u64)blockIdx.x * SITES + blockIdx.y * HEAD_ROWS;
     int rows = min(HEAD_ROWS, SITES - (int)blockIdx.y * HEAD_ROWS);
@@ -137,23 +137,23 @@ __device__ void head(const float* seen, const float* global_features, const u32*
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-head_forward(const float* seen, const float* global_features, const u32* before, const u32* moments, const float* times, const float* mix, const float* mix_bias, const float* hidden,
-    const float* hidden_bias, const float* last, const float* last_bias, float* out) {
-    head<false>(seen, global_features, before, moments, times, mix, mix_bias, hidden, hidden_bias, last, last_bias, out, (float*)0, (float*)0, (float*)0);
+head_forward(const float* seen, const float* global_features, const u32* before, const u32* time_indices, const float* times, const float* mix, const float* mix_bias, const float* hidden,
+    const float* hidden_bias, const float* last, const float* last_bias, float* out, float*, float*, float*) {
+    head<false>(seen, global_features, before, time_indices, times, mix, mix_bias, hidden, hidden_bias, last, last_bias, out, (float*)0, (float*)0, (float*)0);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-head_kept(const float* seen, const float* global_features, const u32* before, const u32* moments, const float* times, const float* mix, const float* mix_bias, const float* hidden,
+head_train(const float* seen, const float* global_features, const u32* before, const u32* time_indices, const float* times, const float* mix, const float* mix_bias, const float* hidden,
     const float* hidden_bias, const float* last, const float* last_bias, float* out, float* kept_u, float* kept_v, float* kept_w) {
-    head<true>(seen, global_features, before, moments, times, mix, mix_bias, hidden, hidden_bias, last, last_bias, out, kept_u, kept_v, kept_w);
+    head<true>(seen, global_features, before, time_indices, times, mix, mix_bias, hidden, hidden_bias, last, last_bias, out, kept_u, kept_v, kept_w);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-head_backward(const u32* moments, const float* times, const float* mix_back, const float* hidden_back, const float* last, const float* d_out,
+head_backward(const u32* time_indices, const float* times, const float* mix_back, const float* hidden_back, const float* last, const float* d_out,
     const float* kept_u, const float* kept_w, float* d_u_out, float* d_w_out, float* d_seen, float* sums) {
     float* d_w = space;
     float* d_v = d_w + HEAD_ROWS * HEAD;
-    const float* scale = times + (u64)moments[blockIdx.x] * TIME_ROW + (LAYERS - 1) * 2 * CHANNELS;
+    const float* scale = times + (u64)time_indices[blockIdx.x] * TIME_ROW + (LAYERS - 1) * 2 * CHANNELS;
     const float* shift = scale + HEAD;
     u64 start = (u64)blockIdx.x * SITES + blockIdx.y * HEAD_ROWS;
     int rows = min(HEAD_ROWS, SITES - (int)blockIdx.y * HEAD_ROWS);
@@ -213,11 +213,11 @@ head_backward(const u32* moments, const float* times, const float* mix_back, con
 #define BACK_SUMS (3 * CHANNELS)
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-stack_backward(const u32* moments, const float* times, const u32* taps_back, const u32* after, const float* weights_back, const float* kept, const float* d_seen,
+stack_backward(const u32* time_indices, const float* times, const u32* taps_back, const u32* after, const float* weights_back, const float* kept, const float* d_seen,
     float* d_kept, float* sums, float* scratch) {
     int item = blockIdx.x, lane = item / DIRECTIONS, direction = item % DIRECTIONS;
     const u32* tap = taps_back + (u64)direction * TAPS * BACK_ROWS;
-    const float* time = times + (u64)moments[lane] * TIME_ROW;
+    const float* time = times + (u64)time_indices[lane] * TIME_ROW;
     u64 plane = (u64)SITES * CHANNELS, layer_size = (u64)gridDim.x * plane;
     float* z = SHARED_PLANE ? space : scratch + (u64)item * PLANE;
     const float* top = kept + (LAYERS - 1) * layer_size + item * plane;
@@ -304,7 +304,7 @@ __device__ __forceinline__ void outer(float* to, u32 tiles, Load load) {
 #define SITE_TILES ((SITES + TILE - 1) / TILE)
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-weights_backward(const u32* moments, const float* times, const u32* taps, const float* kept, const float* d_kept, float* parts, u32 items) {
+weights_backward(const u32* time_indices, const float* times, const u32* taps, const float* kept, const float* d_kept, float* parts, u32 items) {
     int layer = blockIdx.y + 1, k = blockIdx.z;
     int direction = blockIdx.x % DIRECTIONS, groups = gridDim.x / DIRECTIONS, group = blockIdx.x / DIRECTIONS;
     u64 plane = (u64)SITES * CHANNELS, layer_size = (u64)items * plane;
@@ -314,7 +314,7 @@ weights_backward(const u32* moments, const float* times, const u32* taps, const 
     outer<CHANNELS, CHANNELS>(to, own * SITE_TILES, [&](u32 tile, float* a, float* b) {
         u32 lane = group + tile / SITE_TILES * groups, start = tile % SITE_TILES * TILE;
         u64 item = (u64)lane * DIRECTIONS + direction;
-        const float* scale = times + (u64)moments[lane] * TIME_ROW + (layer - 1) * 2 * CHANNELS;
+        const float* scale = times + (u64)time_indices[lane] * TIME_ROW + (layer - 1) * 2 * CHANNELS;
         for (int i = threadIdx.x; i < TILE * CHANNELS; i += THREADS) {
             u32 site = start + i / CHANNELS, c = i % CHANNELS;
             u32 from = site < SITES ? tap[site] / STRIDE : SITES;

@@ -1,6 +1,7 @@
 //! Choose the shapes of blocks and arrays for a network and a GPU.
 
 use crate::device::cuda::Gpu;
+use crate::net::cuda::TIME_DEFINES;
 use crate::net::hollow::Hollow;
 
 /// Registers that a thread of the forward and the backward kernel needs besides its accumulators.
@@ -74,7 +75,7 @@ impl Sizes {
             directions: geometry.directions.len(),
             real_head: network.head.width(),
             head: network.head.width(),
-            outputs: network.head.outputs(),
+            outputs: network.head.out.outputs,
             real_global_features: network.stack.global_features(),
             global_features: network.stack.global_features(),
             forward: whole,
@@ -164,6 +165,7 @@ impl Sizes {
                 ("SHARED_PLANE", usize::from(self.shared_plane)),
             ]);
         }
+        all.extend(TIME_DEFINES);
         all
     }
 

@@ -21,7 +21,7 @@ pub(super) struct Offsets {
 impl Offsets {
     pub(super) fn new(network: &Hollow, sizes: &Sizes) -> Self {
         let (c, width) = (sizes.real_channels, sizes.real_head);
-        let inputs = network.stack.inputs();
+        let inputs = network.stack.first.matrix.inputs;
         let mut at = 0;
         let mut take = |n: usize| {
             at += n;
@@ -323,36 +323,4 @@ impl Collection {
         ];
         all.iter().flat_map(|s| [s.sum, s.start, s.len, s.parts].map(|n| n as u32)).collect()
     }
-}
-
-/// Byte offsets, or offsets, of the rows that every row's taps read: `[direction][tap][row]`.
-pub(super) fn taps(network: &Hollow, sizes: &Sizes) -> Vec<u32> {
-    let (rows, sites, stride) = (sizes.forward_rows(), sizes.sites, sizes.stride());
-    let mut out = vec![(sites * stride) as u32; sizes.directions * sizes.taps * rows];
-    for (d, direction) in network.geometry.directions.iter().enumerate() {
-        for tap in 0..sizes.taps {
-            for site in 0..sites {
-                let from = direction.taps[tap * sites + site] as usize;
-                out[(d * sizes.taps + tap) * rows + site] = (from * stride) as u32;
-            }
-        }
-    }
-    out
-}
-
-/// The same the other way round: the rows whose taps read a row.
-pub(super) fn taps_back(network: &Hollow, sizes: &Sizes) -> Vec<u32> {
-    let (rows, sites, stride) = (sizes.back_rows(), sizes.sites, sizes.stride());
-    let mut out = vec![(sites * stride) as u32; sizes.directions * sizes.taps * rows];
-    for (d, direction) in network.geometry.directions.iter().enumerate() {
-        for tap in 0..sizes.taps {
-            for site in 0..sites {
-                let from = direction.taps[tap * sites + site] as usize;
-                if from < sites {
-                    out[(d * sizes.taps + tap) * rows + from] = (site * stride) as u32;
-                }
-            }
-        }
-    }
-    out
 }

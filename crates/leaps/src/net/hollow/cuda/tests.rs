@@ -1,7 +1,9 @@
 use super::source;
 use crate::device::cuda::testing::compiles;
+use crate::net::cuda::TIME_DEFINES;
 
 #[test]
+#[cfg_attr(not(has_nvrtc), ignore = "needs NVRTC: set LEAPS_NVRTC to its folder")]
 fn kernels_compile() {
     let shape = [
         ("SITES", 35),
@@ -24,10 +26,10 @@ fn kernels_compile() {
         ("BACK_BLOCKS", 4),
         ("OUTER_TAPS", 9),
     ];
-    compiles(&source(false), &[&shape[..], &plain].concat());
-    compiles(&source(true), &[&shape[..], &matrix].concat());
+    compiles(&source(false), &[&shape[..], &plain, &TIME_DEFINES].concat());
+    compiles(&source(true), &[&shape[..], &matrix, &TIME_DEFINES].concat());
     let mut without = shape;
     without[8].1 = 0;
-    compiles(&source(false), &[&without[..], &plain].concat());
-    compiles(&source(true), &[&without[..], &matrix].concat());
+    compiles(&source(false), &[&without[..], &plain, &TIME_DEFINES].concat());
+    compiles(&source(true), &[&without[..], &matrix, &TIME_DEFINES].concat());
 }

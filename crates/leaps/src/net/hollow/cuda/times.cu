@@ -3,8 +3,6 @@
 // Embedding e is a row of `embeddings`: where its parameters start, real outputs of each half, padded outputs of each half,
 // where its outputs start in a row of TIME_ROW numbers.
 
-#define FEATURES 9
-#define HIDDEN 32
 #define EMBEDDINGS LAYERS // of the residual layers, and of the head
 
 struct Embedding {
@@ -15,30 +13,30 @@ __device__ __forceinline__ u32 place(const Embedding& e, u32 output) {
     return e.start + output / e.real * e.padded + output % e.real;
 }
 
-// A block has one embedding of one moment, a warp every eighth output. times: [moment][TIME_ROW], 0 where padded; hidden:
-// [moment][embedding][2 * HIDDEN], before and after the activation.
+// A block has one embedding of one time_index, a warp every eighth output. times: [time_index][TIME_ROW], 0 where padded; hidden:
+// [time_index][embedding][2 * TIME_UNITS], before and after the activation.
 extern "C" __global__ void embed(const float* parameters, const Embedding* embeddings, const float* table, float* times, float* hidden) {
-    __shared__ float after[HIDDEN];
-    u32 moment = blockIdx.x, e = blockIdx.y;
+    __shared__ float after[TIME_UNITS];
+    u32 time_index = blockIdx.x, e = blockIdx.y;
     Embedding own = embeddings[e];
     const float* p = parameters + own.parameters;
     int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
-    if (threadIdx.x < HIDDEN) {
-        const float* feature = table + (u64)moment * (FEATURES + 1) + 1;
-        float sum = p[HIDDEN * FEATURES + lane];
+    if (threadIdx.x < TIME_UNITS) {
+        const float* feature = table + (u64)time_index * TIME_FEATURES + 1;
+        float sum = p[TIME_UNITS * FEATURES + lane];
         for (int f = 0; f < FEATURES; f++) sum = fmaf(p[lane * FEATURES + f], feature[f], sum);
         after[lane] = silu(sum);
-        float* keep = hidden + ((u64)moment * EMBEDDINGS + e) * 2 * HIDDEN;
+        float* keep = hidden + ((u64)time_index * EMBEDDINGS + e) * 2 * TIME_UNITS;
         keep[lane] = sum;
-        keep[HIDDEN + lane] = after[lane];
+        keep[TIME_UNITS + lane] = after[lane];
     }
     __syncthreads();
-    const float* weight = p + HIDDEN * (FEATURES + 1);
-    const float* bias = weight + 2 * own.real * HIDDEN;
+    const float* weight = p + TIME_UNITS * TIME_FEATURES;
+    const float* bias = weight + 2 * own.real * TIME_UNITS;
 #pragma unroll 4
     for (u32 o = warp; o < 2 * own.real; o += warps) {
-        float sum = warp_sum(weight[o * HIDDEN + lane] * after[lane]);
-        if (lane == 0) times[(u64)moment * TIME_ROW + place(own, o)] = sum + bias[o];
+        float sum = warp_sum(weight[o * TIME_UNITS + lane] * after[lane]);
+        if (lane == 0) times[(u64)time_index * TIME_ROW + place(own, o)] = sum + bias[o];
     }
 }
 
@@ -59,17 +57,17 @@ extern "C" __global__ void gather_times(const float* stack_sums, const float* he
     }
 }
 
-// d_hidden: [lane][embedding][HIDDEN].
-extern "C" __global__ void embed_back(const float* parameters, const Embedding* embeddings, const u32* moments, const float* hidden,
+// d_hidden: [lane][embedding][TIME_UNITS].
+extern "C" __global__ void embed_back(const float* parameters, const Embedding* embeddings, const u32* time_indices, const float* hidden,
     const float* d_times, float* d_hidden) {
     u32 lane = blockIdx.x;
-    for (int i = threadIdx.x; i < EMBEDDINGS * HIDDEN; i += blockDim.x) {
-        Embedding own = embeddings[i / HIDDEN];
-        const float* weight = parameters + own.parameters + HIDDEN * (FEATURES + 1);
+    for (int i = threadIdx.x; i < EMBEDDINGS * TIME_UNITS; i += blockDim.x) {
+        Embedding own = embeddings[i / TIME_UNITS];
+        const float* weight = parameters + own.parameters + TIME_UNITS * TIME_FEATURES;
         float sum = 0.0f;
-        for (u32 o = 0; o < 2 * own.real; o++) sum = fmaf(weight[o * HIDDEN + i % HIDDEN], d_times[(u64)lane * TIME_ROW + place(own, o)], sum);
-        float before = hidden[((u64)moments[lane] * EMBEDDINGS + i / HIDDEN) * 2 * HIDDEN + i % HIDDEN];
-        d_hidden[(u64)lane * EMBEDDINGS * HIDDEN + i] = sum * silu_slope(before);
+        for (u32 o = 0; o < 2 * own.real; o++) sum = fmaf(weight[o * TIME_UNITS + i % TIME_UNITS], d_times[(u64)lane * TIME_ROW + place(own, o)], sum);
+        float before = hidden[((u64)time_indices[lane] * EMBEDDINGS + i / TIME_UNITS) * 2 * TIME_UNITS + i % TIME_UNITS];
+        d_hidden[(u64)lane * EMBEDDINGS * TIME_UNITS + i] = sum * silu_slope(before);
     }
 }
 
@@ -79,10 +77,10 @@ extern "C" __global__ void embed_back(const float* parameters, const Embedding* 
 #define GROUP 8
 #define WARPS 32
 
-extern "C" __global__ void embed_gradient(const Embedding* embeddings, const u32* starts, const u32* moments, const float* table,
+extern "C" __global__ void embed_gradient(const Embedding* embeddings, const u32* starts, const u32* time_indices, const float* table,
     const float* hidden, const float* d_times, const float* d_hidden, float* gradient, u32 lanes) {
-    __shared__ float part[WARPS][FEATURES + 1][HIDDEN + 1];
-    int e = blockIdx.x, unit = threadIdx.x % HIDDEN, warp = threadIdx.x / HIDDEN;
+    __shared__ float part[WARPS][FEATURES + 1][TIME_UNITS + 1];
+    int e = blockIdx.x, unit = threadIdx.x % TIME_UNITS, warp = threadIdx.x / TIME_UNITS;
     Embedding own = embeddings[e];
     float* to = gradient + starts[e];
     bool first = blockIdx.y == 0;
@@ -93,13 +91,13 @@ extern "C" __global__ void embed_gradient(const Embedding* embeddings, const u32
 #pragma unroll 2
     for (u32 lane = warp; lane < lanes; lane += WARPS) {
         if (first) {
-            float d = d_hidden[((u64)lane * EMBEDDINGS + e) * HIDDEN + unit];
-            const float* feature = table + (u64)moments[lane] * (FEATURES + 1) + 1;
+            float d = d_hidden[((u64)lane * EMBEDDINGS + e) * TIME_UNITS + unit];
+            const float* feature = table + (u64)time_indices[lane] * TIME_FEATURES + 1;
 #pragma unroll
             for (int k = 0; k < FEATURES; k++) sums[k] = fmaf(d, feature[k], sums[k]);
             sums[FEATURES] += d;
         } else {
-            float after = hidden[((u64)moments[lane] * EMBEDDINGS + e) * 2 * HIDDEN + HIDDEN + unit];
+            float after = hidden[((u64)time_indices[lane] * EMBEDDINGS + e) * 2 * TIME_UNITS + TIME_UNITS + unit];
 #pragma unroll
             for (int k = 0; k < GROUP; k++) {
                 float d = output + k < 2 * own.real ? d_times[(u64)lane * TIME_ROW + place(own, output + k)] : 0.0f;
@@ -110,19 +108,19 @@ extern "C" __global__ void embed_gradient(const Embedding* embeddings, const u32
     }
     for (int k = 0; k <= FEATURES; k++) part[warp][k][unit] = sums[k];
     if (unit == 0 && !first)
-        for (int k = 0; k < GROUP; k++) part[warp][k][HIDDEN] = biases[k];
+        for (int k = 0; k < GROUP; k++) part[warp][k][TIME_UNITS] = biases[k];
     __syncthreads();
     for (int k = warp; k <= FEATURES; k += WARPS) {
         float sum = 0.0f, bias = 0.0f;
         for (int w = 0; w < WARPS; w++) {
             sum += part[w][k][unit];
-            if (!first && k < GROUP) bias += part[w][k][HIDDEN];
+            if (!first && k < GROUP) bias += part[w][k][TIME_UNITS];
         }
         if (first) {
-            to[k < FEATURES ? unit * FEATURES + k : HIDDEN * FEATURES + unit] = sum;
+            to[k < FEATURES ? unit * FEATURES + k : TIME_UNITS * FEATURES + unit] = sum;
         } else if (k < GROUP && output + k < 2 * own.real) {
-            to[HIDDEN * (FEATURES + 1) + (output + k) * HIDDEN + unit] = sum;
-            if (unit == 0) to[HIDDEN * (FEATURES + 1) + 2 * own.real * HIDDEN + output + k] = bias;
+            to[TIME_UNITS * TIME_FEATURES + (output + k) * TIME_UNITS + unit] = sum;
+            if (unit == 0) to[TIME_UNITS * TIME_FEATURES + 2 * own.real * TIME_UNITS + output + k] = bias;
         }
     }
 }

@@ -495,7 +495,7 @@ extern "C" __global__ void theta_back(const float* d, const Seen* x, const Near*
 
 // ---- Functions of time: a block for every lane and layer. Keeps, for `time_sum`,
 // `kept[((lane * layers + layer) * 4 + k) * UNITS + unit]`: both hidden layers, then their gradients.
-extern "C" __global__ void time_back(const float* parameters, const float* turned, const Time* layers, const u32* moments,
+extern "C" __global__ void time_back(const float* parameters, const float* turned, const Time* layers, const u32* time_indices,
                                      const float* table, const float* d_ends, float* d_theta, float* kept) {
     __shared__ float z1[UNITS], a1[UNITS], z2[UNITS], a2[UNITS], d2[UNITS];
     u32 lane = blockIdx.x;
@@ -511,7 +511,7 @@ extern "C" __global__ void time_back(const float* parameters, const float* turne
     __syncthreads();
 #endif
     d_theta += layer.theta;
-    time_hidden(p, turned + layer.turned, table[moments[lane] * MOMENT], z1, a1, z2, a2);
+    time_hidden(p, turned + layer.turned, table[time_indices[lane] * TIME_FEATURES], z1, a1, z2, a2);
     const float *w2 = p + UNITS * 2, *w3 = p + UNITS * (UNITS + 3);
     kept += ((u64)lane * gridDim.y + blockIdx.y) * 4 * UNITS;
     for (int k = threadIdx.x; k < UNITS; k += blockDim.x) {
@@ -531,7 +531,7 @@ extern "C" __global__ void time_back(const float* parameters, const float* turne
 }
 
 // All gradients of the functions of time: a thread for every parameter of layer blockIdx.y, lanes in order.
-extern "C" __global__ void time_sum(const float* kept, const float* d_theta, const Time* layers, const u32* moments,
+extern "C" __global__ void time_sum(const float* kept, const float* d_theta, const Time* layers, const u32* time_indices,
                                     const float* table, float* gradient, u32 lanes) {
     Time layer = layers[blockIdx.y];
     u32 at = blockIdx.x * blockDim.x + threadIdx.x, k = at;
@@ -561,7 +561,7 @@ extern "C" __global__ void time_sum(const float* kept, const float* d_theta, con
     float sum = 0.0f;
 #pragma unroll 8
     for (u32 lane = 0; lane < lanes; lane++) {
-        float factor = with_time ? table[moments[lane] * MOMENT] : right ? right[lane * step] : 1.0f;
+        float factor = with_time ? table[time_indices[lane] * TIME_FEATURES] : right ? right[lane * step] : 1.0f;
         sum = fmaf(left[lane * left_step], factor, sum);
     }
     gradient[layer.parameters + at] = sum;

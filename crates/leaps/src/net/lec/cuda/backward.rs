@@ -1,13 +1,11 @@
 //! The backward pass on a GPU.
 
-use std::sync::Arc;
-
 use cudarc::driver::{CudaSlice, CudaViewMut};
 
 use super::{CudaLec, blocks};
 use crate::Result;
 use crate::device::cuda::launch;
-use crate::net::cuda::CudaBatch;
+use crate::net::cuda::{Base, CudaBatch};
 
 /// Blocks that `back_weights` is cut into, about: a fixed number, so that all GPUs compute the same sums.
 const BLOCKS: usize = 528;
@@ -21,7 +19,7 @@ pub(super) struct Back {
     seen_by: CudaSlice<f32>,
     /// Of functions of time: their outputs' gradients, what they keep; of both scales.
     d_theta: CudaSlice<f32>,
-    kept: CudaSlice<f32>,
+    saved: CudaSlice<f32>,
     d_ends: CudaSlice<f32>,
     /// Sums over some positions: of a layer's weights, of values' channels, of outputs and of the first convolution.
     parts: CudaSlice<f32>,
@@ -33,11 +31,11 @@ pub(super) struct Back {
 
 impl CudaLec {
     /// How the positions of a batch are shared out to sum a layer's gradients: so many each, and shares.
-    fn shares(&self, l: usize, lanes: usize) -> (usize, usize) {
+    fn shares(&self, l: usize, slots: usize) -> (usize, usize) {
         let span = self.sizes.span;
-        let spans = (lanes * self.lec.sites).div_ceil(span);
+        let spans = (slots * self.lec.sites).div_ceil(span);
         let share = spans.div_ceil(self.most_shares(l)) * span;
-        (share, (lanes * self.lec.sites).div_ceil(share))
+        (share, (slots * self.lec.sites).div_ceil(share))
     }
 
     fn most_shares(&self, l: usize) -> usize {
@@ -50,9 +48,9 @@ impl CudaLec {
     }
 
     /// Space for the backward pass of a full batch.
-    pub(super) fn back_space(&self) -> Result<Back> {
-        let (gpu, c, lanes) = (&self.gpu, self.lec.channels, self.lanes);
-        let (q, cells) = (self.lec.q(), lanes * self.lec.sites);
+    pub(super) fn back_space(&self, base: &Base) -> Result<Back> {
+        let (gpu, c, slots) = (&base.gpu, self.lec.channels, base.slots);
+        let (q, cells) = (self.lec.q(), slots * self.lec.sites);
         let (mut parts, mut value_parts) = (0, 0);
         for (l, layer) in self.layers.iter().enumerate() {
             let shares = self.most_shares(l).min(cells.div_ceil(self.sizes.span));
@@ -66,48 +64,35 @@ impl CudaLec {
             d_h: gpu.zeros(cells * c)?,
             h: gpu.zeros(cells * ((c + 8) / 8 * 8))?,
             seen_by: gpu.zeros(cells * (q + 1))?,
-            d_theta: gpu.zeros(lanes * self.thetas)?,
-            kept: gpu.zeros(lanes * self.layers.len() * 4 * units)?,
-            d_ends: gpu.zeros(lanes * 2)?,
+            d_theta: gpu.zeros(slots * self.thetas)?,
+            saved: gpu.zeros(slots * self.layers.len() * 4 * units)?,
+            d_ends: gpu.zeros(slots * 2)?,
             parts: gpu.zeros(parts)?,
             value_parts: gpu.zeros(value_parts)?,
             d_values: gpu.zeros(self.layers.len() * c * q)?,
-            lane_parts: gpu.zeros(lanes * first.max(self.lec.inputs * c))?,
+            lane_parts: gpu.zeros(slots * first.max(self.lec.inputs * c))?,
             first_total: gpu.zeros(first)?,
         })
     }
 
     /// See [`backward`](crate::net::cuda::CudaNetwork::backward).
     pub(super) fn go_back(
-        &mut self,
-        batch: &CudaBatch<'_>,
-        d_out: &CudaSlice<f32>,
-        gradient: &mut CudaViewMut<'_, f32>,
-    ) -> Result<()> {
-        if self.back.is_none() {
-            self.back = Some(self.back_space()?);
-        }
-        let Some(mut space) = self.back.take() else { return Ok(()) };
-        let done = self.go_back_in(&mut space, batch, d_out, gradient);
-        self.back = Some(space);
-        done
-    }
-
-    fn go_back_in(
         &self,
+        base: &Base,
         space: &mut Back,
         batch: &CudaBatch<'_>,
         d_out: &CudaSlice<f32>,
         gradient: &mut CudaViewMut<'_, f32>,
     ) -> Result<()> {
-        let (gpu, f, lanes) = (Arc::clone(&self.gpu), &self.functions, batch.lanes);
+        let (gpu, f, slots) = (&base.gpu, &self.functions, batch.slots);
+        let out_weight = self.out_weight(base);
         let (c, sites, depth) = (self.lec.channels, self.lec.sites, self.layers.len());
         let (spins, q) = (self.lec.inputs == 1, self.lec.q());
-        let n = lanes as u32;
+        let n = slots as u32;
         let each_lane = (n, 1, 1);
         let rows = |n: usize| blocks(n * 32);
 
-        let weight = self.parameters.slice(self.out_weight()..);
+        let weight = base.parameters.slice(out_weight..);
         launch!(
             gpu,
             f.read_back,
@@ -120,7 +105,7 @@ impl CudaLec {
             &mut space.lane_parts,
             &mut space.d_ends
         )?;
-        let (offset, count) = (self.out_weight() as u32, (self.lec.inputs * c) as u32);
+        let (offset, count) = (out_weight as u32, (self.lec.inputs * c) as u32);
         launch!(
             gpu,
             f.sum_rows,
@@ -138,7 +123,7 @@ impl CudaLec {
             launch!(
                 gpu,
                 f.spread,
-                (blocks(lanes * sites), 256, 0),
+                (blocks(slots * sites), 256, 0),
                 u,
                 &self.ends,
                 &mut space.h,
@@ -159,11 +144,11 @@ impl CudaLec {
                 &taps
             )?;
 
-            let (share, shares) = self.shares(l, lanes);
+            let (share, shares) = self.shares(l, slots);
             let tiles = layer.taps.div_ceil(16);
             let grid = (shares as u32, tiles as u32, self.across() as u32);
             let theta = self.theta.slice(layer.theta..);
-            let outer = self.parameters.slice(layer.weight + c * layer.taps * (c + 1)..);
+            let outer = base.parameters.slice(layer.weight + c * layer.taps * (c + 1)..);
             let [left, left_low] = &layer.left;
             let share = share as u32;
             launch!(
@@ -213,7 +198,7 @@ impl CudaLec {
             }
 
             let [right, right_low] = &layer.right;
-            let grid = ((lanes * sites).div_ceil(128) as u32, 1, 1);
+            let grid = ((slots * sites).div_ceil(128) as u32, 1, 1);
             launch!(
                 gpu,
                 f.back_inputs,
@@ -247,14 +232,14 @@ impl CudaLec {
             gpu,
             f.time_back,
             (grid, 128, 0),
-            &self.parameters,
+            &base.parameters,
             &self.turned,
             &self.times,
-            batch.moments,
+            batch.time_indices,
             batch.table,
             &space.d_ends,
             &mut space.d_theta,
-            &mut space.kept
+            &mut space.saved
         )?;
         let most = self.lec.layers.iter().map(|layer| layer.time.parameters()).max().unwrap_or(1);
         let grid = (most.div_ceil(128) as u32, depth as u32, 1);
@@ -262,10 +247,10 @@ impl CudaLec {
             gpu,
             f.time_sum,
             (grid, 128, 0),
-            &space.kept,
+            &space.saved,
             &space.d_theta,
             &self.times,
-            batch.moments,
+            batch.time_indices,
             batch.table,
             &mut *gradient,
             &n
@@ -317,13 +302,13 @@ impl CudaLec {
             &offset,
             &taps_given
         )?;
-        let weight = self.parameters.slice(self.first_weight..);
+        let weight = base.parameters.slice(self.first_weight..);
         let layers = depth as u32;
         launch!(
             gpu,
             f.embed_back,
             ((q as u32, 1, 1), 64, 0),
-            &self.parameters,
+            &base.parameters,
             &weight,
             &space.first_total,
             &space.d_values,

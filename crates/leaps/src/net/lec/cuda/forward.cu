@@ -153,12 +153,12 @@ __device__ __forceinline__ void time_hidden(const float* p, const float* turned,
     __syncthreads();
 }
 
-extern "C" __global__ void time_forward(const float* parameters, const float* turned, const Time* layers, const u32* moments,
+extern "C" __global__ void time_forward(const float* parameters, const float* turned, const Time* layers, const u32* time_indices,
                                         const float* table, float* theta, float* ends) {
     __shared__ float z1[UNITS], a1[UNITS], z2[UNITS], a2[UNITS];
     u32 lane = blockIdx.x, outputs = layers[blockIdx.y].outputs;
     Time layer = layers[blockIdx.y];
-    float t = table[moments[lane] * MOMENT];
+    float t = table[time_indices[lane] * TIME_FEATURES];
     const float* w = turned + layer.turned;
     time_hidden(parameters + layer.parameters, w, t, z1, a1, z2, a2);
     w += UNITS * UNITS;

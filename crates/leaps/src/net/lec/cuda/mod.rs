@@ -1,24 +1,24 @@
 //! The network on a GPU: its memory there and the forward pass.
 
+#![cfg(feature = "cuda")]
+
 mod backward;
 
 use std::sync::Arc;
 
-use cudarc::driver::{CudaFunction, CudaSlice, CudaViewMut};
+use cudarc::driver::{CudaSlice, CudaViewMut};
 
 use super::Lec;
 use super::stencil::Stencil;
-use crate::device::cuda::{Gpu, Kernels, Precision, failed, launch};
-use crate::net::cuda::{CudaBatch, CudaNetwork, MOMENT, check_lanes};
-use crate::net::layout::total;
-use crate::net::network::Network;
+use crate::device::cuda::{Gpu, Precision, launch};
+use crate::net::cuda::{Base, CudaBatch, CudaNetwork, CudaPasses, TIME_DEFINES, functions, on_gpu};
 use crate::{Error, Result};
 use backward::Back;
 
 const SOURCE: &str = concat!(
     include_str!("units.cu"),
     include_str!("forward.cu"),
-    include_str!("../../sums.cu"),
+    include_str!("../../cuda/sums.cu"),
     include_str!("backward.cu")
 );
 
@@ -26,16 +26,16 @@ const SOURCE: &str = concat!(
 const MOST_CHANNELS: usize = 96;
 
 /// Numbers that shape the kernels, as `#define`s.
-pub(super) struct Sizes {
+struct Sizes {
     /// Output channels of a thread of `layer_exact`, and groups of them.
     group: usize,
     groups: usize,
     /// Lanes of a thread there.
     per: usize,
     /// Positions that `back_weights` holds at a time, its warps and their output channels.
-    pub(super) span: usize,
-    pub(super) warps: usize,
-    pub(super) items: usize,
+    span: usize,
+    warps: usize,
+    items: usize,
     exact: bool,
 }
 
@@ -56,32 +56,21 @@ impl Sizes {
 }
 
 /// Parameters of a layer as the kernels read them, and where they are among all.
-pub(super) struct CudaLayer {
-    pub(super) taps: usize,
-    pub(super) near: CudaSlice<u8>,
+struct CudaLayer {
+    taps: usize,
+    near: CudaSlice<u8>,
     /// Of `A`; the biases follow.
-    pub(super) weight: usize,
+    weight: usize,
     /// Where its function of time starts among the outputs of all.
-    pub(super) theta: usize,
+    theta: usize,
     exact: CudaSlice<f32>,
-    pub(super) left: [CudaSlice<u32>; 2],
+    left: [CudaSlice<u32>; 2],
     outer: CudaSlice<f32>,
-    pub(super) right: [CudaSlice<u32>; 2],
+    right: [CudaSlice<u32>; 2],
 }
 
-macro_rules! functions {
-    ($($name:ident),* $(,)?) => {
-        /// The kernels.
-        pub(super) struct Functions { $(pub(super) $name: CudaFunction,)* }
-
-        impl Functions {
-            fn new(kernels: &Kernels) -> Result<Self> {
-                Ok(Functions { $($name: kernels.get(stringify!($name), 0)?,)* })
-            }
-        }
-    };
-}
 functions!(
+    Functions, "";
     embed,
     pack_first,
     transpose,
@@ -110,35 +99,30 @@ functions!(
 );
 
 /// See the [module](self).
-pub(super) struct CudaLec {
-    pub(super) gpu: Arc<Gpu>,
-    pub(super) lec: Lec,
-    pub(super) sizes: Sizes,
-    pub(super) functions: Functions,
-    /// Most lanes.
-    pub(super) lanes: usize,
-    pub(super) parameters: CudaSlice<f32>,
+struct CudaLec {
+    lec: Lec,
+    sizes: Sizes,
+    functions: Functions,
     /// Channels of the values.
-    pub(super) values: CudaSlice<f32>,
+    values: CudaSlice<f32>,
     /// The first convolution: its neighbours, its weights, where they are among the parameters.
-    pub(super) first_near: CudaSlice<u8>,
+    first_near: CudaSlice<u8>,
     first: CudaSlice<f32>,
-    pub(super) first_weight: usize,
-    pub(super) layers: Vec<CudaLayer>,
+    first_weight: usize,
+    layers: Vec<CudaLayer>,
     /// Functions of time, see `Time` in the source, and their turned weights.
-    pub(super) times: CudaSlice<u32>,
-    pub(super) turned: CudaSlice<f32>,
-    pub(super) thetas: usize,
+    times: CudaSlice<u32>,
+    turned: CudaSlice<f32>,
+    thetas: usize,
     /// The batch: input, functions of time, both scales, outputs of layers.
-    pub(super) x: CudaSlice<u8>,
-    pub(super) theta: CudaSlice<f32>,
-    pub(super) ends: CudaSlice<f32>,
-    pub(super) u: Vec<CudaSlice<f32>>,
-    back: Option<Back>,
+    x: CudaSlice<u8>,
+    theta: CudaSlice<f32>,
+    ends: CudaSlice<f32>,
+    u: Vec<CudaSlice<f32>>,
 }
 
 /// Blocks of 256 threads for `n` of them.
-pub(super) fn blocks(n: usize) -> (u32, u32, u32) {
+fn blocks(n: usize) -> (u32, u32, u32) {
     (n.div_ceil(256) as u32, 1, 1)
 }
 
@@ -158,11 +142,11 @@ fn neighbours(stencil: &Stencil, sites: usize) -> Vec<u8> {
 }
 
 impl Lec {
-    /// The network on a GPU, for batches of up to `lanes`. Bfloat16 is taken to mean tf32.
+    /// The network on a GPU, for batches of up to `slots`. Bfloat16 is taken to mean tf32.
     pub(crate) fn on_gpu(
         &self,
         gpu: &Arc<Gpu>,
-        lanes: usize,
+        slots: usize,
         precision: Precision,
     ) -> Result<Box<dyn CudaNetwork>> {
         if !gpu.has_tensor_cores() || self.channels > MOST_CHANNELS {
@@ -175,11 +159,12 @@ impl Lec {
         }
         // The kernels count in 32 bits.
         let row = self.thetas(self.layers.len()).max(self.sites + 1);
-        if lanes * row >= 1 << 31 {
+        if slots * row >= 1 << 31 {
             let most = format!("fewer than {}", (1usize << 31) / row);
-            return Err(Error::invalid("lanes", lanes, most, "use a smaller batch"));
+            return Err(Error::invalid("slots", slots, most, "use a smaller batch"));
         }
-        Ok(Box::new(CudaLec::new(self, gpu, lanes, precision == Precision::Float32)?))
+        let passes = CudaLec::new(self, gpu, slots, precision == Precision::Float32)?;
+        on_gpu(gpu, slots, self, passes)
     }
 
     /// Outputs of the functions of time before layer `l`.
@@ -187,7 +172,7 @@ impl Lec {
         self.layers[..l].iter().map(|layer| layer.time.outputs).sum()
     }
 
-    pub(super) fn q(&self) -> usize {
+    fn q(&self) -> usize {
         self.inputs.max(2)
     }
 
@@ -196,7 +181,7 @@ impl Lec {
         let (depth, row) = (self.layers.len(), self.channels.next_multiple_of(4) + 4);
         let staged = ((44 << 10) / (4 * sizes.group * row)).clamp(1, 8);
         let (first, last) = (self.layers[0].stencil.taps(), self.layers[depth - 1].stencil.taps());
-        vec![
+        [
             ("SITES", self.sites),
             ("CHANNELS", self.channels),
             ("Q", self.q()),
@@ -207,7 +192,6 @@ impl Lec {
             ("THETAS", self.thetas(depth)),
             ("FIRST_SCALE", first),
             ("LAST_SCALE", self.thetas(depth - 1) + last),
-            ("MOMENT", MOMENT),
             ("GROUP", sizes.group),
             ("GROUPS", sizes.groups),
             ("PER", sizes.per),
@@ -217,6 +201,9 @@ impl Lec {
             ("WARPS", sizes.warps),
             ("ITEMS", sizes.items),
         ]
+        .into_iter()
+        .chain(TIME_DEFINES)
+        .collect()
     }
 
     /// Compile the kernels, where there is a compiler.
@@ -230,7 +217,7 @@ impl Lec {
 }
 
 impl CudaLec {
-    fn new(lec: &Lec, gpu: &Arc<Gpu>, lanes: usize, exact: bool) -> Result<Self> {
+    fn new(lec: &Lec, gpu: &Arc<Gpu>, slots: usize, exact: bool) -> Result<Self> {
         let (c, sites, depth) = (lec.channels, lec.sites, lec.layers.len());
         let sizes = Sizes::new(c, exact);
         let kernels = gpu.compile(SOURCE, &lec.defines(&sizes))?;
@@ -262,8 +249,7 @@ impl CudaLec {
         let thetas = lec.thetas(depth);
         let per_tap = if lec.inputs == 1 { c } else { c * (q + 1) };
         Ok(CudaLec {
-            functions: Functions::new(&kernels)?,
-            parameters: gpu.zeros(total(&lec.tensors()))?,
+            functions: Functions::new(&kernels, |_| 0)?,
             values: gpu.zeros((q + 1) * c)?,
             first_near: gpu.upload(&neighbours(&lec.first, sites))?,
             first: gpu.zeros(lec.first.taps() * per_tap)?,
@@ -272,35 +258,37 @@ impl CudaLec {
             times: gpu.upload(&times)?,
             turned: gpu.zeros(turned)?,
             thetas,
-            x: gpu.zeros(lanes * (sites + 1) * bytes)?,
-            theta: gpu.zeros(lanes * thetas)?,
-            ends: gpu.zeros(lanes * 2)?,
-            u: vec![gpu.zeros(lanes * c * sites)?, gpu.zeros(lanes * c * sites)?],
-            back: None,
-            gpu: Arc::clone(gpu),
+            x: gpu.zeros(slots * (sites + 1) * bytes)?,
+            theta: gpu.zeros(slots * thetas)?,
+            ends: gpu.zeros(slots * 2)?,
+            u: vec![gpu.zeros(slots * c * sites)?, gpu.zeros(slots * c * sites)?],
             lec: lec.clone(),
             sizes,
-            lanes,
         })
     }
 
     /// Where the weights of the outputs are.
-    pub(super) fn out_weight(&self) -> usize {
-        self.parameters.len() - self.lec.inputs * self.lec.channels
+    fn out_weight(&self, base: &Base) -> usize {
+        base.parameters.len() - self.lec.inputs * self.lec.channels
     }
 
     /// Layer `l` of the network: read `u[from]`, write `u[to]`.
-    fn layer(&mut self, l: usize, from: usize, to: usize, lanes: usize) -> Result<()> {
+    fn layer(
+        &mut self,
+        gpu: &Gpu,
+        l: usize,
+        (from, to): (usize, usize),
+        slots: usize,
+    ) -> Result<()> {
         let (c, sites) = (self.lec.channels, self.lec.sites);
         let (f, layer) = (&self.functions, &self.layers[l]);
         let [u, out] = self.u.get_disjoint_mut([from, to]).map_err(|_| {
             Error::not_applicable("a layer", "it cannot write what it reads") // cannot be
         })?;
         let theta = self.theta.slice(layer.theta..);
-        let (n, taps, first) = (lanes as u32, layer.taps as u32, u32::from(l == 0));
-        let gpu = &self.gpu;
+        let (n, taps, first) = (slots as u32, layer.taps as u32, u32::from(l == 0));
         if self.sizes.exact {
-            let threads = lanes.div_ceil(self.sizes.per) * sites;
+            let threads = slots.div_ceil(self.sizes.per) * sites;
             let grid = (threads.div_ceil(128) as u32, self.sizes.groups as u32, 1);
             launch!(
                 gpu,
@@ -319,7 +307,7 @@ impl CudaLec {
                 &first
             )
         } else {
-            let grid = ((lanes * sites).div_ceil(128) as u32, c.div_ceil(5) as u32, 1);
+            let grid = ((slots * sites).div_ceil(128) as u32, c.div_ceil(5) as u32, 1);
             launch!(
                 gpu,
                 f.layer_tf32,
@@ -339,68 +327,14 @@ impl CudaLec {
             )
         }
     }
-
-    /// The forward pass, its layers going through `u` around a circle.
-    fn pass(&mut self, batch: &CudaBatch<'_>, out: &mut CudaSlice<f32>) -> Result<()> {
-        let (lanes, sites, depth) = (batch.lanes, self.lec.sites, self.layers.len());
-        check_lanes(lanes, self.lanes)?;
-        if lanes == 0 {
-            return Ok(());
-        }
-        let (gpu, f, n) = (Arc::clone(&self.gpu), &self.functions, lanes as u32);
-        let grid = blocks(lanes * (sites + 1));
-        launch!(gpu, f.place, (grid, 256, 0), batch.states, batch.rows, &mut self.x, &n)?;
-        let grid = (n, depth as u32, 1);
-        launch!(
-            gpu,
-            f.time_forward,
-            (grid, 128, 0),
-            &self.parameters,
-            &self.turned,
-            &self.times,
-            batch.moments,
-            batch.table,
-            &mut self.theta,
-            &mut self.ends
-        )?;
-        let taps = self.lec.first.taps() as u32;
-        launch!(
-            gpu,
-            f.first_forward,
-            (blocks(lanes * sites), 256, 0),
-            &self.x,
-            &self.first_near,
-            &self.first,
-            &mut self.u[0],
-            &n,
-            &taps
-        )?;
-        let circle = self.u.len();
-        for l in 0..depth {
-            self.layer(l, l % circle, (l + 1) % circle, lanes)?;
-        }
-        let (weight, f) = (self.parameters.slice(self.out_weight()..), &self.functions);
-        launch!(
-            gpu,
-            f.read_out,
-            (blocks(lanes * sites), 256, 0),
-            &self.u[depth % circle],
-            &weight,
-            &self.ends,
-            out,
-            &n
-        )
-    }
 }
 
-impl CudaNetwork for CudaLec {
-    fn refresh(&mut self, parameters: &CudaSlice<f32>) -> Result<()> {
-        let (gpu, f, c) = (Arc::clone(&self.gpu), &self.functions, self.lec.channels);
-        let given = parameters.slice(..self.parameters.len());
-        gpu.stream
-            .memcpy_dtod(&given, &mut self.parameters)
-            .map_err(failed("memory of the GPU"))?;
-        let p = &self.parameters;
+impl CudaPasses for CudaLec {
+    type Saved = Back;
+
+    fn refresh(&mut self, base: &Base) -> Result<()> {
+        let (gpu, p) = (&base.gpu, &base.parameters);
+        let (f, c) = (&self.functions, self.lec.channels);
         if self.lec.inputs > 1 {
             launch!(gpu, f.embed, ((1, 1, 1), 256, 0), p, &mut self.values)?;
         }
@@ -465,31 +399,75 @@ impl CudaNetwork for CudaLec {
         Ok(())
     }
 
-    fn forward(&mut self, batch: &CudaBatch<'_>, out: &mut CudaSlice<f32>) -> Result<()> {
-        self.pass(batch, out)
-    }
-
-    fn reserve(&mut self) -> Result<()> {
+    fn reserve(&mut self, base: &Base) -> Result<Back> {
         while self.u.len() <= self.layers.len() {
-            self.u.push(self.gpu.zeros(self.lanes * self.lec.channels * self.lec.sites)?);
+            self.u.push(base.gpu.zeros(base.slots * self.lec.channels * self.lec.sites)?);
         }
-        if self.back.is_none() {
-            self.back = Some(self.back_space()?);
-        }
-        Ok(())
+        self.back_space(base)
     }
 
-    fn forward_train(&mut self, batch: &CudaBatch<'_>, out: &mut CudaSlice<f32>) -> Result<()> {
-        self.reserve()?;
-        self.pass(batch, out)
+    fn forward(
+        &mut self,
+        base: &Base,
+        batch: &CudaBatch<'_>,
+        _saved: Option<&mut Back>,
+        out: &mut CudaSlice<f32>,
+    ) -> Result<()> {
+        let (slots, sites, depth) = (batch.slots, self.lec.sites, self.layers.len());
+        let (gpu, f, n) = (&base.gpu, &self.functions, slots as u32);
+        let grid = blocks(slots * (sites + 1));
+        launch!(gpu, f.place, (grid, 256, 0), batch.states, batch.rows, &mut self.x, &n)?;
+        let grid = (n, depth as u32, 1);
+        launch!(
+            gpu,
+            f.time_forward,
+            (grid, 128, 0),
+            &base.parameters,
+            &self.turned,
+            &self.times,
+            batch.time_indices,
+            batch.table,
+            &mut self.theta,
+            &mut self.ends
+        )?;
+        let taps = self.lec.first.taps() as u32;
+        launch!(
+            gpu,
+            f.first_forward,
+            (blocks(slots * sites), 256, 0),
+            &self.x,
+            &self.first_near,
+            &self.first,
+            &mut self.u[0],
+            &n,
+            &taps
+        )?;
+        // Layers go through `u` around a circle, which is long enough to save them all where a backward pass follows.
+        let circle = self.u.len();
+        for l in 0..depth {
+            self.layer(gpu, l, (l % circle, (l + 1) % circle), slots)?;
+        }
+        let (weight, f) = (base.parameters.slice(self.out_weight(base)..), &self.functions);
+        launch!(
+            gpu,
+            f.read_out,
+            (blocks(slots * sites), 256, 0),
+            &self.u[depth % circle],
+            &weight,
+            &self.ends,
+            out,
+            &n
+        )
     }
 
     fn backward(
         &mut self,
+        base: &Base,
         batch: &CudaBatch<'_>,
+        saved: &mut Back,
         d_out: &CudaSlice<f32>,
         gradient: &mut CudaViewMut<'_, f32>,
     ) -> Result<()> {
-        self.go_back(batch, d_out, gradient)
+        self.go_back(base, saved, batch, d_out, gradient)
     }
 }

@@ -10,7 +10,7 @@ use cudarc::driver::{CudaEvent, CudaFunction, CudaSlice, PinnedHostSlice};
 
 use crate::device::cuda::{Gpu, address, failed, launch};
 use crate::device::{Progress, Purpose, StopOnly};
-use crate::net::cuda::{CudaBatch, CudaNetwork, MOMENT, moment};
+use crate::net::cuda::{CudaBatch, CudaNetwork, TIME_FEATURES, time_features};
 use crate::path::Path;
 use crate::rates::Parametrisation;
 use crate::sampler::walkers::cuda::resample::{CudaResampler, threshold};
@@ -230,9 +230,9 @@ impl<'a> CudaWalkers<'a> {
         for (k, &t) in grid.times().iter().enumerate() {
             lambda.extend_from_slice(grid.lambda(k));
             slopes.extend(self.path.slope(t));
-            moments.extend_from_slice(&moment(t));
+            moments.extend_from_slice(&time_features(t));
         }
-        debug_assert_eq!(moments.len(), grid.times().len() * MOMENT);
+        debug_assert_eq!(moments.len(), grid.times().len() * TIME_FEATURES);
         let gpu = self.gpu();
         self.tables = Some(Tables {
             grid: grid.clone(),
@@ -435,10 +435,10 @@ impl<'a> CudaWalkers<'a> {
     /// One network pass and what follows from it.
     fn pass(&mut self, tables: &Tables, flow: &[u64; 21], batch: usize) -> Result<()> {
         let lanes = CudaBatch {
-            lanes: batch,
+            slots: batch,
             states: &self.states,
             rows: &self.rows,
-            moments: &self.moments,
+            time_indices: &self.moments,
             table: &tables.moments,
         };
         self.network.forward(&lanes, &mut self.outputs)?;
@@ -491,7 +491,7 @@ pub(crate) fn defines(
         Scheme::Trapezoid => 1,
         Scheme::Events => 2,
     };
-    [("PARAMETRISATION", parametrisation.number()), ("SCHEME", scheme)]
+    [("PARAMETRISATION", parametrisation as usize), ("SCHEME", scheme)]
 }
 
 impl Population for CudaWalkers<'_> {

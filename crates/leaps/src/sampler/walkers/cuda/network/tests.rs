@@ -20,6 +20,7 @@ fn torus(shape: &[usize]) -> Lattice {
 }
 
 #[test]
+#[cfg_attr(not(has_nvrtc), ignore = "needs NVRTC: set LEAPS_NVRTC to its folder")]
 fn kernels_compile_for_all_steppers_and_parametrisations() {
     for (q, parametrisation, scheme) in
         [(2, 0, 0), (2, 1, 2), (3, 2, 1), (3, 3, 2), (20, 1, 2), (20, 0, 1)]
@@ -194,22 +195,18 @@ fn cases() -> Vec<Case> {
 }
 
 #[test]
+#[ignore = "needs a GPU: cargo test -p leaps --lib cuda -- --ignored --skip speed"]
 fn walkers_go_where_they_go_on_the_cpu() {
-    let Ok(gpu) = Gpu::open(0) else {
-        eprintln!("skipped: no GPU");
-        return;
-    };
+    let gpu = Gpu::open(0).unwrap();
     for case in cases() {
         compare(&gpu, &case);
     }
 }
 
 #[test]
+#[ignore = "needs a GPU: cargo test -p leaps --lib cuda -- --ignored --skip speed"]
 fn rates_that_are_not_finite_are_reported() {
-    let Ok(gpu) = Gpu::open(0) else {
-        eprintln!("skipped: no GPU");
-        return;
-    };
+    let gpu = Gpu::open(0).unwrap();
     let target = Pairwise::ising(torus(&[4, 4]), 1.0, 0.0).unwrap();
     let net = Net::new(&NetSpec::Mlp(MlpSpec { hidden: 2 }), &target).unwrap();
     let path = Path::new(&[0.4], Schedule::Linear).unwrap();
@@ -230,6 +227,7 @@ fn rates_that_are_not_finite_are_reported() {
 }
 
 #[test]
+#[ignore = "needs a GPU: cargo test -p leaps --lib cuda -- --ignored --skip speed"]
 fn other_targets_are_refused() {
     struct Chain;
     impl Target for Chain {
@@ -243,9 +241,6 @@ fn other_targets_are_refused() {
             0.0
         }
     }
-    let Ok(gpu) = Gpu::open(0) else {
-        eprintln!("skipped: no GPU");
-        return;
-    };
+    let gpu = Gpu::open(0).unwrap();
     assert!(matches!(CudaTarget::new(&gpu, &Chain), Err(Error::NotApplicable { .. })));
 }

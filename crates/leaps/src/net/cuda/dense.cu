@@ -1,29 +1,26 @@
 // Functions of time for every lane: features, a hidden layer of 32 silu units, `outputs` numbers. Parameters are in their
 // natural order.
 
-#define FEATURES (MOMENT - 1)
-#define HIDDEN_TIME 32
-
 // Write `times[lane * outputs + o]`, and keep the hidden units of a lane: before and after their activation. A block for
 // every lane.
-extern "C" __global__ void embed_time(const float* p, const u32* moments, const float* table, float* kept, float* times,
+extern "C" __global__ void embed_time(const float* p, const u32* time_indices, const float* table, float* kept, float* times,
                                       u32 outputs) {
-    __shared__ float after[HIDDEN_TIME];
+    __shared__ float after[TIME_UNITS];
     u32 lane = blockIdx.x;
-    const float* features = table + (u64)moments[lane] * MOMENT + 1;
-    const float *b1 = p + HIDDEN_TIME * FEATURES, *w2 = b1 + HIDDEN_TIME, *b2 = w2 + outputs * HIDDEN_TIME;
-    if (threadIdx.x < HIDDEN_TIME) {
+    const float* features = table + (u64)time_indices[lane] * TIME_FEATURES + 1;
+    const float *b1 = p + TIME_UNITS * FEATURES, *w2 = b1 + TIME_UNITS, *b2 = w2 + outputs * TIME_UNITS;
+    if (threadIdx.x < TIME_UNITS) {
         u32 k = threadIdx.x;
         float sum = b1[k];
         for (int i = 0; i < FEATURES; i++) sum = fmaf(p[k * FEATURES + i], features[i], sum);
         after[k] = silu(sum);
-        kept[lane * 2 * HIDDEN_TIME + k] = sum;
-        kept[(lane * 2 + 1) * HIDDEN_TIME + k] = after[k];
+        kept[lane * 2 * TIME_UNITS + k] = sum;
+        kept[(lane * 2 + 1) * TIME_UNITS + k] = after[k];
     }
     __syncthreads();
     for (u32 o = threadIdx.x; o < outputs; o += blockDim.x) {
         float sum = b2[o];
-        for (int k = 0; k < HIDDEN_TIME; k++) sum = fmaf(w2[o * HIDDEN_TIME + k], after[k], sum);
+        for (int k = 0; k < TIME_UNITS; k++) sum = fmaf(w2[o * TIME_UNITS + k], after[k], sum);
         times[(u64)lane * outputs + o] = sum;
     }
 }
@@ -32,28 +29,28 @@ extern "C" __global__ void embed_time(const float* p, const u32* moments, const 
 extern "C" __global__ void embed_time_back(const float* p, const float* kept, const float* d_times, float* d_hidden,
                                            u32 outputs) {
     u32 lane = blockIdx.x, k = threadIdx.x;
-    const float* w2 = p + HIDDEN_TIME * (FEATURES + 1);
+    const float* w2 = p + TIME_UNITS * (FEATURES + 1);
     float sum = 0.0f;
-    for (u32 o = 0; o < outputs; o++) sum = fmaf(w2[o * HIDDEN_TIME + k], d_times[(u64)lane * outputs + o], sum);
-    d_hidden[lane * HIDDEN_TIME + k] = sum * silu_slope(kept[lane * 2 * HIDDEN_TIME + k]);
+    for (u32 o = 0; o < outputs; o++) sum = fmaf(w2[o * TIME_UNITS + k], d_times[(u64)lane * outputs + o], sum);
+    d_hidden[lane * TIME_UNITS + k] = sum * silu_slope(kept[lane * 2 * TIME_UNITS + k]);
 }
 
 // Write the gradient of the parameters: a thread for each, lanes in order.
-extern "C" __global__ void embed_time_sum(const u32* moments, const float* table, const float* kept, const float* d_times,
+extern "C" __global__ void embed_time_sum(const u32* time_indices, const float* table, const float* kept, const float* d_times,
                                           const float* d_hidden, float* gradient, u32 offset, u32 lanes, u32 outputs) {
     u32 at = blockIdx.x * blockDim.x + threadIdx.x, k = at;
-    if (at >= HIDDEN_TIME * (FEATURES + 1) + outputs * (HIDDEN_TIME + 1)) return;
+    if (at >= TIME_UNITS * (FEATURES + 1) + outputs * (TIME_UNITS + 1)) return;
     float sum = 0.0f;
-    if (k < HIDDEN_TIME * FEATURES) {
+    if (k < TIME_UNITS * FEATURES) {
         for (u32 lane = 0; lane < lanes; lane++)
-            sum = fmaf(d_hidden[lane * HIDDEN_TIME + k / FEATURES], table[(u64)moments[lane] * MOMENT + 1 + k % FEATURES], sum);
-    } else if ((k -= HIDDEN_TIME * FEATURES) < HIDDEN_TIME) {
-        for (u32 lane = 0; lane < lanes; lane++) sum += d_hidden[lane * HIDDEN_TIME + k];
-    } else if ((k -= HIDDEN_TIME) < outputs * HIDDEN_TIME) {
+            sum = fmaf(d_hidden[lane * TIME_UNITS + k / FEATURES], table[(u64)time_indices[lane] * TIME_FEATURES + 1 + k % FEATURES], sum);
+    } else if ((k -= TIME_UNITS * FEATURES) < TIME_UNITS) {
+        for (u32 lane = 0; lane < lanes; lane++) sum += d_hidden[lane * TIME_UNITS + k];
+    } else if ((k -= TIME_UNITS) < outputs * TIME_UNITS) {
         for (u32 lane = 0; lane < lanes; lane++)
-            sum = fmaf(d_times[(u64)lane * outputs + k / HIDDEN_TIME], kept[(lane * 2 + 1) * HIDDEN_TIME + k % HIDDEN_TIME], sum);
+            sum = fmaf(d_times[(u64)lane * outputs + k / TIME_UNITS], kept[(lane * 2 + 1) * TIME_UNITS + k % TIME_UNITS], sum);
     } else {
-        k -= outputs * HIDDEN_TIME;
+        k -= outputs * TIME_UNITS;
         for (u32 lane = 0; lane < lanes; lane++) sum += d_times[(u64)lane * outputs + k];
     }
     gradient[offset + at] = sum;

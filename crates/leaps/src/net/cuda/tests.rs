@@ -4,23 +4,11 @@ use std::sync::Arc;
 
 use cudarc::driver::CudaSlice;
 
-use super::cuda::{CudaBatch, CudaNetwork, moment};
-use super::layout::Init;
 use super::*;
-use crate::device::vector::WIDTH;
-use crate::device::{Draw, Gpu, Precision, Purpose, Stream};
+use crate::device::{Draw, Gpu, Placement, Precision, Purpose, Stream};
+use crate::net::evaluator::tests::{check_evaluator, error, parameters};
+use crate::net::*;
 use crate::target::{Boundary, Interaction, Lattice, Pairwise, Target};
-
-/// A GPU, or a word that there is none.
-fn gpu() -> Option<Arc<Gpu>> {
-    match Gpu::open(0) {
-        Ok(gpu) => Some(gpu),
-        Err(error) => {
-            eprintln!("skipped: no GPU ({error})");
-            None
-        }
-    }
-}
 
 fn on_lattice(shape: &[usize], boundary: Boundary, q: usize) -> Pairwise {
     let lattice = Lattice::new(shape, boundary).unwrap();
@@ -38,61 +26,47 @@ fn on_graph(sites: u32) -> Pairwise {
     Pairwise::from_edges(Interaction::Ising, sites as usize, 2, &edges).unwrap()
 }
 
-/// States of several rows, and lanes that read them in another order at mixed times.
+/// States of several rows, and slots that read them in another order at mixed times.
 struct Batch {
     states: Vec<Vec<u8>>,
     rows: Vec<u32>,
-    moments: Vec<u32>,
+    time_indices: Vec<u32>,
     times: Vec<f64>,
     d_out: Vec<f32>,
 }
 
 impl Batch {
-    fn new(net: &Net, q: usize, lanes: usize, seed: u64) -> Self {
+    fn new(net: &Net, q: usize, slots: usize, seed: u64) -> Self {
         let mut stream = Stream::new(seed, Purpose::Statistic, 2, 0);
         let sites = net.sites();
         let state = |stream: &mut Stream| (0..sites).map(|_| stream.below(q) as u8).collect();
-        let states = (0..lanes + 3).map(|_| state(&mut stream)).collect();
+        let states = (0..slots + 3).map(|_| state(&mut stream)).collect();
         let times: Vec<f64> = (0..4).map(|_| stream.uniform()).collect();
         Batch {
             states,
-            rows: (0..lanes).map(|lane| ((lane * 5 + 2) % (lanes + 3)) as u32).collect(),
-            moments: (0..lanes).map(|_| stream.below(times.len()) as u32).collect(),
+            rows: (0..slots).map(|slot| ((slot * 5 + 2) % (slots + 3)) as u32).collect(),
+            time_indices: (0..slots).map(|_| stream.below(times.len()) as u32).collect(),
             times,
-            d_out: (0..lanes * sites * net.outputs()).map(|_| stream.normal() as f32).collect(),
+            d_out: (0..slots * sites * net.outputs()).map(|_| stream.normal() as f32).collect(),
         }
     }
 
-    fn lanes(&self) -> usize {
+    fn len(&self) -> usize {
         self.rows.len()
     }
 
     /// Outputs and gradient as the CPU computes them.
     fn on_cpu(&self, net: &Net, parameters: &[f32]) -> (Vec<f32>, Vec<f32>) {
-        let (packed, n) = (net.pack(parameters), net.sites() * net.outputs());
-        let (mut worker, mut out) = (net.worker(), vec![0.0; self.lanes() * n]);
-        let mut sums = vec![0.0; packed.len()];
-        for first in (0..self.lanes()).step_by(WIDTH) {
-            let some = first..(first + WIDTH).min(self.lanes());
-            for place in 0..WIDTH {
-                let lane = (first + place).min(self.lanes() - 1);
-                let t = self.times[self.moments[lane] as usize];
-                worker.set(place, &self.states[self.rows[lane] as usize], t);
-                for k in 0..n {
-                    let slope = if first + place == lane { self.d_out[lane * n + k] } else { 0.0 };
-                    worker.set_slope(place, k, slope);
-                }
-            }
-            net.forward(&packed, &mut worker);
-            for lane in some {
-                for k in 0..n {
-                    out[lane * n + k] = worker.output(lane - first, k);
-                }
-            }
-            net.backward(&packed, &mut worker, &mut sums);
-        }
+        let mut evaluator = net.evaluator(&Placement::Cpu, self.len()).unwrap();
+        evaluator.load(parameters).unwrap();
+        let states: Vec<u8> =
+            self.rows.iter().flat_map(|&row| self.states[row as usize].clone()).collect();
+        let times: Vec<f64> = self.time_indices.iter().map(|&at| self.times[at as usize]).collect();
+        let x = Inputs { states: &states, times: &times, ..Inputs::default() };
+        let mut out = vec![0.0; self.d_out.len()];
+        evaluator.forward(x, &mut out).unwrap();
         let mut gradient = vec![0.0; parameters.len()];
-        net.unpack(&sums, &mut gradient);
+        evaluator.gradient(x, &self.d_out, &mut gradient).unwrap();
         (out, gradient)
     }
 }
@@ -109,7 +83,7 @@ struct Harness<'a> {
 struct OnGpu {
     states: CudaSlice<u8>,
     rows: CudaSlice<u32>,
-    moments: CudaSlice<u32>,
+    time_indices: CudaSlice<u32>,
     table: CudaSlice<f32>,
 }
 
@@ -118,10 +92,10 @@ impl<'a> Harness<'a> {
         gpu: &'a Arc<Gpu>,
         net: &Net,
         parameters: &[f32],
-        lanes: usize,
+        slots: usize,
         precision: Precision,
     ) -> Self {
-        let mut network = net.on_gpu(gpu, lanes, precision).unwrap();
+        let mut network = net.on_gpu(gpu, slots, precision).unwrap();
         let mut given = parameters.to_vec();
         given.extend([f32::NAN; 5]); // what follows the parameters is not theirs
         network.refresh(&gpu.upload(&given).unwrap()).unwrap();
@@ -129,30 +103,30 @@ impl<'a> Harness<'a> {
     }
 
     fn place(&self, batch: &Batch) -> OnGpu {
-        let table: Vec<f32> = batch.times.iter().flat_map(|&t| moment(t)).collect();
+        let table: Vec<f32> = batch.times.iter().flat_map(|&t| time_features(t)).collect();
         OnGpu {
             states: self.gpu.upload(&batch.states.concat()).unwrap(),
             rows: self.gpu.upload(&batch.rows).unwrap(),
-            moments: self.gpu.upload(&batch.moments).unwrap(),
+            time_indices: self.gpu.upload(&batch.time_indices).unwrap(),
             table: self.gpu.upload(&table).unwrap(),
         }
     }
 
     fn forward(&mut self, batch: &Batch) -> Vec<f32> {
-        let (on_gpu, lanes) = (self.place(batch), batch.lanes());
-        let mut out = self.gpu.upload(&vec![f32::NAN; lanes * self.size]).unwrap();
-        self.network.forward(&on_gpu.batch(lanes), &mut out).unwrap();
+        let (on_gpu, slots) = (self.place(batch), batch.len());
+        let mut out = self.gpu.upload(&vec![f32::NAN; slots * self.size]).unwrap();
+        self.network.forward(&on_gpu.batch(slots), &mut out).unwrap();
         self.gpu.download(&out).unwrap()
     }
 
     fn both(&mut self, batch: &Batch) -> (Vec<f32>, Vec<f32>) {
-        let (on_gpu, lanes) = (self.place(batch), batch.lanes());
-        let mut out = self.gpu.upload(&vec![f32::NAN; lanes * self.size]).unwrap();
+        let (on_gpu, slots) = (self.place(batch), batch.len());
+        let mut out = self.gpu.upload(&vec![f32::NAN; slots * self.size]).unwrap();
         let mut gradient = self.gpu.upload(&vec![f32::NAN; self.parameters + 3]).unwrap();
         let d_out = self.gpu.upload(&batch.d_out).unwrap();
-        self.network.forward_train(&on_gpu.batch(lanes), &mut out).unwrap();
+        self.network.forward_train(&on_gpu.batch(slots), &mut out).unwrap();
         let mut view = gradient.slice_mut(2..2 + self.parameters);
-        self.network.backward(&on_gpu.batch(lanes), &d_out, &mut view).unwrap();
+        self.network.backward(&on_gpu.batch(slots), &d_out, &mut view).unwrap();
         let gradient = self.gpu.download(&gradient).unwrap();
         let outside = [gradient[0], gradient[1], gradient[self.parameters + 2]];
         assert!(outside.iter().all(|g| g.is_nan()), "wrote outside of the gradient");
@@ -162,39 +136,14 @@ impl<'a> Harness<'a> {
 }
 
 impl OnGpu {
-    fn batch(&self, lanes: usize) -> CudaBatch<'_> {
-        let OnGpu { states, rows, moments, table } = self;
-        CudaBatch { lanes, states, rows, moments, table }
+    fn batch(&self, slots: usize) -> CudaBatch<'_> {
+        let OnGpu { states, rows, time_indices, table } = self;
+        CudaBatch { slots, states, rows, time_indices, table }
     }
-}
-
-/// The largest difference, relative to the largest number; infinite if a number is not finite.
-fn error(got: &[f32], want: &[f32]) -> f32 {
-    assert_eq!(got.len(), want.len());
-    let largest = want.iter().fold(0.0f32, |m, w| m.max(w.abs()));
-    let worst = got
-        .iter()
-        .zip(want)
-        .fold(0.0f32, |m, (g, w)| if g.is_finite() { m.max((g - w).abs()) } else { f32::INFINITY });
-    worst / largest.max(1e-30)
 }
 
 fn same_bits(a: &[f32], b: &[f32]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits())
-}
-
-/// Random parameters, none of them zero, so that no part of a network is asleep.
-fn parameters(net: &Net) -> Vec<f32> {
-    let mut stream = Stream::new(4, Purpose::Parameters, 1, 0);
-    let mut out = Vec::new();
-    for tensor in net.tensors() {
-        let scale = match tensor.init {
-            Init::Zero => 0.3,
-            Init::Normal(deviation) => 1.5 * deviation,
-        };
-        out.extend((0..tensor.len()).map(|_| (scale * stream.normal()) as f32));
-    }
-    out
 }
 
 /// Everything a network on a GPU must do. What is wrong is said for all cases before it fails.
@@ -210,14 +159,14 @@ fn check(gpu: &Arc<Gpu>, spec: &NetSpec, target: &dyn Target, precisions: &[Prec
     for &precision in precisions {
         let allowed = if precision == Precision::Float32 { 1e-5 } else { 3e-2 };
         let mut harness = Harness::new(gpu, &net, &parameters, 33, precision);
-        for lanes in [1, 5, 33] {
-            let batch = Batch::new(&net, q, lanes, lanes as u64);
+        for slots in [1, 5, 33] {
+            let batch = Batch::new(&net, q, slots, slots as u64);
             let (want, want_gradient) = batch.on_cpu(&net, &parameters);
             let got = harness.forward(&batch);
             let wrong = error(&got, &want);
             claim(
                 wrong < allowed,
-                format!("{precision:?}, {lanes} lanes: outputs off by {wrong:e}"),
+                format!("{precision:?}, {slots} slots: outputs off by {wrong:e}"),
             );
             let (kept, gradient) = harness.both(&batch);
             claim(same_bits(&got, &kept), format!("{precision:?}: kept outputs differ"));
@@ -232,28 +181,28 @@ fn check(gpu: &Arc<Gpu>, spec: &NetSpec, target: &dyn Target, precisions: &[Prec
                 claim(
                     wrong < allowed || tensor.is_empty(),
                     format!(
-                        "{precision:?}, {lanes} lanes: gradient of {} off by {wrong:e}",
+                        "{precision:?}, {slots} slots: gradient of {} off by {wrong:e}",
                         tensor.name
                     ),
                 );
             }
             let wrong = error(&gradient, &want_gradient);
             println!(
-                "{precision:?} {lanes} lanes: outputs {:.1e}, gradient {wrong:.1e}",
+                "{precision:?} {slots} slots: outputs {:.1e}, gradient {wrong:.1e}",
                 error(&got, &want)
             );
             let again = harness.both(&batch);
             claim(same_bits(&gradient, &again.1), format!("{precision:?}: another gradient"));
-            if lanes < 33 {
+            if slots < 33 {
                 continue;
             }
-            // The same lanes in another order, and with other neighbours.
+            // The same slots in another order, and with other neighbours.
             let mut other =
-                Batch { rows: vec![], moments: vec![], ..Batch::new(&net, q, lanes, 33) };
-            let order: Vec<usize> = (0..lanes - 4).map(|lane| (lane * 7 + 3) % lanes).collect();
-            for &lane in &order {
-                other.rows.push(batch.rows[lane]);
-                other.moments.push(batch.moments[lane]);
+                Batch { rows: vec![], time_indices: vec![], ..Batch::new(&net, q, slots, 33) };
+            let order: Vec<usize> = (0..slots - 4).map(|slot| (slot * 7 + 3) % slots).collect();
+            for &slot in &order {
+                other.rows.push(batch.rows[slot]);
+                other.time_indices.push(batch.time_indices[slot]);
             }
             let (moved, n) = (harness.forward(&other), harness.size);
             let stays = order
@@ -261,21 +210,21 @@ fn check(gpu: &Arc<Gpu>, spec: &NetSpec, target: &dyn Target, precisions: &[Prec
                 .enumerate()
                 .all(|(to, &from)| same_bits(&moved[to * n..][..n], &got[from * n..][..n]));
             claim(stays, format!("{precision:?}: outputs depend on the place in the batch"));
-            // Other values at a site of every lane.
+            // Other values at a site of every slot.
             for round in 0..3 {
-                let site = |lane: usize| (lane * 3 + round * 11) % net.sites();
-                let mut flipped = Batch::new(&net, q, lanes, 33);
-                flipped.states = (0..lanes)
-                    .map(|lane| {
-                        let mut state = batch.states[batch.rows[lane] as usize].clone();
-                        state[site(lane)] = (state[site(lane)] + 1) % q as u8;
+                let site = |slot: usize| (slot * 3 + round * 11) % net.sites();
+                let mut flipped = Batch::new(&net, q, slots, 33);
+                flipped.states = (0..slots)
+                    .map(|slot| {
+                        let mut state = batch.states[batch.rows[slot] as usize].clone();
+                        state[site(slot)] = (state[site(slot)] + 1) % q as u8;
                         state
                     })
                     .collect();
-                flipped.rows = (0..lanes as u32).collect();
+                flipped.rows = (0..slots as u32).collect();
                 let (out, m) = (harness.forward(&flipped), net.outputs());
-                let hollow = (0..lanes).all(|lane| {
-                    let at = lane * n + site(lane) * m;
+                let hollow = (0..slots).all(|slot| {
+                    let at = slot * n + site(slot) * m;
                     same_bits(&out[at..at + m], &got[at..at + m])
                 });
                 claim(hollow, format!("{precision:?}: outputs depend on the own value"));
@@ -309,8 +258,9 @@ fn lec_cases() -> Vec<(Pairwise, NetSpec)> {
 }
 
 #[test]
+#[ignore = "needs a GPU: cargo test -p leaps --lib cuda -- --ignored --skip speed"]
 fn lec_on_a_gpu_computes_what_the_cpu_does() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = Gpu::open(0).unwrap();
     let cases = lec_cases();
     let good = cases.iter().filter(|(target, spec)| check(&gpu, spec, target, &ALL)).count();
     assert_eq!(good, cases.len());
@@ -326,8 +276,9 @@ fn large_cases() -> Vec<(Pairwise, NetSpec)> {
 }
 
 #[test]
+#[ignore = "needs a GPU: cargo test -p leaps --lib cuda -- --ignored --skip speed"]
 fn the_authors_lec_on_a_gpu_computes_what_the_cpu_does() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = Gpu::open(0).unwrap();
     for (target, spec) in large_cases() {
         assert!(check(&gpu, &spec, &target, &ALL));
     }
@@ -361,8 +312,9 @@ fn dense_cases() -> Vec<(Pairwise, NetSpec)> {
 }
 
 #[test]
+#[ignore = "needs a GPU: cargo test -p leaps --lib cuda -- --ignored --skip speed"]
 fn other_networks_on_a_gpu_compute_what_the_cpu_does() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = Gpu::open(0).unwrap();
     let cases = dense_cases();
     let float = [Precision::Float32];
     let good = cases.iter().filter(|(target, spec)| check(&gpu, spec, target, &float)).count();
@@ -396,8 +348,9 @@ fn hollow_cases() -> Vec<(Pairwise, NetSpec)> {
 }
 
 #[test]
+#[ignore = "needs a GPU: cargo test -p leaps --lib cuda -- --ignored --skip speed"]
 fn hollow_convolutions_on_a_gpu_compute_what_the_cpu_does() {
-    let Some(gpu) = gpu() else { return };
+    let gpu = Gpu::open(0).unwrap();
     let cases = hollow_cases();
     let both = [Precision::Float32, Precision::Bf16];
     let good = cases.iter().filter(|(target, spec)| check(&gpu, spec, target, &both)).count();
@@ -405,29 +358,14 @@ fn hollow_convolutions_on_a_gpu_compute_what_the_cpu_does() {
 }
 
 #[test]
-fn a_cuda_net_takes_states_and_gives_numbers() {
-    let Some(gpu) = gpu() else { return };
-    let target = on_lattice(&[3, 5], Boundary::Periodic, 3);
-    let net = Net::new(&NetSpec::Mlp(MlpSpec { hidden: 3 }), &target).unwrap();
-    let parameters = parameters(&net);
-    let mut batch = Batch::new(&net, 3, 6, 1);
-    batch.times = (0..6).map(|k| f64::from(k) / 5.0).collect();
-    batch.moments = (0..6).collect();
-    let states: Vec<u8> =
-        batch.rows.iter().flat_map(|&row| batch.states[row as usize].clone()).collect();
-    let (want, want_gradient) = batch.on_cpu(&net, &parameters);
-    let mut on_gpu = CudaNet::new(&net, &gpu, 7, Precision::Float32).unwrap();
-    on_gpu.load(&parameters).unwrap();
-    let got = on_gpu.forward(&states, &batch.times).unwrap();
-    assert!(error(&got, &want) < 1e-5);
-    let gradient = on_gpu.gradient(&states, &batch.times, &batch.d_out).unwrap();
-    assert!(error(&gradient, &want_gradient) < 1e-5);
-    assert!(on_gpu.load(&parameters[1..]).is_err());
-    assert!(on_gpu.place(&states[1..], &batch.times).is_err());
-    assert!(on_gpu.place(&[0; 8 * 15], &[0.5; 8]).is_err());
+#[ignore = "needs a GPU: cargo test -p leaps --lib cuda -- --ignored --skip speed"]
+fn networks_are_evaluated_on_a_gpu() {
+    let gpu = Gpu::open(0).unwrap();
+    check_evaluator(&Placement::Cuda(gpu, Precision::Float32), 0);
 }
 
 #[test]
+#[cfg_attr(not(has_nvrtc), ignore = "needs NVRTC: set LEAPS_NVRTC to its folder")]
 fn kernels_compile() {
     let wide = (on_lattice(&[3, 3, 3], Boundary::Periodic, 2), lec(&[3, 3], 96, false, 5));
     for (target, spec) in

@@ -1,0 +1,122 @@
+//! Evaluation of a network on a GPU.
+
+use std::sync::Arc;
+
+use cudarc::driver::CudaSlice;
+
+use super::{CudaBatch, CudaNetwork, time_features};
+use crate::Result;
+use crate::device::cuda::{Gpu, Precision};
+use crate::net::evaluator::Shape;
+use crate::net::{Evaluator, Inputs, Net};
+
+/// A [`Net`] on a GPU. As an [`Evaluator`] it waits for its results; benches place a batch and start passes
+/// without waiting.
+pub struct CudaEvaluator {
+    gpu: Arc<Gpu>,
+    network: Box<dyn CudaNetwork>,
+    shape: Shape,
+    /// Most configurations at a time, and how many are placed.
+    most: usize,
+    placed: usize,
+    states: CudaSlice<u8>,
+    rows: CudaSlice<u32>,
+    table: CudaSlice<f32>,
+    parameters: CudaSlice<f32>,
+    out: CudaSlice<f32>,
+    d_out: CudaSlice<f32>,
+    gradient: CudaSlice<f32>,
+}
+
+impl CudaEvaluator {
+    /// The network on a GPU, which computes up to `batch` configurations at a time.
+    pub fn new(net: &Net, gpu: &Arc<Gpu>, batch: usize, precision: Precision) -> Result<Self> {
+        let shape = Shape::new(net);
+        let rows: Vec<u32> = (0..batch as u32).collect();
+        let mut made = CudaEvaluator {
+            network: net.on_gpu(gpu, batch, precision)?,
+            shape,
+            most: batch,
+            placed: 0,
+            states: gpu.zeros(batch * shape.sites)?,
+            rows: gpu.upload(&rows)?,
+            table: gpu.zeros(batch * time_features(0.0).len())?,
+            parameters: gpu.zeros(shape.parameters)?,
+            out: gpu.zeros(batch * shape.outputs)?,
+            d_out: gpu.zeros(batch * shape.outputs)?,
+            gradient: gpu.zeros(shape.parameters)?,
+            gpu: Arc::clone(gpu),
+        };
+        made.network.refresh(&made.parameters)?;
+        Ok(made)
+    }
+
+    /// Put configurations on the GPU, at most as many as it computes at a time.
+    ///
+    /// # Panics
+    /// If they are more.
+    pub fn place(&mut self, x: Inputs<'_>) -> Result<()> {
+        assert!(x.times.len() <= self.most, "more configurations than a batch holds");
+        let table: Vec<f32> = x.times.iter().flat_map(|&t| time_features(t)).collect();
+        self.gpu.write(&table, &mut self.table)?;
+        self.gpu.write(x.states, &mut self.states)?;
+        self.placed = x.times.len();
+        Ok(())
+    }
+
+    /// Start computing the outputs of the placed configurations.
+    pub fn start_forward(&mut self) -> Result<()> {
+        let CudaEvaluator { network, placed, states, rows, table, out, .. } = self;
+        // Every configuration has a time of its own: rows and time indices are the same numbers.
+        let batch = CudaBatch { slots: *placed, states, rows, time_indices: rows, table };
+        network.forward(&batch, out)
+    }
+
+    /// Start computing outputs and then the gradient of `sum d_out * out`.
+    pub fn start_gradient(&mut self) -> Result<()> {
+        let CudaEvaluator { network, placed, states, rows, table, out, d_out, gradient, .. } = self;
+        let batch = CudaBatch { slots: *placed, states, rows, time_indices: rows, table };
+        network.forward_train(&batch, out)?;
+        network.backward(&batch, d_out, &mut gradient.slice_mut(..))
+    }
+
+    /// Wait for all that was started.
+    pub fn wait(&self) -> Result<()> {
+        self.gpu.wait()
+    }
+}
+
+impl Evaluator for CudaEvaluator {
+    fn load(&mut self, parameters: &[f32]) -> Result<()> {
+        self.shape.check_parameters(parameters)?;
+        self.gpu.write(parameters, &mut self.parameters)?;
+        self.network.refresh(&self.parameters)
+    }
+
+    fn forward(&mut self, x: Inputs<'_>, out: &mut [f32]) -> Result<()> {
+        self.shape.check(&x, out)?;
+        let out = out.chunks_mut(self.most * self.shape.outputs);
+        for (x, out) in self.shape.chunks(x, self.most).zip(out) {
+            self.place(x)?;
+            self.start_forward()?;
+            out.copy_from_slice(&self.gpu.download(&self.out.slice(..out.len()))?);
+        }
+        Ok(())
+    }
+
+    fn gradient(&mut self, x: Inputs<'_>, d_out: &[f32], grad: &mut [f32]) -> Result<()> {
+        self.shape.check(&x, d_out)?;
+        self.shape.check_parameters(grad)?;
+        grad.fill(0.0);
+        let d_out = d_out.chunks(self.most * self.shape.outputs);
+        for (x, d_out) in self.shape.chunks(x, self.most).zip(d_out) {
+            self.place(x)?;
+            self.gpu.write(d_out, &mut self.d_out)?;
+            self.start_gradient()?;
+            for (sum, part) in grad.iter_mut().zip(self.gpu.download(&self.gradient)?) {
+                *sum += part;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,204 @@
+//! What every network can do on a GPU, and what all of them do alike.
+
+use std::sync::Arc;
+
+use cudarc::driver::{CudaSlice, CudaViewMut};
+
+use crate::device::cuda::{Gpu, failed};
+use crate::net::features::{FEATURES, features};
+use crate::net::layout::total;
+use crate::net::network::Network;
+use crate::{Error, Result};
+
+/// Configurations on a GPU. Slot `k` holds the state in row `rows[k]` at the time of index `time_indices[k]`.
+pub(crate) struct CudaBatch<'a> {
+    /// Number of slots.
+    pub(crate) slots: usize,
+    /// States, `[row * sites + site]`.
+    pub(crate) states: &'a CudaSlice<u8>,
+    /// Row of every slot.
+    pub(crate) rows: &'a CudaSlice<u32>,
+    /// Time index of every slot.
+    pub(crate) time_indices: &'a CudaSlice<u32>,
+    /// What networks read of the times, see [`time_features`]: `[time index * TIME_FEATURES]`.
+    pub(crate) table: &'a CudaSlice<f32>,
+}
+
+/// Numbers per time: itself and its features.
+pub(crate) const TIME_FEATURES: usize = 1 + FEATURES;
+
+/// What networks read of a time.
+pub(crate) fn time_features(t: f64) -> [f32; TIME_FEATURES] {
+    let mut out = [t as f32; TIME_FEATURES];
+    for (out, feature) in out[1..].iter_mut().zip(features(t)) {
+        *out = feature as f32;
+    }
+    out
+}
+
+/// A network on a GPU, with space for batches up to some number of slots.
+///
+/// What it computes for a slot does not depend, bit by bit, on the other slots or on the place in the batch.
+pub(crate) trait CudaNetwork: Send {
+    /// Take over parameters, in the order of `Network::tensors`; they lie at the start of `parameters`.
+    fn refresh(&mut self, parameters: &CudaSlice<f32>) -> Result<()>;
+
+    /// Take the memory that backward passes need; else the first training pass takes it.
+    fn reserve(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Write `out[(slot * sites + site) * outputs + s]`.
+    fn forward(&mut self, batch: &CudaBatch<'_>, out: &mut CudaSlice<f32>) -> Result<()>;
+
+    /// [`forward`](Self::forward), saving the activations that [`backward`](Self::backward) needs.
+    fn forward_train(&mut self, batch: &CudaBatch<'_>, out: &mut CudaSlice<f32>) -> Result<()>;
+
+    /// After [`forward_train`](Self::forward_train) on the same batch: write the gradient of `sum d_out * out`, in the order of
+    /// the parameters.
+    fn backward(
+        &mut self,
+        batch: &CudaBatch<'_>,
+        d_out: &CudaSlice<f32>,
+        gradient: &mut CudaViewMut<'_, f32>,
+    ) -> Result<()>;
+}
+
+impl<T: CudaNetwork + ?Sized> CudaNetwork for &mut T {
+    fn refresh(&mut self, parameters: &CudaSlice<f32>) -> Result<()> {
+        (**self).refresh(parameters)
+    }
+
+    fn reserve(&mut self) -> Result<()> {
+        (**self).reserve()
+    }
+
+    fn forward(&mut self, batch: &CudaBatch<'_>, out: &mut CudaSlice<f32>) -> Result<()> {
+        (**self).forward(batch, out)
+    }
+
+    fn forward_train(&mut self, batch: &CudaBatch<'_>, out: &mut CudaSlice<f32>) -> Result<()> {
+        (**self).forward_train(batch, out)
+    }
+
+    fn backward(
+        &mut self,
+        batch: &CudaBatch<'_>,
+        d_out: &CudaSlice<f32>,
+        gradient: &mut CudaViewMut<'_, f32>,
+    ) -> Result<()> {
+        (**self).backward(batch, d_out, gradient)
+    }
+}
+
+/// What every network has on a GPU.
+pub(crate) struct Base {
+    pub(crate) gpu: Arc<Gpu>,
+    /// Most slots of a batch.
+    pub(crate) slots: usize,
+    pub(crate) parameters: CudaSlice<f32>,
+}
+
+/// The passes of one kind of network, of which [`on_gpu`] makes a [`CudaNetwork`].
+pub(crate) trait CudaPasses: Send {
+    /// Saved activations, and whatever else a backward pass writes to.
+    type Saved: Send;
+
+    /// Bring other forms of the parameters up to date with them.
+    fn refresh(&mut self, _base: &Base) -> Result<()> {
+        Ok(())
+    }
+
+    /// Memory for backward passes of full batches.
+    fn reserve(&mut self, base: &Base) -> Result<Self::Saved>;
+
+    /// See [`CudaNetwork::forward`]; with `saved`, a backward pass follows. There is at least one slot.
+    fn forward(
+        &mut self,
+        base: &Base,
+        batch: &CudaBatch<'_>,
+        saved: Option<&mut Self::Saved>,
+        out: &mut CudaSlice<f32>,
+    ) -> Result<()>;
+
+    /// See [`CudaNetwork::backward`].
+    fn backward(
+        &mut self,
+        base: &Base,
+        batch: &CudaBatch<'_>,
+        saved: &mut Self::Saved,
+        d_out: &CudaSlice<f32>,
+        gradient: &mut CudaViewMut<'_, f32>,
+    ) -> Result<()>;
+}
+
+/// Passes with their parameters and the memory of their backward passes.
+struct OnGpu<P: CudaPasses> {
+    base: Base,
+    passes: P,
+    saved: Option<P::Saved>,
+}
+
+/// `network` on a GPU, computed by `passes`, with space for batches of `slots`.
+pub(crate) fn on_gpu<P: CudaPasses + 'static>(
+    gpu: &Arc<Gpu>,
+    slots: usize,
+    network: &impl Network,
+    passes: P,
+) -> Result<Box<dyn CudaNetwork>> {
+    let parameters = gpu.zeros(total(&network.tensors()))?;
+    Ok(Box::new(OnGpu { base: Base { gpu: gpu.clone(), slots, parameters }, passes, saved: None }))
+}
+
+impl<P: CudaPasses> OnGpu<P> {
+    /// Whether there is anything to do; refuses a batch that there is no space for.
+    fn some(&self, batch: &CudaBatch<'_>) -> Result<bool> {
+        let (slots, most) = (batch.slots, self.base.slots);
+        if slots <= most {
+            return Ok(slots > 0);
+        }
+        let advice = "ask for a larger network on the GPU";
+        Err(Error::invalid("slots", slots, format!("at most {most}"), advice))
+    }
+}
+
+impl<P: CudaPasses> CudaNetwork for OnGpu<P> {
+    fn refresh(&mut self, parameters: &CudaSlice<f32>) -> Result<()> {
+        let Base { gpu, parameters: own, .. } = &mut self.base;
+        let given = parameters.slice(..own.len());
+        gpu.stream.memcpy_dtod(&given, own).map_err(failed("memory of the GPU"))?;
+        self.passes.refresh(&self.base)
+    }
+
+    fn reserve(&mut self) -> Result<()> {
+        if self.saved.is_none() {
+            self.saved = Some(self.passes.reserve(&self.base)?);
+        }
+        Ok(())
+    }
+
+    fn forward(&mut self, batch: &CudaBatch<'_>, out: &mut CudaSlice<f32>) -> Result<()> {
+        match self.some(batch)? {
+            true => self.passes.forward(&self.base, batch, None, out),
+            false => Ok(()),
+        }
+    }
+
+    fn forward_train(&mut self, batch: &CudaBatch<'_>, out: &mut CudaSlice<f32>) -> Result<()> {
+        self.reserve()?;
+        match self.some(batch)? {
+            true => self.passes.forward(&self.base, batch, self.saved.as_mut(), out),
+            false => Ok(()),
+        }
+    }
+
+    fn backward(
+        &mut self,
+        batch: &CudaBatch<'_>,
+        d_out: &CudaSlice<f32>,
+        gradient: &mut CudaViewMut<'_, f32>,
+    ) -> Result<()> {
+        let Some(saved) = &mut self.saved else { unreachable!("forward_train comes first") };
+        self.passes.backward(&self.base, batch, saved, d_out, gradient)
+    }
+}

@@ -1,0 +1,360 @@
+//! The network on a GPU, in float32.
+
+#![cfg(feature = "cuda")]
+
+mod division;
+
+use std::sync::Arc;
+
+use cudarc::driver::{CudaSlice, CudaViewMut};
+
+use super::{Lea, Parameters};
+use crate::Result;
+use crate::device::cuda::{Gpu, Precision, launch};
+use crate::net::cuda::{
+    Base, CudaBatch, CudaNetwork, CudaPasses, CudaTime, SumRows, TIME_DEFINES, functions, on_gpu,
+};
+use division::{Division, Rows};
+
+const SOURCE: &str = concat!(
+    include_str!("../../cuda/sums.cu"),
+    include_str!("../../cuda/dense.cu"),
+    include_str!("lea.cu"),
+    include_str!("attention.cu"),
+    include_str!("readout.cu")
+);
+
+/// Parts of all sites in which the gradient of the hidden weights is summed: a fixed number, so that all GPUs compute
+/// the same sums.
+const HIDDEN_PARTS: usize = 32;
+
+/// Rows and columns of a block of `product` in `readout.cu`, columns of one of `column_sum` in `lea.cu`.
+const EDGE: usize = 64;
+const COLUMNS: usize = 32;
+
+functions!(
+    Functions, "lea_";
+    tables,
+    attend,
+    hidden,
+    outputs,
+    hidden_back,
+    hidden_weights,
+    seen_back,
+    means,
+    keys_back,
+    queries_back,
+    sum_table,
+    sum_queries,
+    sum_times,
+    described_back,
+    embeddings_back,
+    projections_back,
+);
+
+/// See the [module](self).
+struct CudaLea {
+    lea: Lea,
+    division: Division,
+    functions: Functions,
+    rows: SumRows,
+    time: CudaTime,
+    /// Keys and values with every value and queries, see `lea.cu`.
+    tables: CudaSlice<f32>,
+    /// What heads have seen, `[slot][site][size]`; on the way back, gradients of keys.
+    seen: CudaSlice<f32>,
+    /// Of the sums that weights are divided by, `[slot][head][site]`.
+    logs: CudaSlice<f32>,
+    /// Hidden units before the time's scale and shift, `[slot][site][embedding]`.
+    before: CudaSlice<f32>,
+}
+
+/// Space for the backward pass.
+struct Saved {
+    /// `[slot][site][embedding]`, see `lea_hidden_back`.
+    after: CudaSlice<f32>,
+    d_z: CudaSlice<f32>,
+    d_hidden: CudaSlice<f32>,
+    ends: CudaSlice<f32>,
+    hidden_parts: CudaSlice<f32>,
+    /// Gradients of what heads have seen, then of queries, and of values, `[slot][site][size]`.
+    d_seen: CudaSlice<f32>,
+    d_value: CudaSlice<f32>,
+    means: CudaSlice<f32>,
+    d_tables: CudaSlice<f32>,
+    d_described: CudaSlice<f32>,
+}
+
+impl Lea {
+    fn q(&self) -> usize {
+        self.inputs.max(2)
+    }
+
+    /// Numbers of a table.
+    fn table(&self) -> usize {
+        self.sites * self.attention.size()
+    }
+
+    /// Numbers of all tables: of keys and of values for every value, of queries.
+    fn tables(&self) -> usize {
+        (2 * self.q() + 1) * self.table()
+    }
+
+    /// Rows of a slot: sites of all heads.
+    fn rows(&self) -> usize {
+        self.sites * self.attention.heads
+    }
+
+    /// Numbers that a slot adds to the gradient of the hidden bias and of what follows it, and where these parameters start.
+    fn ends(&self) -> (usize, usize) {
+        let lengths = Parameters::lengths(self);
+        let ends = lengths.hidden_bias + lengths.out + lengths.out_bias;
+        (ends, Parameters::len(self) - lengths.time - ends)
+    }
+
+    fn defines(&self) -> Vec<(&'static str, usize)> {
+        let division = Division::new(self.sites, self.attention.width);
+        [
+            ("SITES", self.sites),
+            ("INPUTS", self.inputs),
+            ("EMBEDDING", self.embedding),
+            ("HEADS", self.attention.heads),
+            ("WIDTH", self.attention.width),
+            ("OUTPUTS", self.outputs),
+            ("TIMES", self.time.outputs),
+            ("SLICES", division.slices),
+            ("SLICE", division.slice),
+            ("TILE", division.tile),
+            ("ROWS", division.forward.rows),
+            ("THREADS", division.forward.threads),
+            ("PARTS", division.forward.parts),
+            ("BACK_ROWS", division.back.rows),
+            ("BACK_THREADS", division.back.threads),
+            ("BACK_PARTS", division.back.parts),
+            ("HIDDEN_PARTS", HIDDEN_PARTS),
+        ]
+        .into_iter()
+        .chain(TIME_DEFINES)
+        .collect()
+    }
+
+    /// Compile the kernels, where there is a compiler.
+    #[cfg(test)]
+    pub(crate) fn compiles(&self) {
+        crate::device::cuda::testing::compiles(SOURCE, &self.defines());
+    }
+
+    /// The network on a GPU, for batches of up to `slots`; always in float32.
+    pub(crate) fn on_gpu(
+        &self,
+        gpu: &Arc<Gpu>,
+        slots: usize,
+        _: Precision,
+    ) -> Result<Box<dyn CudaNetwork>> {
+        let kernels = gpu.compile(SOURCE, &self.defines())?;
+        let own = Parameters::len(self) - self.time.parameters();
+        let passes = CudaLea {
+            functions: Functions::new(&kernels, |_| 0)?,
+            rows: SumRows::new(&kernels)?,
+            time: CudaTime::new(gpu, &kernels, self.time, slots, own)?,
+            tables: gpu.zeros(self.tables())?,
+            seen: gpu.zeros(slots * self.table())?,
+            logs: gpu.zeros(slots * self.rows())?,
+            before: gpu.zeros(slots * self.sites * self.embedding)?,
+            division: Division::new(self.sites, self.attention.width),
+            lea: self.clone(),
+        };
+        on_gpu(gpu, slots, self, passes)
+    }
+}
+
+impl CudaLea {
+    /// Blocks of attention: all heads of all slots.
+    fn heads(&self, slots: usize, rows: Rows) -> (u32, u32, u32) {
+        ((slots * self.lea.attention.heads * rows.parts) as u32, 1, 1)
+    }
+
+    /// Back through the read-out: gradients of its weights and of what heads have seen.
+    fn readout_back(
+        &mut self,
+        base: &Base,
+        slots: usize,
+        d_out: &CudaSlice<f32>,
+        saved: &mut Saved,
+        gradient: &mut CudaViewMut<'_, f32>,
+    ) -> Result<()> {
+        let (gpu, f, lea, p) = (&base.gpu, &self.functions, &self.lea, &base.parameters);
+        let (size, e, sites) = (lea.attention.size(), lea.embedding, slots * lea.sites);
+        let n = sites as u32;
+        launch!(
+            gpu,
+            f.hidden_back,
+            ((slots as u32, 1, 1), 256, 0),
+            p,
+            &self.time.times,
+            &self.before,
+            d_out,
+            &mut saved.after,
+            &mut saved.d_z,
+            &mut saved.d_hidden,
+            &mut self.time.d_times,
+            &mut saved.ends
+        )?;
+        let (ends, start) = lea.ends();
+        self.rows.sum(gpu, &saved.ends, gradient, start, ends, slots)?;
+        let grid = (size.div_ceil(EDGE) as u32, e.div_ceil(EDGE) as u32, HIDDEN_PARTS as u32);
+        let parts = &mut saved.hidden_parts;
+        launch!(gpu, f.hidden_weights, (grid, 256, 0), &saved.d_hidden, &self.seen, parts, &n)?;
+        let (start, parts) = (start - e * size, &saved.hidden_parts);
+        self.rows.sum(gpu, parts, gradient, start, e * size, HIDDEN_PARTS)?;
+        let grid = (sites.div_ceil(EDGE) as u32, size.div_ceil(EDGE) as u32, 1);
+        launch!(gpu, f.seen_back, (grid, 256, 0), p, &saved.d_hidden, &mut saved.d_seen, &n)
+    }
+
+    /// Back through attention: gradients of keys, values and queries take the places of `seen`, `d_value` and `d_seen`.
+    fn attention_back(
+        &mut self,
+        gpu: &Gpu,
+        batch: &CudaBatch<'_>,
+        saved: &mut Saved,
+    ) -> Result<()> {
+        let (f, rows) = (&self.functions, self.division.back);
+        let (grid, n) = (self.heads(batch.slots, rows), batch.slots as u32);
+        let means = ((batch.slots * self.lea.rows()).div_ceil(256) as u32, 1, 1);
+        launch!(gpu, f.means, (means, 256, 0), &self.seen, &saved.d_seen, &mut saved.means, &n)?;
+        launch!(
+            gpu,
+            f.keys_back,
+            (grid, rows.threads, 0),
+            &self.tables,
+            &self.time.times,
+            batch.states,
+            batch.rows,
+            &self.logs,
+            &saved.means,
+            &saved.d_seen,
+            &mut self.seen,
+            &mut saved.d_value
+        )?;
+        launch!(
+            gpu,
+            f.queries_back,
+            (grid, rows.threads, 0),
+            &self.tables,
+            &self.time.times,
+            batch.states,
+            batch.rows,
+            &self.logs,
+            &saved.means,
+            &mut saved.d_seen
+        )
+    }
+
+    /// Gradients of the tables, and of the queries' functions of time.
+    fn sum_slots(&mut self, gpu: &Gpu, batch: &CudaBatch<'_>, saved: &mut Saved) -> Result<()> {
+        let (f, lea) = (&self.functions, &self.lea);
+        let (q, table, size) = (lea.q(), lea.table(), lea.attention.size());
+        let (n, columns) = (batch.slots as u32, table.div_ceil(COLUMNS) as u32);
+        for (d, start) in [(&self.seen, 0), (&saved.d_value, q * table)] {
+            let mut to = saved.d_tables.slice_mut(start..start + q * table);
+            let grid = (columns, q as u32, 1);
+            launch!(gpu, f.sum_table, (grid, 256, 0), d, batch.states, batch.rows, &mut to, &n)?;
+        }
+        let mut to = saved.d_tables.slice_mut(2 * q * table..);
+        let (d, times) = (&saved.d_seen, &self.time.times);
+        launch!(gpu, f.sum_queries, ((columns, 1, 1), 256, 0), d, times, &mut to, &n)?;
+        let grid = (n, size.div_ceil(COLUMNS) as u32, 1);
+        launch!(gpu, f.sum_times, (grid, 256, 0), d, &self.tables, &mut self.time.d_times)
+    }
+
+    /// From the gradients of the tables to those of values, places, keys, values and queries.
+    fn tables_back(
+        &self,
+        base: &Base,
+        saved: &mut Saved,
+        gradient: &mut CudaViewMut<'_, f32>,
+    ) -> Result<()> {
+        let (gpu, f, lea, p) = (&base.gpu, &self.functions, &self.lea, &base.parameters);
+        let (e, size) = (lea.embedding, lea.attention.size());
+        let columns = e.div_ceil(COLUMNS) as u32;
+        let grid = (lea.sites as u32, lea.q() as u32, columns);
+        let (d_tables, d_described) = (&saved.d_tables, &mut saved.d_described);
+        launch!(gpu, f.described_back, (grid, 256, 0), p, d_tables, &mut *d_described)?;
+        let (grid, d_described) = ((lea.sites + lea.inputs) as u32, &saved.d_described);
+        let grid = (grid, columns, 1);
+        launch!(gpu, f.embeddings_back, (grid, 256, 0), p, d_tables, d_described, &mut *gradient)?;
+        let grid = (size.div_ceil(COLUMNS) as u32, e as u32, 3);
+        launch!(gpu, f.projections_back, (grid, 256, 0), p, d_tables, gradient)
+    }
+}
+
+impl CudaPasses for CudaLea {
+    type Saved = Saved;
+
+    fn refresh(&mut self, base: &Base) -> Result<()> {
+        let grid = (self.lea.sites as u32, 2 * self.lea.q() as u32 + 1, 1);
+        let tables = &mut self.tables;
+        launch!(base.gpu, self.functions.tables, (grid, 256, 0), &base.parameters, tables)
+    }
+
+    fn reserve(&mut self, base: &Base) -> Result<Saved> {
+        let (gpu, lea, slots) = (&base.gpu, &self.lea, base.slots);
+        let hidden = slots * lea.sites * lea.embedding;
+        Ok(Saved {
+            after: gpu.zeros(hidden)?,
+            d_z: gpu.zeros(hidden)?,
+            d_hidden: gpu.zeros(hidden)?,
+            ends: gpu.zeros(slots * lea.ends().0)?,
+            hidden_parts: gpu.zeros(HIDDEN_PARTS * lea.embedding * lea.attention.size())?,
+            d_seen: gpu.zeros(slots * lea.table())?,
+            d_value: gpu.zeros(slots * lea.table())?,
+            means: gpu.zeros(slots * lea.rows())?,
+            d_tables: gpu.zeros(lea.tables())?,
+            d_described: gpu.zeros(lea.q() * lea.sites * lea.embedding)?,
+        })
+    }
+
+    fn forward(
+        &mut self,
+        base: &Base,
+        batch: &CudaBatch<'_>,
+        _saved: Option<&mut Saved>,
+        out: &mut CudaSlice<f32>,
+    ) -> Result<()> {
+        self.time.forward(base, batch)?;
+        let (gpu, f, rows) = (&base.gpu, &self.functions, self.division.forward);
+        let heads = self.heads(batch.slots, rows);
+        launch!(
+            gpu,
+            f.attend,
+            (heads, rows.threads, 0),
+            &self.tables,
+            &self.time.times,
+            batch.states,
+            batch.rows,
+            &mut self.seen,
+            &mut self.logs
+        )?;
+        let (p, sites) = (&base.parameters, batch.slots * self.lea.sites);
+        let grid = (sites.div_ceil(EDGE) as u32, self.lea.embedding.div_ceil(EDGE) as u32, 1);
+        let (n, before) = (sites as u32, &mut self.before);
+        launch!(gpu, f.hidden, (grid, 256, 0), p, &self.seen, &mut *before, &n)?;
+        let grid = (sites.div_ceil(256) as u32, 1, 1);
+        launch!(gpu, f.outputs, (grid, 256, 0), p, &self.time.times, &self.before, out, &n)
+    }
+
+    fn backward(
+        &mut self,
+        base: &Base,
+        batch: &CudaBatch<'_>,
+        saved: &mut Saved,
+        d_out: &CudaSlice<f32>,
+        gradient: &mut CudaViewMut<'_, f32>,
+    ) -> Result<()> {
+        self.readout_back(base, batch.slots, d_out, saved, gradient)?;
+        self.attention_back(&base.gpu, batch, saved)?;
+        self.sum_slots(&base.gpu, batch, saved)?;
+        self.tables_back(base, saved, gradient)?;
+        self.time.backward(base, batch, gradient)
+    }
+}
