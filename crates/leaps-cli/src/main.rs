@@ -3,7 +3,6 @@
 mod app;
 mod cli;
 mod config;
-mod draw;
 mod error;
 mod models;
 mod output;

@@ -1,14 +1,12 @@
 //! Model cards: what is known about a model in a few numbers, `card.toml`, and the `README.md` made of them.
 
+use leaps_report::text::{fixed, sigmas, span, with_error};
 use std::path::Path;
 
 use anyhow::Result;
 use leaps::Error;
 use leaps::observe::Estimate;
 use serde::{Deserialize, Serialize};
-
-use crate::output::{fixed, sigmas, with_error};
-use crate::tables::span;
 
 /// The file of the numbers.
 pub const CARD: &str = "card.toml";

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::html::number;
 use super::reference::Law;
-use crate::draw::{Chart, Mark};
 use leaps::job::energies;
+use leaps_report::draw::{Chart, Mark};
 
 /// Most points of a line: more cannot be seen.
 const MOST_POINTS: usize = 600;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-pub use crate::draw::escape;
+pub use leaps_report::draw::escape;
 
 /// A value of `results.json` by its path, such as `log_z.mean`.
 pub fn lookup<'a>(results: &'a Value, path: &str) -> Option<&'a Value> {

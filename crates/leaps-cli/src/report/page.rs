@@ -9,12 +9,11 @@ use super::html::{escape, lookup, number, quoted, shown, table};
 use super::pictures::pictures;
 use super::reference::Reference;
 use super::source::{Source, words};
-use crate::draw::Chart;
-use crate::output::{beside, fixed, sigmas, with_error};
-use crate::tables::{Short, span};
 use leaps::problem::Problem;
 use leaps::results::{attach_exact, named, said};
 use leaps::spec::RunSpec;
+use leaps_report::draw::Chart;
+use leaps_report::text::{Short, beside, fixed, sigmas, span, with_error};
 
 /// What a page is made of.
 pub struct Page<'a> {

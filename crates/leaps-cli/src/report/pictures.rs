@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::draw::{Ink, Surface, Svg};
+use leaps_report::draw::{Ink, Svg};
 
 /// Side of a picture on the page.
 const SIDE: f64 = 132.0;

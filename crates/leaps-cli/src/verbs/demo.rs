@@ -48,7 +48,7 @@ pub fn run(args: &DemoArgs, context: &Context) -> Result<()> {
     };
     let exact = exact::known(&*problem.target, problem.path.ends());
     if let Some(exact) = &exact {
-        let log_z = output::fixed(exact.log_z, 6);
+        let log_z = leaps_report::text::fixed(exact.log_z, 6);
         context.say(format!("the answer is known: log Z = {log_z} ({})", exact.method));
     }
     if let Err(error) = training.train(context) {

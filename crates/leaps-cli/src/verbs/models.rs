@@ -18,10 +18,11 @@ use crate::app::Context;
 use crate::error::usage;
 use crate::models::card::{CARD, Card, SamplingCard, SpeedCard, TrainingCard};
 use crate::models::{self, Found, shipped::SHIPPED};
-use crate::output::{self, Table, sigmas, with_error};
+use crate::output;
 use leaps::job::{Context as JobContext, Sampling};
 use leaps::parse::count;
 use leaps::results::WalkerResult;
+use leaps_report::text::{Table, sigmas, with_error};
 
 /// Flags of `models`.
 #[derive(Args, Debug)]
