@@ -20,6 +20,14 @@ pub enum Error {
         /// The way out.
         advice: String,
     },
+    /// A key of a configuration does not exist.
+    #[error("{key}: unknown key; {advice}")]
+    UnknownKey {
+        /// The key.
+        key: String,
+        /// The key that was probably meant, or where to look.
+        advice: String,
+    },
     /// A method does not apply to a target.
     #[error("{method} does not apply: {reason}")]
     NotApplicable {
