@@ -7,7 +7,6 @@ mod error;
 mod models;
 mod output;
 mod progress;
-mod report;
 mod reproduce;
 mod samples;
 mod signals;

@@ -163,6 +163,19 @@ impl Error {
         Error::Device { what: what.into(), reason: reason.into(), advice: advice.into() }
     }
 
+    /// The same, with the place of a wrong key before it: a file, or an entry of a list.
+    pub fn within(self, place: &dyn std::fmt::Display) -> Self {
+        match self {
+            Error::Invalid { key, value, condition, advice } => {
+                Error::Invalid { key: format!("{place}: {key}"), value, condition, advice }
+            }
+            Error::UnknownKey { key, advice } => {
+                Error::UnknownKey { key: format!("{place}: {key}"), advice }
+            }
+            other => other,
+        }
+    }
+
     /// Whether the run could go on with other settings: a bad parameter is the user's to mend, a
     /// number that is not finite is not.
     pub fn is_recoverable(&self) -> bool {

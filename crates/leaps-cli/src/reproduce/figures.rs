@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
+use super::json::number;
 use super::measures::{axis, measure};
 use super::networks::PreparedNetwork;
 use super::parts::{Part, histogram};
 use super::spec::{Experiment, FigureEntry, FigureKind, RunEntry};
-use crate::report::html::number;
 use leaps_report::draw::{Chart, GREY, Mark};
 
 /// The size of a figure.

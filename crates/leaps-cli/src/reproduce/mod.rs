@@ -1,6 +1,7 @@
 //! Repeat an experiment: networks, samplers, figures, table, page.
 
 mod figures;
+mod json;
 mod kept;
 mod machine;
 mod measures;

@@ -7,13 +7,14 @@ use clap::Args;
 use leaps::{Error, exact};
 
 use super::compare::{compare, table};
+use super::report::write as write_report;
 use crate::app::Context;
 use crate::config::Layers;
 use crate::output;
-use crate::report::{Source, write as write_report};
 use crate::training::{self, TrainingSession};
 use leaps::parse::text_path;
 use leaps::results::{Comparison, SamplerResult};
+use leaps_report::run::Source;
 
 /// Flags of `demo`.
 #[derive(Args, Debug)]

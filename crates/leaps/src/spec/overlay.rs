@@ -1,11 +1,14 @@
 //! Settings from tables, laid over defaults or over other settings.
 
+use std::path::Path;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
 use super::keys::{SECTIONS, is_known, keys, keys_of, unknown};
 use super::{RunSpec, to_value};
+use crate::file::position;
 use crate::{Error, Result};
 
 impl RunSpec {
@@ -24,6 +27,22 @@ impl RunSpec {
     /// Keys that do not exist and values of another type, by their dotted keys.
     pub fn from_table(table: &Table) -> Result<Self> {
         Self::default().with(table)
+    }
+
+    /// The settings in the text of a `run.toml`, whose own files are named from the folder of `file` on.
+    ///
+    /// # Errors
+    /// Text that is not TOML, by its place; else those of [`from_table`](Self::from_table), with the name of the file.
+    pub fn parse(text: &str, file: &Path) -> Result<Self> {
+        let table: Table = toml::from_str(text).map_err(|error| {
+            let (line, column) = position(text.as_bytes(), error.span().map_or(0, |s| s.start));
+            let reason = error.message().to_owned();
+            Error::Parse { path: file.into(), line, column, reason }
+        })?;
+        let spec = Self::from_table(&table).map_err(|error| error.within(&file.display()))?;
+        let folder = file.parent().unwrap_or(Path::new(""));
+        let target = spec.target.placed(|_, path| folder.join(path));
+        Ok(RunSpec { target, ..spec })
     }
 
     /// These settings with those of a table over them.

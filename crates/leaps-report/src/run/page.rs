@@ -7,13 +7,13 @@ use serde_json::Value;
 use super::charts;
 use super::html::{escape, lookup, number, quoted, shown, table};
 use super::pictures::pictures;
-use super::reference::Reference;
 use super::source::{Source, words};
+use crate::draw::Chart;
+use crate::text::{Short, beside, fixed, sigmas, span, with_error};
+use leaps::job::Reference;
 use leaps::problem::Problem;
 use leaps::results::{attach_exact, named, said};
 use leaps::spec::RunSpec;
-use leaps_report::draw::Chart;
-use leaps_report::text::{Short, beside, fixed, sigmas, span, with_error};
 
 /// What a page is made of.
 pub struct Page<'a> {

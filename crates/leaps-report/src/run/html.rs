@@ -1,8 +1,8 @@
-//! Write HTML by hand: escaped words, tables, numbers that say where they come from.
+//! HTML: escaped words, tables, numbers that say where they come from.
 
 use serde_json::Value;
 
-pub use leaps_report::draw::escape;
+pub use crate::draw::escape;
 
 /// A value of `results.json` by its path, such as `log_z.mean`.
 pub fn lookup<'a>(results: &'a Value, path: &str) -> Option<&'a Value> {
