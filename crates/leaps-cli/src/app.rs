@@ -10,7 +10,7 @@ use clap::error::ErrorKind;
 use clap::{ArgMatches, FromArgMatches};
 use leaps::Error;
 use leaps::device::{Device, Placement, Progress};
-use leaps::job;
+use leaps::job::{self, Monitor};
 use leaps::problem::Problem;
 use leaps::results::{Computed, Origin, Record};
 
@@ -90,6 +90,24 @@ impl Context {
     /// Whether a signal has come.
     pub fn is_stopped(&self) -> bool {
         self.signals.get().is_some_and(Signals::caught)
+    }
+}
+
+impl Monitor for Context {
+    fn progress(&self, label: &str) -> Box<dyn Progress + '_> {
+        Box::new(self.progress(label))
+    }
+
+    fn note(&self, text: &str) {
+        self.say(text);
+    }
+
+    fn detail(&self, text: &str) {
+        self.detail(text);
+    }
+
+    fn warn(&self, text: &str) {
+        self.say(format!("warning: {text}"));
     }
 }
 

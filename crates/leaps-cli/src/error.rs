@@ -61,7 +61,11 @@ pub fn exit_code(error: &anyhow::Error) -> u8 {
         if let Some(error) = cause.downcast_ref::<leaps::Error>() {
             use leaps::Error::*;
             return match error {
-                Invalid { .. } | NotApplicable { .. } | Misfit { .. } | Parse { .. } => 2,
+                Invalid { .. }
+                | UnknownKey { .. }
+                | NotApplicable { .. }
+                | Misfit { .. }
+                | Parse { .. } => 2,
                 NonFinite { .. } | Weights(_) => 3,
                 Io { .. } | Corrupt { .. } | Device { .. } => 4,
                 Interrupted => 130,

@@ -3,12 +3,10 @@
 mod app;
 mod cli;
 mod config;
-mod draw;
 mod error;
 mod models;
 mod output;
 mod progress;
-mod report;
 mod reproduce;
 mod samples;
 mod signals;

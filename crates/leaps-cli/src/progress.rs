@@ -10,7 +10,7 @@ use leaps::Error;
 use leaps::device::{Placement, Progress};
 
 use crate::output;
-use crate::tables::Short;
+use leaps_report::text::Short;
 
 /// Seconds between two lines where there is no terminal.
 const LINE_EVERY: u64 = 5;

@@ -1,8 +1,8 @@
 //! Lay results out for people.
 
 use leaps::observe::{Estimate, Observables};
+use leaps_report::text::{Short, Table, beside, fixed, sigmas, with_error};
 
-use crate::output::{Table, beside, fixed, sigmas, with_error};
 use leaps::results::{BetaResult, ChainResult, WalkerResult, named, named_modes};
 
 /// A result that can be shown to a person.
@@ -163,31 +163,5 @@ impl Report for ChainResult {
             "interrupted after {steps} of {asked} steps of each chain; the results are those of --steps {steps}"
         );
         self.interrupted.then_some(text)
-    }
-}
-
-/// A rate or a count with three figures.
-pub struct Short(pub f64);
-
-impl std::fmt::Display for Short {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let text = match self.0 {
-            x if !x.is_finite() => "-".to_owned(),
-            x if x.abs() >= 1e6 => format!("{x:.2e}"),
-            x if x.abs() >= 100.0 || x == 0.0 => format!("{x:.0}"),
-            x => format!("{x:.3}"),
-        };
-        f.pad(&text)
-    }
-}
-
-/// A time in seconds as people say it.
-pub fn span(seconds: f64) -> String {
-    match seconds {
-        s if !s.is_finite() => "-".to_owned(),
-        ..120.0 => format!("{seconds:.0} s"),
-        ..7200.0 => format!("{:.0} min", seconds / 60.0),
-        ..172_800.0 => format!("{:.1} h", seconds / 3600.0),
-        _ => format!("{:.1} d", seconds / 86_400.0),
     }
 }

@@ -20,6 +20,14 @@ pub enum Error {
         /// The way out.
         advice: String,
     },
+    /// A key of a configuration does not exist.
+    #[error("{key}: unknown key; {advice}")]
+    UnknownKey {
+        /// The key.
+        key: String,
+        /// The key that was probably meant, or where to look.
+        advice: String,
+    },
     /// A method does not apply to a target.
     #[error("{method} does not apply: {reason}")]
     NotApplicable {
@@ -153,6 +161,19 @@ impl Error {
         advice: impl Into<String>,
     ) -> Self {
         Error::Device { what: what.into(), reason: reason.into(), advice: advice.into() }
+    }
+
+    /// The same, with the place of a wrong key before it: a file, or an entry of a list.
+    pub fn within(self, place: &dyn std::fmt::Display) -> Self {
+        match self {
+            Error::Invalid { key, value, condition, advice } => {
+                Error::Invalid { key: format!("{place}: {key}"), value, condition, advice }
+            }
+            Error::UnknownKey { key, advice } => {
+                Error::UnknownKey { key: format!("{place}: {key}"), advice }
+            }
+            other => other,
+        }
     }
 
     /// Whether the run could go on with other settings: a bad parameter is the user's to mend, a

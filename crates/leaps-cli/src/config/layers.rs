@@ -9,23 +9,17 @@ use clap::ArgMatches;
 use clap::parser::ValueSource;
 use leaps::Error;
 use leaps::file::{self, TEXT, position};
-use leaps::mcmc::{ChainSpec, KernelSpec};
-use leaps::net::NetworkOptions;
 use leaps::parse::{TOO_LARGE, is_too_large};
-use leaps::path::{PathSpec, ScheduleName};
+use leaps::path::ScheduleName;
 use leaps::problem::Problem;
-use leaps::sampler::{ResampleSpec, SchemeSpec, UpdateSpec, WalkerSpec};
-use leaps::spec::{RunSpec, SEED};
+use leaps::spec::{RunSpec, SECTIONS, is_known, unknown};
 use leaps::store::shipped_settings;
-use leaps::target::TargetSpec;
-use leaps::train::{StartSpec, TrainSpec};
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 use toml::de::DeTable;
 use toml::{Table, Value};
 
-use super::schema::{self, keys};
+use super::schema;
 use crate::error::usage;
 
 /// Where a value came from.
@@ -225,16 +219,12 @@ impl Layers {
         }
         self.sources.insert(key.to_owned(), source);
         self.folders.remove(key);
-        if key == "path.terms" || schema::SECTIONS.contains(&key) {
+        if key == "path.terms" || SECTIONS.contains(&key) {
             let name = self.name(key);
             return Err(usage(format!("{name} = {value}: must be a section; write [{key}]")));
         }
-        if !schema::is_known(key) {
-            let advice = match schema::nearest(key) {
-                Some(near) => format!("did you mean {near}?"),
-                None => "'leaps init TARGET' prints every key".to_owned(),
-            };
-            return Err(usage(format!("{}: unknown key; {advice}", self.name(key))));
+        if !is_known(key) {
+            return Err(self.explain(unknown(key)).into());
         }
         let mut table = &mut self.table;
         let mut parts = key.split('.').peekable();
@@ -268,7 +258,7 @@ impl Layers {
         for (key, value) in entry {
             let known = ["path", "sample"].map(|section| format!("{section}.{key}"));
             let own = (key == "seed").then(|| key.clone());
-            let known = own.or_else(|| known.into_iter().find(|path| schema::is_known(path)));
+            let known = own.or_else(|| known.into_iter().find(|path| is_known(path)));
             let path = known.unwrap_or_else(|| format!("sample.{key}"));
             layers.insert(&path, value.clone(), Source::Compare(n))?;
         }
@@ -326,6 +316,7 @@ impl Layers {
             Error::NotApplicable { method, reason } => {
                 Error::NotApplicable { method: self.known(method), reason }
             }
+            Error::UnknownKey { key, advice } => Error::UnknownKey { key: self.name(&key), advice },
             other => other,
         }
     }
@@ -336,28 +327,21 @@ impl Layers {
             return "--out".to_owned();
         }
         let bare = key.replace('-', "_");
-        let within = schema::SECTIONS.iter().map(|section| format!("{section}.{bare}"));
-        let full = std::iter::once(bare.clone()).chain(within).find(|path| schema::is_known(path));
+        let within = SECTIONS.iter().map(|section| format!("{section}.{bare}"));
+        let full = std::iter::once(bare.clone()).chain(within).find(|path| is_known(path));
         full.map_or(key, |path| self.name(&path))
+    }
+
+    /// The settings that were given; what was not given has its default.
+    pub fn given(&self) -> Result<RunSpec> {
+        let spec = RunSpec::from_table(&self.table).map_err(|error| self.explain(error))?;
+        let place = |key: &str, path: &Path| self.folder(&format!("target.{key}")).join(path);
+        Ok(RunSpec { target: spec.target.placed(place), ..spec })
     }
 
     /// The settings with every default written out, checked as far as they can be before the target is built.
     pub fn resolve(&self) -> Result<RunSpec> {
-        let target: TargetSpec = self.group("target", &keys::<TargetSpec>())?;
-        let spec = RunSpec {
-            seed: self.top("seed")?.unwrap_or(SEED),
-            target: target.placed(|key, path| self.folder(&format!("target.{key}")).join(path)),
-            path: self.group("path", &keys::<PathSpec>())?,
-            network: self.group("network", &keys::<NetworkOptions>())?,
-            train: self.group("train", &keys::<TrainSpec>())?,
-            start: self.group("train", &keys::<StartSpec>())?,
-            scheme: self.group("sample", &keys::<SchemeSpec>())?,
-            kernel: self.group("sample", &keys::<KernelSpec>())?,
-            updates: self.group("sample", &keys::<UpdateSpec>())?,
-            walkers: self.group("sample", &keys::<WalkerSpec>())?,
-            resample: self.group("sample", &keys::<ResampleSpec>())?,
-            chains: self.group("sample", &keys::<ChainSpec>())?,
-        };
+        let spec = self.given()?;
         let checked = spec.resolve().and_then(|spec| self.check_flags(&spec).map(|()| spec));
         checked.map_err(|error| self.explain(error).into())
     }
@@ -411,64 +395,6 @@ impl Layers {
     pub fn problem(&self, spec: &RunSpec) -> Result<Problem> {
         spec.problem().map_err(|error| self.explain(error).into())
     }
-
-    /// The values of a section that belong to the group `T`.
-    pub fn group<T: DeserializeOwned>(&self, section: &str, keys: &[String]) -> Result<T> {
-        let table = self.table.get(section).and_then(Value::as_table);
-        let own: Table = table
-            .into_iter()
-            .flatten()
-            .filter(|(key, _)| keys.contains(key))
-            .map(|(key, value)| (key.clone(), value.clone()))
-            .collect();
-        let Err(error) = T::deserialize(own.clone()) else {
-            return Ok(T::deserialize(own)?);
-        };
-        // Every field has a default, so that the culprit fails alone as well.
-        let mut mended = own.clone();
-        for (key, value) in own {
-            let alone =
-                |value: &Value| T::deserialize(Table::from_iter([(key.clone(), value.clone())]));
-            let Err(error) = alone(&value) else { continue };
-            // 1e3 is a float in TOML and a whole number to everyone else.
-            match whole(&value).filter(|whole| alone(whole).is_ok()) {
-                Some(whole) => drop(mended.insert(key, whole)),
-                None => {
-                    return Err(self.bad_type(
-                        &format!("{section}.{key}"),
-                        &value,
-                        error.message(),
-                    ));
-                }
-            }
-        }
-        T::deserialize(mended).map_err(|_| usage(format!("[{section}]: {}", error.message())))
-    }
-
-    /// A value outside every section.
-    pub fn top<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>> {
-        let Some(value) = self.table.get(key) else { return Ok(None) };
-        let mended = || T::deserialize(whole(value)?).ok();
-        match T::deserialize(value.clone()) {
-            Ok(value) => Ok(Some(value)),
-            Err(error) => {
-                mended().map(Some).ok_or_else(|| self.bad_type(key, value, error.message()))
-            }
-        }
-    }
-
-    fn bad_type(&self, key: &str, value: &Value, message: &str) -> anyhow::Error {
-        let mut key = key.to_owned();
-        let mut shown = value.to_string();
-        if let Value::Table(table) = value {
-            // path.terms: the culprit is one level further down.
-            if let Some((term, value)) = table.iter().find(|(_, v)| message.contains(plain(v))) {
-                (key, shown) = (format!("{key}.{term}"), value.to_string());
-            }
-        }
-        let condition = schema::condition(message);
-        usage(format!("{} = {shown}: must be {condition}", self.name(&key)))
-    }
 }
 
 /// What is not an ordinary file may still come in by standard input.
@@ -484,24 +410,10 @@ fn or_input(error: Error) -> Error {
     }
 }
 
-/// A float that is a whole number, or a list of such, as whole numbers.
-fn whole(value: &Value) -> Option<Value> {
-    match value {
-        Value::Float(x) if x.fract() == 0.0 && x.abs() <= 1e15 => Some(Value::Integer(*x as i64)),
-        Value::Integer(_) => Some(value.clone()),
-        Value::Array(items) => items.iter().map(whole).collect::<Option<_>>().map(Value::Array),
-        _ => None,
-    }
-}
-
 /// The whole number that a complaint of the parser is about, if it is too large for TOML.
 fn numbers_beyond(message: &str) -> Option<&str> {
     let number = message.split('`').nth(1).unwrap_or_default();
     (message.contains("integer `") && is_too_large(number)).then_some(number)
-}
-
-fn plain(value: &Value) -> &str {
-    value.as_str().unwrap_or("\0")
 }
 
 /// Every value that is not a table, with its key path.

@@ -13,7 +13,6 @@ use leaps::target::TargetSpec;
 
 pub use layers::Layers;
 pub use render::{to_toml, to_toml_from};
-pub use schema::keys;
 
 use crate::error::usage;
 

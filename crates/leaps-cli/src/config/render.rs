@@ -1,6 +1,6 @@
 //! Configurations as commented TOML.
 
-use leaps::spec::RunSpec;
+use leaps::spec::{RunSpec, SECTIONS};
 use toml::{Table, Value};
 
 use super::Layers;
@@ -19,7 +19,7 @@ pub fn to_toml_from(config: &RunSpec, layers: &Layers) -> String {
     );
     let values = config.table();
     let all = schema::all();
-    for section in std::iter::once("").chain(schema::SECTIONS) {
+    for section in std::iter::once("").chain(SECTIONS) {
         let keys: Vec<&Key> = all.iter().filter(|key| split(&key.path).0 == section).collect();
         let lines: Vec<(String, String)> = keys
             .iter()

@@ -1,7 +1,6 @@
 //! Every key of a configuration, from the definitions of the flags.
 
 use clap::{Args, Command};
-use strsim::levenshtein;
 
 use leaps::mcmc::{ChainSpec, KernelSpec};
 use leaps::net::NetworkOptions;
@@ -27,16 +26,6 @@ pub struct Key {
 
 fn command<T: Args>() -> Command {
     T::augment_args(Command::new("group").no_binary_name(true).disable_help_flag(true))
-}
-
-/// The names of a group's flags, as keys.
-pub fn keys<T: Args>() -> Vec<String> {
-    let mut names: Vec<String> =
-        command::<T>().get_arguments().map(|arg| name(arg.get_id().as_str())).collect();
-    if std::any::type_name::<T>() == std::any::type_name::<PathSpec>() {
-        names.push("terms".to_owned()); // a table, for which there is no flag
-    }
-    names
 }
 
 /// The key of an argument: its id, or what follows the dot of one that is called by section and key because
@@ -79,9 +68,6 @@ pub fn all() -> Vec<Key> {
     all
 }
 
-/// The sections of a configuration, in the order in which they are printed.
-pub const SECTIONS: [&str; 5] = ["target", "path", "network", "train", "sample"];
-
 fn find(key: &str) -> Option<Key> {
     all().into_iter().find(|known| known.path == key)
 }
@@ -96,36 +82,18 @@ pub fn id(key: &str) -> Option<String> {
     find(key).map(|known| known.id)
 }
 
-/// Whether a key exists. `path.terms` has a key for each energy term of whatever target.
-pub fn is_known(key: &str) -> bool {
-    let term = key.strip_prefix("path.terms.").is_some_and(|term| !term.contains('.'));
-    term || all().iter().any(|known| known.path == key)
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// The key that was probably meant.
-pub fn nearest(key: &str) -> Option<String> {
-    let wanted = key.replace('-', "_");
-    let last = |path: &str| path.rsplit('.').next().unwrap_or(path).to_owned();
-    let all = all();
-    if let Some(same) = all.iter().find(|k| last(&k.path) == last(&wanted)) {
-        return Some(same.path.clone());
-    }
-    let close =
-        |known: &str| levenshtein(known, &wanted).min(levenshtein(&last(known), &last(&wanted)));
-    let best = all.into_iter().min_by_key(|known| close(&known.path))?;
-    (close(&best.path) <= 1 + last(&wanted).len() / 4).then_some(best.path)
-}
-
-/// What a value must be, from serde's complaint about it.
-pub fn condition(message: &str) -> String {
-    let Some((_, expected)) = message.split_once("expected ") else {
-        return message.trim().to_owned();
-    };
-    match expected.trim() {
-        "usize" | "u64" => "a whole number from 0".to_owned(),
-        "f64" => "a number".to_owned(),
-        "a string" => "a word in quotes".to_owned(),
-        "a sequence" => "a list in square brackets".to_owned(),
-        other => other.replace('`', ""),
+    #[test]
+    fn every_flag_is_a_key() {
+        for key in all() {
+            assert!(leaps::spec::is_known(&key.path), "{}", key.path);
+        }
+        let known: usize =
+            leaps::spec::SECTIONS.iter().map(|s| leaps::spec::keys_of(s).len()).sum();
+        // The seed is in no section; path.terms has no flag.
+        assert_eq!(all().len() - 1, known - 1);
     }
 }

@@ -2,9 +2,7 @@
 
 use leaps::observe::Estimate;
 use leaps::store::{CARD, Card};
-
-use crate::output::{fixed, sigmas, with_error};
-use crate::tables::span;
+use leaps_report::text::{fixed, sigmas, span, with_error};
 
 /// The text of `README.md`.
 pub fn page(card: &Card) -> String {

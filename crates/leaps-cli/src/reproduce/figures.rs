@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
+use super::json::number;
 use super::measures::{axis, measure};
 use super::networks::PreparedNetwork;
 use super::parts::{Part, histogram};
 use super::spec::{Experiment, FigureEntry, FigureKind, RunEntry};
-use crate::draw::{Chart, GREY, Mark};
-use crate::report::html::number;
+use leaps_report::draw::{Chart, GREY, Mark};
 
 /// The size of a figure.
 const SIZE: (f64, f64) = (540.0, 340.0);

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::report::html::number;
+use super::json::number;
 
 /// A number with its error, and with the exact one if that is known.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,6 +1,7 @@
 //! Repeat an experiment: networks, samplers, figures, table, page.
 
 mod figures;
+mod json;
 mod kept;
 mod machine;
 mod measures;
@@ -102,7 +103,7 @@ impl Request<'_> {
         for (figure, chart) in &figures {
             let file = |end: &str| self.out.join(format!("{name}-{}.{end}", figure.name));
             write_file(file("svg"), chart.svg_file().as_bytes())?;
-            write_file(file("png"), &chart.png())?;
+            write_file(file("png"), &chart.png()?)?;
         }
         let mut targets = Vec::new();
         for one in experiment.each() {

@@ -11,10 +11,9 @@ use super::networks::PreparedNetwork;
 use super::parts::Part;
 use super::spec::{Experiment, FigureEntry, RunEntry};
 use crate::app::Context;
-use crate::draw::Chart;
-use crate::output::{Table, fixed, sigmas, with_error};
-use crate::tables::{Short, span};
 use leaps::results::{SCHEMA, said};
+use leaps_report::draw::Chart;
+use leaps_report::text::{Short, Table, fixed, sigmas, span, with_error};
 
 /// What a page is made of.
 pub struct Page<'a> {

@@ -11,9 +11,9 @@ use leaps::observe::Estimate;
 use leaps::store::{Event, Metrics, Observer};
 
 use crate::app::Context;
-use crate::output::{self, fixed, with_error};
+use crate::output;
 use crate::progress::Manner;
-use crate::tables::{Short, span};
+use leaps_report::text::{Short, fixed, span, with_error};
 
 /// Between two plain lines.
 const LINE_EVERY: Duration = Duration::from_secs(5);

@@ -4,20 +4,18 @@ use std::path::Path;
 
 use anyhow::Result;
 use leaps::job::Start;
-use leaps::net::NetworkOptions;
 use leaps::store::Checkpoints;
-use leaps::train::StartSpec;
 use serde_json::Value;
 
-use crate::config::{Layers, keys};
+use crate::config::Layers;
 use crate::error::usage;
 use crate::models;
 
 /// Find the model that `train.from` names, and take what is left open about the network from it. Where `run` holds a run that started
 /// from a model of this name, that run has all there is to know.
 pub fn prepare(layers: &mut Layers, run: Option<&Path>) -> Result<Option<Start>> {
-    let start: StartSpec = layers.group("train", &keys::<StartSpec>())?;
-    let Some(path) = start.from else { return Ok(None) };
+    let given = layers.given()?;
+    let Some(path) = given.start.from else { return Ok(None) };
     let name = path.display().to_string();
     let begun = run.and_then(|run| Checkpoints::of(run).identity());
     let begun = begun.filter(|run| run.from.as_ref().is_some_and(|from| from.name == name));
@@ -45,9 +43,7 @@ pub fn prepare(layers: &mut Layers, run: Option<&Path>) -> Result<Option<Start>>
     }
     open.retain(|_, value| !value.is_null());
     open.insert("parametrisation".to_owned(), serde_json::to_value(parametrisation)?);
-    let given = serde_json::to_value(
-        layers.group::<NetworkOptions>("network", &keys::<NetworkOptions>())?,
-    )?;
+    let given = serde_json::to_value(given.network)?;
     for key in ["kind", "parametrisation"] {
         let path = format!("network.{key}");
         if layers.source(&path).is_some() && given[key] != open[key] {

@@ -29,8 +29,9 @@ use crate::app::Context;
 use crate::config::Layers;
 use crate::error::usage;
 use crate::models::{self, Found};
-use crate::output::{self, Table, sigmas, with_error};
-use crate::tables::{Report, Short};
+use crate::output;
+use crate::tables::Report;
+use leaps_report::text::{Short, Table, sigmas, with_error};
 
 /// Flags of `compare`.
 #[derive(Args, Debug)]

@@ -7,13 +7,14 @@ use clap::Args;
 use leaps::{Error, exact};
 
 use super::compare::{compare, table};
+use super::report::write as write_report;
 use crate::app::Context;
 use crate::config::Layers;
 use crate::output;
-use crate::report::{Source, write as write_report};
 use crate::training::{self, TrainingSession};
 use leaps::parse::text_path;
 use leaps::results::{Comparison, SamplerResult};
+use leaps_report::run::Source;
 
 /// Flags of `demo`.
 #[derive(Args, Debug)]
@@ -48,7 +49,7 @@ pub fn run(args: &DemoArgs, context: &Context) -> Result<()> {
     };
     let exact = exact::known(&*problem.target, problem.path.ends());
     if let Some(exact) = &exact {
-        let log_z = output::fixed(exact.log_z, 6);
+        let log_z = leaps_report::text::fixed(exact.log_z, 6);
         context.say(format!("the answer is known: log Z = {log_z} ({})", exact.method));
     }
     if let Err(error) = training.train(context) {

@@ -65,7 +65,7 @@ fn table(result: &ExactResult) -> String {
         ("susceptibility_per_site", result.susceptibility_per_site),
     ] {
         if let Some(value) = value {
-            rows.push((name, output::fixed(value, 10)));
+            rows.push((name, leaps_report::text::fixed(value, 10)));
         }
     }
     output::pairs(&rows)

@@ -20,10 +20,11 @@ use serde_json::Value;
 use crate::app::Context;
 use crate::error::usage;
 use crate::models::{self, Found};
-use crate::output::{self, Table, sigmas, with_error};
+use crate::output;
 use leaps::job::{Context as JobContext, Sampling};
 use leaps::parse::count;
 use leaps::results::WalkerResult;
+use leaps_report::text::{Table, sigmas, with_error};
 
 /// Flags of `models`.
 #[derive(Args, Debug)]

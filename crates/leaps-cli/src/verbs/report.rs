@@ -8,8 +8,10 @@ use clap::Args;
 use crate::app::Context;
 use crate::error::usage;
 use crate::models::{self, Found};
-use crate::report::{Source, write};
+use leaps::device::NoProgress;
 use leaps::job::Sampling;
+use leaps::store::write_file;
+use leaps_report::run::{Source, page};
 
 /// Flags of `report`.
 #[derive(Args, Debug)]
@@ -40,6 +42,12 @@ pub fn run(args: &ReportArgs, context: &Context) -> Result<()> {
     write(&source, &out, context)?;
     context.say(format!("wrote {}", out.display()));
     Ok(())
+}
+
+/// Write the page of a run or a result.
+pub fn write(source: &Source, out: &Path, context: &Context) -> Result<()> {
+    let page = page(source, &context.job(&NoProgress), context)?;
+    Ok(write_file(out, page.as_bytes())?)
 }
 
 /// The page of a file of results: files in one folder have pages of their own.

@@ -15,9 +15,9 @@ use serde_json::Value;
 
 use crate::app::Context;
 use crate::error::{one_line, usage};
-use crate::output::{self, Table, with_error};
-use crate::tables::{Short, span};
+use crate::output;
 use leaps::job;
+use leaps_report::text::{Short, Table, span, with_error};
 
 /// Flags of `status`.
 #[derive(Args, Debug)]

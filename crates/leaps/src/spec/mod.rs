@@ -1,9 +1,12 @@
 //! Configurations: the sections of a `run.toml`, each described in the room that it belongs to.
 
 mod family;
+mod keys;
+mod overlay;
 mod seeds;
 
 pub use family::FamilyProblem;
+pub use keys::{SECTIONS, is_known, keys_of, unknown};
 
 use serde::Serialize;
 use toml::{Table, Value};

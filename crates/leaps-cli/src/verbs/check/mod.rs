@@ -17,10 +17,10 @@ use crate::app::Context;
 use crate::config::Layers;
 use crate::error::usage;
 use crate::output;
-use crate::tables::span;
 use leaps::mcmc::Move;
 use leaps::problem::Problem;
 use leaps::spec::RunSpec;
+use leaps_report::text::span;
 
 /// Flags of `check`.
 #[derive(Args, Debug)]

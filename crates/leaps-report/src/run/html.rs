@@ -1,4 +1,4 @@
-//! Write HTML by hand: escaped words, tables, numbers that say where they come from.
+//! HTML: escaped words, tables, numbers that say where they come from.
 
 use serde_json::Value;
 

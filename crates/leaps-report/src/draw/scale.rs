@@ -1,4 +1,4 @@
-//! Place numbers along an axis and choose round ticks for it.
+//! Axes: places of numbers along them, and round ticks.
 
 /// An axis from `low` to `high`, in powers of ten if `log`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -111,7 +111,7 @@ fn short(value: f64) -> String {
     let mantissa = (value / 10f64.powi(power)).round();
     match mantissa as i32 {
         _ if (1e-3..1e4).contains(&(value * (1.0 + 1e-12))) => {
-            crate::output::fixed(value, (-power).max(0) as usize)
+            crate::text::fixed(value, (-power).max(0) as usize)
         }
         1 => format!("10^{power}").replace('-', "−"),
         mantissa => format!("{mantissa}·10^{power}").replace('-', "−"),
@@ -133,7 +133,7 @@ fn linear(low: f64, high: f64) -> Vec<(f64, String)> {
         if step.abs() >= 1e5 || decimals > 6 {
             format!("{value:.1e}")
         } else {
-            crate::output::fixed(value, decimals)
+            crate::text::fixed(value, decimals)
         }
     };
     (first..=last.min(first + 20)).map(|k| (k as f64 * step, label(k as f64 * step))).collect()

@@ -1,9 +1,7 @@
-//! Draw as SVG text that needs no style sheet.
+//! SVG text that needs no style sheet.
 
-use super::surface::{Anchor, DASHES, Ink, Pen, Point, Surface, Type};
-
-/// The names of letters like those that pixels are drawn with.
-const FAMILY: &str = "Roboto, 'Helvetica Neue', Arial, sans-serif";
+use super::font::FAMILY;
+use super::style::{Anchor, DASHES, Ink, Pen, Point, Type};
 
 /// An `<svg>` element in the making.
 #[derive(Debug)]
@@ -25,6 +23,64 @@ impl Svg {
     /// The whole element.
     pub fn finish(self) -> String {
         self.text + "</svg>\n"
+    }
+
+    /// A line through some points.
+    pub fn line(&mut self, points: &[Point], pen: Pen) {
+        let dashes = match pen.dashed {
+            true => format!(" stroke-dasharray=\"{} {}\"", DASHES[0], DASHES[1]),
+            false => String::new(),
+        };
+        self.text += &format!(
+            "<polyline points=\"{}\" fill=\"none\" {} stroke-width=\"{}\"{dashes}/>\n",
+            places(points),
+            paint("stroke", pen.ink),
+            short(pen.width)
+        );
+    }
+
+    /// A filled polygon.
+    pub fn polygon(&mut self, points: &[Point], ink: Ink) {
+        self.text += &format!("<polygon points=\"{}\" {}/>\n", places(points), paint("fill", ink));
+    }
+
+    /// A filled circle.
+    pub fn circle(&mut self, centre: Point, radius: f64, ink: Ink) {
+        let (x, y, radius) = (short(centre.0), short(centre.1), short(radius));
+        self.text +=
+            &format!("<circle cx=\"{x}\" cy=\"{y}\" r=\"{radius}\" {}/>\n", paint("fill", ink));
+    }
+
+    /// Words on one line.
+    pub fn text(&mut self, at: Point, words: &str, style: Type) {
+        let (x, y) = (short(at.0), short(at.1));
+        let anchor = match style.anchor {
+            Anchor::Start => "start",
+            Anchor::Middle => "middle",
+            Anchor::End => "end",
+        };
+        let weight = if style.bold { " font-weight=\"600\"" } else { "" };
+        let turn = match style.turned {
+            true => format!(" transform=\"rotate(-90 {x} {y})\""),
+            false => String::new(),
+        };
+        self.text += &format!(
+            "<text x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\" font-family=\"{FAMILY}\" \
+             font-size=\"{}\"{weight} {}{turn}>{}</text>\n",
+            short(style.size),
+            paint("fill", style.ink),
+            escape(words)
+        );
+    }
+
+    /// What the shapes up to [`close`](Self::close) stand for.
+    pub fn open(&mut self, hint: &str) {
+        self.text += &format!("<g><title>{}</title>\n", escape(hint));
+    }
+
+    /// The end of such shapes.
+    pub fn close(&mut self) {
+        self.text += "</g>\n";
     }
 }
 
@@ -69,60 +125,6 @@ fn paint(attribute: &str, ink: Ink) -> String {
             format!("{colour} {attribute}-opacity=\"{}\"", short(opacity))
         }
         _ => colour,
-    }
-}
-
-impl Surface for Svg {
-    fn line(&mut self, points: &[Point], pen: Pen) {
-        let dashes = match pen.dashed {
-            true => format!(" stroke-dasharray=\"{} {}\"", DASHES[0], DASHES[1]),
-            false => String::new(),
-        };
-        self.text += &format!(
-            "<polyline points=\"{}\" fill=\"none\" {} stroke-width=\"{}\"{dashes}/>\n",
-            places(points),
-            paint("stroke", pen.ink),
-            short(pen.width)
-        );
-    }
-
-    fn polygon(&mut self, points: &[Point], ink: Ink) {
-        self.text += &format!("<polygon points=\"{}\" {}/>\n", places(points), paint("fill", ink));
-    }
-
-    fn circle(&mut self, centre: Point, radius: f64, ink: Ink) {
-        let (x, y, radius) = (short(centre.0), short(centre.1), short(radius));
-        self.text +=
-            &format!("<circle cx=\"{x}\" cy=\"{y}\" r=\"{radius}\" {}/>\n", paint("fill", ink));
-    }
-
-    fn text(&mut self, at: Point, words: &str, style: Type) {
-        let (x, y) = (short(at.0), short(at.1));
-        let anchor = match style.anchor {
-            Anchor::Start => "start",
-            Anchor::Middle => "middle",
-            Anchor::End => "end",
-        };
-        let weight = if style.bold { " font-weight=\"600\"" } else { "" };
-        let turn = match style.turned {
-            true => format!(" transform=\"rotate(-90 {x} {y})\""),
-            false => String::new(),
-        };
-        self.text += &format!(
-            "<text x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\" font-family=\"{FAMILY}\" \
-             font-size=\"{}\"{weight} {}{turn}>{}</text>\n",
-            short(style.size),
-            paint("fill", style.ink),
-            escape(words)
-        );
-    }
-
-    fn open(&mut self, hint: &str) {
-        self.text += &format!("<g><title>{}</title>\n", escape(hint));
-    }
-
-    fn close(&mut self) {
-        self.text += "</g>\n";
     }
 }
 

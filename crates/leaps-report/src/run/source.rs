@@ -1,19 +1,16 @@
-//! Gather what a report tells: results, training metrics, configuration, comparison.
+//! What a report is made of: results, training metrics, configuration, comparison.
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
-use leaps::Error;
 use leaps::file::{if_any, read_text};
-use leaps::store::Metrics;
-use serde_json::Value;
-
-use crate::config::Layers;
-use crate::error::usage;
 use leaps::job;
 use leaps::problem::Problem;
 use leaps::spec::RunSpec;
+use leaps::store::Metrics;
 use leaps::target::unprinted;
+use leaps::{Error, Result};
+use serde_json::Value;
+use toml::Table;
 
 /// Everything a page is made of; what a directory does not have is empty.
 #[derive(Debug, Default)]
@@ -68,16 +65,18 @@ impl Source {
         job::still_there(path)?;
         if source.results.is_null() && source.metrics.is_empty() && source.comparison.is_null() {
             let part = job::begun(path).filter(|part| part != path);
-            return Err(usage(match part {
-                Some(part) => format!(
-                    "DIR = {name}: is still trained on a smaller lattice; write 'leaps report {}'",
-                    part.display()
+            let (condition, advice) = match part {
+                Some(part) => (
+                    "trained on its own lattice; it is still on a smaller one".to_owned(),
+                    format!("write 'leaps report {}'", part.display()),
                 ),
-                None => format!(
-                    "DIR = {name}: must hold results.json or metrics.jsonl, as directories of runs do and those with what \
-                     'leaps sample --model NAME --json > DIR/results.json' wrote"
+                None => (
+                    "a directory with results.json or metrics.jsonl".to_owned(),
+                    "directories of runs have them, and 'leaps sample --model NAME --json > DIR/results.json' writes one"
+                        .to_owned(),
                 ),
-            }));
+            };
+            return Err(Error::invalid("DIR", name, condition, advice));
         }
         Ok(source)
     }
@@ -93,9 +92,8 @@ impl Source {
     /// The target and the path that everything is about; in place of the latter two why they cannot be had.
     pub fn problem(&self) -> Result<(RunSpec, std::result::Result<Problem, String>)> {
         let mut lack = None;
-        let mut layers = Layers::default();
-        if let Some(config) = &self.config {
-            layers.parse_file(config, &self.folder.join("config.toml"))?;
+        let spec = if let Some(config) = &self.config {
+            RunSpec::parse(config, &self.folder.join("config.toml"))?
         } else {
             let results = if self.results.is_null() { &self.comparison } else { &self.results };
             let folder =
@@ -103,23 +101,23 @@ impl Source {
             let folder = folder.unwrap_or(Path::new(""));
             let mut target;
             (target, lack) = unprinted(results["target"].clone(), folder);
-            match target.as_object_mut() {
-                Some(target) => target.remove("sites"),
-                None => {
-                    let name = &self.name;
-                    return Err(usage(format!(
-                        "{name}: has no target; is this a result of leaps?"
-                    )));
-                }
+            let no_target = || {
+                let (condition, advice) = ("a result of leaps", "it has no target");
+                Error::invalid("FILE", &self.name, condition, advice)
             };
-            layers.describe("target", &target, &self.name, Path::new(""))?;
-        }
-        let config = layers.resolve()?;
+            let entries = target.as_object_mut().ok_or_else(no_target)?;
+            entries.remove("sites");
+            entries.retain(|_, value| !value.is_null());
+            let target: Table = serde_json::from_value(target).map_err(|_| no_target())?;
+            RunSpec::from_table(&Table::from_iter([("target".to_owned(), target.into())]))
+                .map_err(|error| error.within(&self.name))?
+        };
+        let spec = spec.resolve().map_err(|error| error.within(&self.name))?;
         let problem = match lack {
             Some(lack) => Err(lack),
-            None => Ok(layers.problem(&config)?),
+            None => Ok(spec.problem().map_err(|error| error.within(&self.name))?),
         };
-        Ok((config, problem))
+        Ok((spec, problem))
     }
 }
 
@@ -133,7 +131,7 @@ fn parse_error(path: &Path, line: usize, error: &serde_json::Error) -> Error {
     Error::Parse { path: path.into(), line, column: error.column().max(1), reason }
 }
 
-fn json(path: &Path) -> leaps::Result<Value> {
+fn json(path: &Path) -> Result<Value> {
     let text = read_text(path)?;
     let value: Value = serde_json::from_str(&text)
         .map_err(|error| parse_error(path, error.line().max(1), &error))?;

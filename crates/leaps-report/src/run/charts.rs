@@ -1,13 +1,12 @@
-//! Choose the charts of a page: training, the path, weights, energies, order, correlations.
+//! The charts of a page: training, the path, weights, energies, order, correlations.
 
 use leaps::observe::{Bins, Histogram, Layout};
 use leaps::store::Metrics;
 use serde_json::Value;
 
 use super::html::number;
-use super::reference::Law;
 use crate::draw::{Chart, Mark};
-use leaps::job::energies;
+use leaps::job::{Law, energies};
 
 /// Most points of a line: more cannot be seen.
 const MOST_POINTS: usize = 600;

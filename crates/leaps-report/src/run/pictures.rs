@@ -1,8 +1,8 @@
-//! Draw states of a lattice of two dimensions as small SVG images.
+//! States of a lattice of two dimensions as small SVG images.
 
 use serde_json::Value;
 
-use crate::draw::{Ink, Surface, Svg};
+use crate::draw::{Ink, Svg};
 
 /// Side of a picture on the page.
 const SIDE: f64 = 132.0;

@@ -1,7 +1,8 @@
-//! Draw lines, steps and points with error bars into a frame.
+//! Series of a chart: lines, steps and points with error bars.
 
 use super::scale::Scale;
-use super::surface::{Ink, Pen, Point, Surface};
+use super::style::{Ink, Pen, Point};
+use super::svg::Svg;
 
 /// How the points of a series are shown.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,8 +24,10 @@ pub enum Mark {
 /// Points `(x, y, error of y)` with a name.
 #[derive(Clone, Debug)]
 pub struct Series {
+    /// What the legend calls it.
     pub name: String,
     pub(super) mark: Mark,
+    /// The points.
     pub points: Vec<(f64, f64, f64)>,
     pub(super) colour: usize,
 }
@@ -77,26 +80,26 @@ impl Series {
         Pen { ink: self.ink(), width, dashed }
     }
 
-    pub(super) fn draw(&self, frame: &Frame, surface: &mut dyn Surface) {
+    pub(super) fn draw(&self, frame: &Frame, svg: &mut Svg) {
         match self.mark {
-            Mark::Line | Mark::Dashes => self.path(frame, surface),
-            Mark::Steps => self.steps(frame, surface),
-            Mark::Dots => self.dots(frame, surface),
+            Mark::Line | Mark::Dashes => self.path(frame, svg),
+            Mark::Steps => self.steps(frame, svg),
+            Mark::Dots => self.dots(frame, svg),
             Mark::Joined | Mark::Open => {
-                self.path(frame, surface);
-                self.dots(frame, surface);
+                self.path(frame, svg);
+                self.dots(frame, svg);
             }
         }
     }
 
-    fn path(&self, frame: &Frame, surface: &mut dyn Surface) {
+    fn path(&self, frame: &Frame, svg: &mut Svg) {
         let places: Vec<Point> = self.points.iter().filter_map(|p| frame.near(p.0, p.1)).collect();
         if places.len() > 1 {
-            surface.line(&places, self.pen());
+            svg.line(&places, self.pen());
         }
     }
 
-    fn steps(&self, frame: &Frame, surface: &mut dyn Surface) {
+    fn steps(&self, frame: &Frame, svg: &mut Svg) {
         let half = 0.5 * spacing(&self.points);
         let mut outline = Vec::new();
         for &(x, y, _) in &self.points {
@@ -106,57 +109,50 @@ impl Series {
         let mut area = vec![(first.0, frame.bottom)];
         area.extend(&outline);
         area.push((last.0, frame.bottom));
-        surface.polygon(&area, self.ink().faint(0.16));
-        surface.line(&outline, self.pen());
+        svg.polygon(&area, self.ink().faint(0.16));
+        svg.line(&outline, self.pen());
         for &(x, y, error) in &self.points {
-            self.error_bar(frame, (x, y), error, 0.0, surface);
+            self.error_bar(frame, (x, y), error, 0.0, svg);
         }
     }
 
-    pub(super) fn dots(&self, frame: &Frame, surface: &mut dyn Surface) {
+    pub(super) fn dots(&self, frame: &Frame, svg: &mut Svg) {
         for &(x, y, error) in &self.points {
-            self.error_bar(frame, (x, y), error, 2.0, surface);
+            self.error_bar(frame, (x, y), error, 2.0, svg);
             // Above or below the frame counts as on its edge.
             let place = frame.across(x).and(frame.near(x, y));
             if let Some(at) = place.filter(|_| y.is_finite()) {
-                surface.open(&format!("{x}: {y}"));
-                self.dot(at, surface);
-                surface.close();
+                svg.open(&format!("{x}: {y}"));
+                self.dot(at, svg);
+                svg.close();
             }
         }
     }
 
     /// The mark of a point: the colour and the shape say which series it is of.
-    pub(super) fn dot(&self, at: Point, surface: &mut dyn Surface) {
+    pub(super) fn dot(&self, at: Point, svg: &mut Svg) {
         if matches!(self.mark, Mark::Line | Mark::Dashes | Mark::Steps) {
             return;
         }
-        self.shape(at, 1.0, self.ink(), surface);
+        self.shape(at, 1.0, self.ink(), svg);
         if self.mark == Mark::Open {
-            self.shape(at, 0.6, Ink::solid(0xffffff), surface);
+            self.shape(at, 0.6, Ink::solid(0xffffff), svg);
         }
     }
 
-    fn shape(&self, (x, y): Point, size: f64, ink: Ink, surface: &mut dyn Surface) {
+    fn shape(&self, (x, y): Point, size: f64, ink: Ink, svg: &mut Svg) {
         let r = DOT * size;
         let corners: &[Point] = match self.colour % 4 {
-            0 => return surface.circle((x, y), r, ink),
+            0 => return svg.circle((x, y), r, ink),
             1 => &[(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)],
             2 => &[(0.0, -1.25), (1.15, 0.8), (-1.15, 0.8)],
             _ => &[(0.0, -1.3), (1.3, 0.0), (0.0, 1.3), (-1.3, 0.0)],
         };
         let placed: Vec<Point> = corners.iter().map(|c| (x + r * c.0, y + r * c.1)).collect();
-        surface.polygon(&placed, ink);
+        svg.polygon(&placed, ink);
     }
 
-    fn error_bar(
-        &self,
-        frame: &Frame,
-        (x, y): Point,
-        error: f64,
-        cap: f64,
-        surface: &mut dyn Surface,
-    ) {
+    fn error_bar(&self, frame: &Frame, (x, y): Point, error: f64, cap: f64, svg: &mut Svg) {
         if !(error > 0.0 && error.is_finite()) || frame.across(x).is_none() {
             return;
         }
@@ -166,10 +162,10 @@ impl Series {
             return;
         };
         let pen = Pen::new(self.ink().faint(0.75), 1.0);
-        surface.line(&[low, high], pen);
+        svg.line(&[low, high], pen);
         if cap > 0.0 && low.1 - high.1 > 2.0 * DOT {
             for end in [low, high] {
-                surface.line(&[(end.0 - cap, end.1), (end.0 + cap, end.1)], pen);
+                svg.line(&[(end.0 - cap, end.1), (end.0 + cap, end.1)], pen);
             }
         }
     }

@@ -1,10 +1,12 @@
-//! Lay series out between two axes, with labels and a legend.
+//! Charts: series between two axes, with labels and a legend.
+
+use leaps::Result;
 
 use super::font;
-use super::raster::Raster;
+use super::png::png;
 use super::scale::Scale;
 use super::series::{Frame, Mark, Series, spacing};
-use super::surface::{Anchor, Ink, Pen, Point, Surface, Type};
+use super::style::{Anchor, Ink, Pen, Point, Type};
 use super::svg::{self, Svg};
 
 /// An axis: what it measures, whether in powers of ten, and its range if that is fixed.
@@ -18,12 +20,14 @@ struct Axis {
 /// A chart with its axes.
 #[derive(Clone, Debug)]
 pub struct Chart {
+    /// What stands above it.
     pub title: String,
     size: (f64, f64),
     x: Axis,
     y: Axis,
     /// Names of rows in place of numbers along y: the first is at y = 0, the next at -1 and so on.
     rows: Vec<String>,
+    /// What is drawn.
     pub series: Vec<Series>,
     /// A horizontal line and what it stands for.
     rule: Option<(f64, String)>,
@@ -34,9 +38,6 @@ pub struct Chart {
 /// The size of a chart among others on a page.
 const SIZE: (f64, f64) = (440.0, 270.0);
 
-/// Pixels of a unit.
-const PIXELS: f64 = 2.0;
-
 const INK: Ink = Ink::solid(0x1d2733);
 const SOFT: Ink = Ink::solid(0x5b6775);
 const GRID: Pen = Pen::new(Ink::solid(0xe4e9ef), 1.0);
@@ -44,6 +45,7 @@ const AXIS: Pen = Pen::new(Ink::solid(0x8d99a6), 1.0);
 const RULE: Pen = Pen { ink: INK, width: 1.3, dashed: true };
 
 const LETTERS: f64 = 11.0;
+const TITLE: f64 = 13.0;
 const LEGEND_LINE: f64 = 16.0;
 /// The length of a line in the legend, and the room around it.
 const SAMPLE: f64 = 22.0;
@@ -191,11 +193,11 @@ impl Chart {
     }
 
     /// The chart as a PNG file, two pixels a unit.
-    pub fn png(&self) -> Vec<u8> {
-        let layout = self.layout();
-        let mut raster = Raster::new(self.size.0, layout.height, PIXELS);
-        self.draw(&layout, &mut raster);
-        raster.png()
+    ///
+    /// # Errors
+    /// None that a chart could cause.
+    pub fn png(&self) -> Result<Vec<u8>> {
+        png(&self.svg_file())
     }
 
     fn layout(&self) -> Layout<'_> {
@@ -228,8 +230,8 @@ impl Chart {
         // Beside the title if there is room, else in lines of its own below it, so that it never hides data.
         let wide = |entry: &Entry<'_>| SAMPLE + font::width(entry.name, LETTERS) + ROOM;
         let all: f64 = entries.iter().map(wide).sum();
-        let title = font::width(&self.title, 13.0) + 30.0;
-        let beside = title + all < layout.frame.right;
+        let title = self.title_start(left) + font::bold_width(&self.title, TITLE) + ROOM;
+        let beside = title + all - ROOM < layout.frame.right;
         let mut at = if beside { (layout.frame.right - all + ROOM, 16.0) } else { (left, 34.0) };
         for entry in entries {
             let room = wide(&entry);
@@ -248,6 +250,12 @@ impl Chart {
         layout
     }
 
+    /// Where the title begins: above the frame, or further to the left if it is long.
+    fn title_start(&self, left: f64) -> f64 {
+        let room = self.size.0 - 10.0 - font::bold_width(&self.title, TITLE);
+        left.min(room).max(6.0)
+    }
+
     /// What the legend names.
     fn entries(&self) -> Vec<Entry<'_>> {
         let named = self.series.iter().filter(|series| !series.name.is_empty());
@@ -262,21 +270,19 @@ impl Chart {
         all
     }
 
-    fn draw(&self, layout: &Layout<'_>, surface: &mut dyn Surface) {
+    fn draw(&self, layout: &Layout<'_>, svg: &mut Svg) {
         let (frame, width) = (&layout.frame, self.size.0);
-        surface.polygon(
+        svg.polygon(
             &[(0.0, 0.0), (width, 0.0), (width, layout.height), (0.0, layout.height)],
             Ink::solid(0xffffff),
         );
-        let title = Type { bold: true, ..letters(13.0, Anchor::Start, INK) };
-        // Long titles begin further to the left.
-        let room = width - 10.0 - 1.05 * font::width(&self.title, 13.0);
-        surface.text((frame.left.min(room).max(6.0), 17.0), &self.title, title);
-        self.axes(layout, surface);
+        let title = Type { bold: true, ..letters(TITLE, Anchor::Start, INK) };
+        svg.text((self.title_start(frame.left), 17.0), &self.title, title);
+        self.axes(layout, svg);
         if let Some((value, _)) = &self.rule
             && let Some(at) = frame.up(*value)
         {
-            surface.line(&[(frame.left, at), (frame.right, at)], RULE);
+            svg.line(&[(frame.left, at), (frame.right, at)], RULE);
         }
         let dots = |series: &&Series| !matches!(series.mark, Mark::Steps | Mark::Dashes);
         let aside = self.series.iter().filter(dots).count() as f64 - 1.0;
@@ -288,42 +294,42 @@ impl Chart {
                 number += 1.0;
             }
             match self.joined {
-                true => series.draw(&frame, surface),
-                false => series.dots(&frame, surface),
+                true => series.draw(&frame, svg),
+                false => series.dots(&frame, svg),
             }
         }
         let corner = [(frame.left, frame.top), (frame.left, frame.bottom)];
-        surface.line(&corner, AXIS);
-        surface.line(&[corner[1], (frame.right, frame.bottom)], AXIS);
+        svg.line(&corner, AXIS);
+        svg.line(&[corner[1], (frame.right, frame.bottom)], AXIS);
         for (at, entry) in &layout.legend {
-            entry.draw(*at, self.joined, surface);
+            entry.draw(*at, self.joined, svg);
         }
     }
 
-    fn axes(&self, layout: &Layout<'_>, surface: &mut dyn Surface) {
+    fn axes(&self, layout: &Layout<'_>, svg: &mut Svg) {
         let frame = &layout.frame;
         for at in frame.x.minor().into_iter().filter_map(|value| frame.across(value)) {
-            surface.line(&[(at, frame.bottom - 3.0), (at, frame.bottom)], AXIS);
+            svg.line(&[(at, frame.bottom - 3.0), (at, frame.bottom)], AXIS);
         }
         for at in frame.y.minor().into_iter().filter_map(|value| frame.up(value)) {
-            surface.line(&[(frame.left, at), (frame.left + 3.0, at)], AXIS);
+            svg.line(&[(frame.left, at), (frame.left + 3.0, at)], AXIS);
         }
         for (value, text) in frame.x.ticks() {
             if let Some(at) = frame.across(value) {
-                surface.line(&[(at, frame.top), (at, frame.bottom)], GRID);
-                label(surface, (at, frame.bottom + 15.0), &text, Anchor::Middle);
+                svg.line(&[(at, frame.top), (at, frame.bottom)], GRID);
+                label(svg, (at, frame.bottom + 15.0), &text, Anchor::Middle);
             }
         }
         for (value, text) in &layout.y_ticks {
             if let Some(at) = frame.up(*value) {
-                surface.line(&[(frame.left, at), (frame.right, at)], GRID);
-                label(surface, (frame.left - 6.0, at + 3.8), text, Anchor::End);
+                svg.line(&[(frame.left, at), (frame.right, at)], GRID);
+                label(svg, (frame.left - 6.0, at + 3.8), text, Anchor::End);
             }
         }
         let middle = (0.5 * (frame.left + frame.right), 0.5 * (frame.top + frame.bottom));
         let style = letters(LETTERS, Anchor::Middle, INK);
-        surface.text((middle.0, layout.height - 9.0), &self.x.label, style);
-        surface.text((14.0, middle.1), &self.y.label, Type { turned: true, ..style });
+        svg.text((middle.0, layout.height - 9.0), &self.x.label, style);
+        svg.text((14.0, middle.1), &self.y.label, Type { turned: true, ..style });
     }
 }
 
@@ -342,19 +348,19 @@ struct Entry<'c> {
 }
 
 impl Entry<'_> {
-    fn draw(&self, at: Point, joined: bool, surface: &mut dyn Surface) {
+    fn draw(&self, at: Point, joined: bool, svg: &mut Svg) {
         let middle = at.1 - 3.5;
         let line = [(at.0, middle), (at.0 + SAMPLE - 5.0, middle)];
         match self.series {
-            None => surface.line(&line, RULE),
+            None => svg.line(&line, RULE),
             Some(series) => {
                 if joined && series.mark != Mark::Dots {
-                    surface.line(&line, series.pen());
+                    svg.line(&line, series.pen());
                 }
-                series.dot((at.0 + 0.5 * (SAMPLE - 5.0), middle), surface);
+                series.dot((at.0 + 0.5 * (SAMPLE - 5.0), middle), svg);
             }
         }
-        surface.text((at.0 + SAMPLE, at.1), self.name, letters(LETTERS, Anchor::Start, INK));
+        svg.text((at.0 + SAMPLE, at.1), self.name, letters(LETTERS, Anchor::Start, INK));
     }
 }
 
@@ -367,18 +373,18 @@ fn label_width(text: &str) -> f64 {
 }
 
 /// The label of a tick; what follows `^` is a power.
-fn label(surface: &mut dyn Surface, at: Point, text: &str, anchor: Anchor) {
+fn label(svg: &mut Svg, at: Point, text: &str, anchor: Anchor) {
     let style = letters(LETTERS, anchor, SOFT);
-    let Some((base, power)) = text.split_once('^') else { return surface.text(at, text, style) };
+    let Some((base, power)) = text.split_once('^') else { return svg.text(at, text, style) };
     let start = match anchor {
         Anchor::Start => at.0,
         Anchor::Middle => at.0 - 0.5 * label_width(text),
         Anchor::End => at.0 - label_width(text),
     };
     let style = letters(LETTERS, Anchor::Start, SOFT);
-    surface.text((start, at.1), base, style);
+    svg.text((start, at.1), base, style);
     let above = (start + font::width(base, LETTERS) + 0.5, at.1 - 4.0);
-    surface.text(above, power, Type { size: 0.75 * LETTERS, ..style });
+    svg.text(above, power, Type { size: 0.75 * LETTERS, ..style });
 }
 
 #[cfg(test)]
@@ -411,7 +417,7 @@ mod tests {
             assert!(svg.contains(&format!(">{mark:?}<")), "{mark:?} is in the legend");
         }
         assert!(svg.contains(">exact<"));
-        let png = chart.png();
+        let png = chart.png().unwrap();
         assert!(png.starts_with(b"\x89PNG") && png.len() > 5000, "{}", png.len());
     }
 
@@ -473,7 +479,7 @@ mod tests {
                     chart.y.log = log;
                     chart.x.log = log;
                     is_well_formed(&chart.svg());
-                    assert!(chart.png().starts_with(b"\x89PNG"));
+                    assert!(chart.png().unwrap().starts_with(b"\x89PNG"));
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! What charts are drawn on: a handful of shapes, with SVG text or pixels behind them.
+//! Places, colours, pens and letters of figures.
 
 /// A place, x to the right and y downwards.
 pub type Point = (f64, f64);
@@ -59,25 +59,4 @@ pub struct Type {
     pub bold: bool,
     /// From below to above.
     pub turned: bool,
-}
-
-/// Where shapes go.
-pub trait Surface {
-    /// A line through some points.
-    fn line(&mut self, points: &[Point], pen: Pen);
-
-    /// A filled polygon.
-    fn polygon(&mut self, points: &[Point], ink: Ink);
-
-    /// A filled circle.
-    fn circle(&mut self, centre: Point, radius: f64, ink: Ink);
-
-    /// Words on one line.
-    fn text(&mut self, at: Point, words: &str, style: Type);
-
-    /// What the shapes up to [`close`](Self::close) stand for, where surfaces can tell.
-    fn open(&mut self, _hint: &str) {}
-
-    /// The end of such shapes.
-    fn close(&mut self) {}
 }

@@ -1,0 +1,34 @@
+//! Reports: everything about a run or a result on one page that needs nothing but itself.
+
+mod charts;
+mod html;
+mod page;
+mod pictures;
+mod source;
+
+use leaps::Result;
+use leaps::job::{Context, Monitor, Reference};
+
+use page::Page;
+
+pub use source::Source;
+
+/// The page of a run or a result, as HTML that needs no other file. What the result is compared with is computed first.
+///
+/// # Errors
+/// Settings or targets that cannot be read, and a stop on the way.
+pub fn page(source: &Source, context: &Context<'_>, monitor: &dyn Monitor) -> Result<String> {
+    if let Some(error) = &source.damaged {
+        monitor.warn(&error.to_string());
+    }
+    let (config, problem) = source.problem()?;
+    let reference = match &problem {
+        Ok(problem) => Reference::find(&config, problem, context, monitor)?,
+        Err(why) => Reference::none(why),
+    };
+    if reference.law.is_none() {
+        monitor.note(&reference.sentence());
+    }
+    let problem = problem.as_ref().ok();
+    Ok(Page { source, config: &config, problem, reference }.html())
+}
