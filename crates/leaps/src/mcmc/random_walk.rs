@@ -73,8 +73,8 @@ impl Kernel for RandomWalk {
         Info { acceptance, changed: if accepted { flips } else { 0 } }
     }
 
-    fn adapt(&mut self, info: &Info) {
-        self.radius.learn(info.acceptance);
+    fn step_size(&mut self) -> Option<&mut StepSize> {
+        Some(&mut self.radius)
     }
 
     fn energy_calls(&self, _values: usize) -> f64 {
