@@ -136,7 +136,7 @@ fn the_table_of_coverage() {
          energy what its autocorrelation time makes of the exact variance, so that it judges effective sample sizes. \"within 1\" and \"within 2\" are the\n\
          shares of energies, m and |m| within one and two errors (normal: 0.683 and 0.954). \"R-hat\" is the largest of all seeds. Targets have a field,\n\
          since symmetric ones hide errors; m and |m| are the same for Potts models. With 32 chains every chain is a block, with 4 they are cut into blocks of ten autocorrelation\n\
-         times. Numbers outside {} to {} are bold. \"short\" is the share of runs which warn that their chains are too short for their errors to be\n\
+         times of the slowest observable. Numbers outside {} to {} are bold. \"short\" is the share of runs which warn that their chains are too short for their errors to be\n\
          trusted: at least half of them wherever a number is bold.\n\n\
          `cargo test --release -p leaps-cli --test coverage -- --ignored`, leaps {}, {}, {}\n",
         1.0 / (2.0 * SEEDS as f64).sqrt(),

@@ -3,10 +3,10 @@
 //! Robbins and Monro: after burn-in step $n$ with acceptance $a_n$,
 //! $$\log s \leftarrow \log s + \tfrac12 n^{-3/4}\,(a_n - a^*),$$
 //! which settles where the mean acceptance is $a^*$. A step size is a number of the kernel, not of
-//! the state, so that a fixed one never touches invariance. Larger gains than ½ follow the states of the moment: blind flips on
-//! 4x4 spins then ended at radii from 2.4 to 6.4 (5 and 95 % of chains, gain 2, 2000 steps), of which the larger ones take thousands of
-//! steps to forget the start; with ½ at radii from 2.3 to 4.7. Chains of unequal radii have unequal autocorrelation times, which no
-//! common estimate describes: when they have learned, all chains of a run take the geometric mean of what they found.
+//! the state, so that a fixed one never touches invariance. Larger gains than ½ follow the states of the moment: radii of blind flips of a
+//! fixed number of 4x4 spins then ended between 2.4 and 6.4 (5 and 95 % of chains, gain 2, 2000 steps), with ½ between 2.3 and 4.7. Chains of
+//! unequal step sizes have unequal autocorrelation times, which no common estimate describes: when they have learned, all chains of a run
+//! take the geometric mean of what they found.
 
 use super::Kernel;
 use crate::{Error, Result};

@@ -1,10 +1,9 @@
 //! Flip a few random sites blindly.
 //!
 //! Choose $n$ different sites uniformly and another value uniformly at each; the proposal is symmetric, so it
-//! is accepted with probability $\min(1, e^{-\Delta U})$. With a real radius $R$, $n$ is one of the two integers next to
-//! $R - h$ or to $R + h$, $h = \min(\frac12, R - 1, N - R)$, so that its mean is $R$: the choice does not look at the state, hence the step
-//! is reversible. From $R = \frac32$ on, $n$ is even as often as odd. With the integers next to $R$ alone, a radius close to an even one would
-//! hardly ever change the parity of the number of flipped sites, and chains would remember it for thousands of steps.
+//! is accepted with probability $\min(1, e^{-\Delta U})$. With a real radius $R$, $n$ is uniform from 1 to $2R - 1$ ($N$ at most; an integer
+//! next to it if it is none), so that its mean is $R$: the choice does not look at the state, hence the step is reversible. With a fixed
+//! $n$ states of low energy would be traps: 0.1 % of the flips of 3 spins are accepted where all are aligned, and 8 % of those of one.
 //! Burn-in moves $R$ towards the acceptance 0.237.
 
 use super::adapt::StepSize;
@@ -41,7 +40,7 @@ impl RandomWalk {
             // Beyond half of the sites acceptance may rise again: without a field, flipping all
             // spins costs nothing and moves nowhere.
             radius: StepSize::new("radius", radius, (1.0, sites as f64), 0.237)?
-                .learn_below((sites / 2) as f64 - 0.5),
+                .learn_below(0.25 * sites as f64 + 0.5),
             order: (0..sites as u32).collect(),
             proposal: vec![0; sites],
             old: vec![0; sites],
@@ -55,10 +54,9 @@ impl RandomWalk {
 
     /// The number of sites in a proposal.
     fn flips<D: Draw>(&self, sites: usize, draw: &mut D) -> usize {
-        let radius = self.radius();
-        let apart = (radius - 1.0).min(sites as f64 - radius).clamp(0.0, 0.5);
-        let apart = if draw.chance(0.5) { apart } else { -apart };
-        round_randomly(radius + apart, draw).clamp(1, sites)
+        let most = round_randomly(2.0 * self.radius() - 1.0, draw).clamp(1, sites);
+        // Single flips need no draw.
+        1 + if most > 1 { draw.below(most) } else { 0 }
     }
 }
 
@@ -95,50 +93,54 @@ impl Kernel for RandomWalk {
 mod tests {
     use super::*;
     use crate::device::{Purpose, Stream};
-    use crate::target::{Boundary, Lattice, Pairwise, initial_state};
+    use crate::target::{Boundary, Lattice, Pairwise};
 
-    /// 10,000 draws for each radius: |z| < 5 would show a mean that is off by 0.04 and a share by 0.025.
+    /// 10,000 draws for each radius: |z| < 5 would show a mean that is off by 0.02 to 0.25 and a share of single flips by 0.025.
     #[test]
-    fn even_and_odd_numbers_of_flips_are_equally_frequent() {
-        let lattice = Lattice::new(&[4, 4], Boundary::Periodic).unwrap();
-        let target = Pairwise::ising(lattice, 1.0, 0.0).unwrap();
-        for (k, radius) in [1.5, 2.0, 2.3, 4.0, 4.02, 7.5, 8.0, 12.9, 14.5].into_iter().enumerate()
-        {
+    fn numbers_of_flips_are_uniform() {
+        let target = square();
+        for (k, radius) in [1.0, 1.3, 1.5, 2.0, 2.3, 4.5, 8.5].into_iter().enumerate() {
             let kernel = RandomWalk::new(&target, radius).unwrap();
             let mut stream = Stream::new(1, Purpose::Move, k as u32, 0);
             let flips: Vec<usize> = (0..10_000).map(|_| kernel.flips(16, &mut stream)).collect();
-            let odd = flips.iter().filter(|&n| n % 2 == 1).count();
+            let ones = flips.iter().filter(|&&n| n == 1).count() as f64 / 10_000.0;
             let mean = flips.iter().sum::<usize>() as f64 / 10_000.0;
-            assert!(
-                odd.abs_diff(5000) < 250 && (mean - radius).abs() < 0.04,
-                "{radius}: {odd} {mean}"
-            );
+            assert!((mean - radius).abs() <= 0.05 * (radius - 1.0), "{radius}: {mean}");
+            let (whole, rest) = ((2.0 * radius - 1.0).floor(), (2.0 * radius).fract());
+            let share = (1.0 - rest) / whole + rest / (whole + 1.0);
+            assert!((ones - share).abs() < 0.025, "{radius}: {ones} {share}");
         }
+        let kernel = RandomWalk::new(&target, 16.0).unwrap();
         let mut stream = Stream::new(1, Purpose::Move, 9, 0);
-        for radius in [1.0, 16.0] {
-            let kernel = RandomWalk::new(&target, radius).unwrap();
-            assert!((0..100).all(|_| kernel.flips(16, &mut stream) == radius as usize));
-        }
+        assert!((0..100).all(|_| (1..=16).contains(&kernel.flips(16, &mut stream))));
     }
-    /// Acceptance hardly tells large radii apart, and chains with those forget their start last: few of 200 chains may end there
-    /// (a gain that follows the states of the moment leaves 21 above 5.5, the radius of the aim being 3).
+
+    /// However large the radius has become, chains leave the state of lowest energy: after 90 steps here, 5000 if always four or five
+    /// sites are flipped. The mean of 100 is known to 10 %.
     #[test]
-    fn radii_do_not_follow_the_states_of_the_moment() {
-        let lattice = Lattice::new(&[4, 4], Boundary::Periodic).unwrap();
-        let target = Pairwise::ising(lattice, 1.0, 0.2).unwrap();
+    fn states_of_low_energy_are_no_traps() {
+        let target = square();
         let lambda = [0.3, 0.3];
         let model = Density::new(&target, &lambda);
-        let large = |chain: &u32| {
-            let mut kernel = RandomWalk::new(&target, 1.0).unwrap();
-            let mut x = initial_state(&target, 1, *chain);
-            for step in 0..2000 {
-                let mut stream = Stream::new(1, Purpose::Move, *chain, step);
-                let info = kernel.step(&model, &mut x, &mut stream);
-                kernel.adapt(&info);
+        let mut kernel = RandomWalk::new(&target, 1.0).unwrap();
+        for _ in 0..10_000 {
+            kernel.adapt(&Info { acceptance: 1.0, changed: 1 });
+        }
+        assert!((kernel.radius() - 4.5).abs() < 1e-9, "{}", kernel.radius());
+        let mut steps = 0;
+        for chain in 0..100 {
+            let mut x = [1; 16];
+            while x == [1; 16] {
+                let mut stream = Stream::new(1, Purpose::Move, chain, steps);
+                kernel.step(&model, &mut x, &mut stream);
+                steps += 1;
             }
-            kernel.radius() > 5.5
-        };
-        let large = (0..200).filter(large).count();
-        assert!(large <= 12, "{large} of 200 chains have a large radius");
+        }
+        assert!(steps < 15_000, "{steps} steps");
+    }
+
+    fn square() -> Pairwise {
+        let lattice = Lattice::new(&[4, 4], Boundary::Periodic).unwrap();
+        Pairwise::ising(lattice, 1.0, 0.2).unwrap()
     }
 }

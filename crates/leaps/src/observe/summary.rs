@@ -142,7 +142,7 @@ impl<'a> ChainSummary<'a> {
     }
 
     /// What blocks are chosen by: the slowest of all, since without a symmetry every observable has a part in the slowest motion. With
-    /// one, the slower of `even`, in which what is odd has no part: in an ordered phase `m` alone may never relax.
+    /// one, the slower of energy and `|m|`, in which what is odd has no part: in an ordered phase `m` alone may never relax.
     fn slower(&self) -> &Autocorrelation {
         let all = &self.autocorrelations;
         let even = slower(&all.energy_per_site, &all.abs_magnetization);
@@ -213,10 +213,10 @@ impl<'a> ChainSummary<'a> {
 
     /// Sums over blocks long enough to be independent, for observables of your own.
     ///
-    /// Blocks have 10 autocorrelation times of the slower of energy and `|m|`. With fewer than 32 such blocks
-    /// in all, each of at least 8 groups is a block of its own, which needs independent starts but no long
-    /// chains, and so is each of 32 groups or more; with fewer groups, blocks have 2 autocorrelation times. What blocks of finite length miss
-    /// is made up from the autocorrelation function. One block in all: infinite errors.
+    /// Blocks have 10 autocorrelation times: of the slowest series, or with a symmetry of the slower of energy and `|m|`. With fewer than 32 such
+    /// blocks in all, each of at least 8 groups is a block of its own, which needs independent starts but no long
+    /// chains, and so is each of 32 groups or more; fewer groups are cut into 32 blocks, or fewer if these would be shorter than 2
+    /// autocorrelation times. What blocks of finite length miss is made up from the autocorrelation function. One block in all: infinite errors.
     pub fn jackknife(&self) -> Jackknife {
         self.block_sums(self.join, self.slower())
     }
