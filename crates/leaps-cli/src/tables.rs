@@ -55,7 +55,7 @@ fn estimates(rows: &[(String, Estimate)], times: &[(&'static str, Estimate)]) ->
 }
 
 /// Estimates at inverse temperatures on the way, each with its distance from the exact value where that is known.
-fn at_beta(results: &[BetaResult]) -> String {
+pub fn at_beta(results: &[BetaResult]) -> String {
     let columns = |r: &BetaResult| {
         [
             ("log_z", r.log_z),

@@ -82,6 +82,32 @@ fn lost_events_do_not_make_a_finished_run_a_killed_one() {
     assert!(errors.contains("c: has no events.jsonl"), "{errors}");
 }
 
+/// If the last line is lost, the one before it does not say how the run ended.
+#[test]
+fn damaged_ends_of_events_do_not_make_a_run_a_killed_one() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path().join("runs");
+    stdout(&train(&folder.join("a"), "--steps 3"));
+    let lines = std::fs::read_to_string(folder.join("a/events.jsonl")).unwrap();
+    let whole = lines.trim_end().rfind('\n').unwrap() + 1;
+    let (before, last) = lines.split_at(whole);
+    assert!(before.contains("checkpointed") && last.contains("stopped"), "{lines}");
+    for (name, end, results, state) in [
+        ("b", "\0\0\0\n", true, "finished"),
+        ("c", "\0\0\0\n", false, "unknown (events.jsonl is damaged)"),
+        ("d", "", false, "killed"),
+    ] {
+        copy(&folder.join("a"), &folder.join(name));
+        std::fs::write(folder.join(name).join("events.jsonl"), format!("{before}{end}")).unwrap();
+        if !results {
+            std::fs::remove_file(folder.join(name).join("results.json")).unwrap();
+        }
+        let output = run(&["status", folder.join(name).to_str().unwrap(), "--json"]);
+        assert_eq!(json(&output)["runs"][0]["state"], state, "{name}");
+        assert_eq!(code(&output).1.contains("events.jsonl: line "), name != "d", "{name}");
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn runs_that_are_gone_are_named() {

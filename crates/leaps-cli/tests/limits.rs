@@ -91,7 +91,7 @@ fn without_threads(arguments: &[&str]) -> Option<std::process::Output> {
     let scratch = tempfile::tempdir().unwrap();
     // Others may not see the folder of the build.
     let program = scratch.path().join("leaps");
-    std::fs::copy(env!("CARGO_BIN_EXE_leaps"), &program).unwrap();
+    std::fs::copy(common::program(), &program).unwrap();
     Command::new("chmod").arg("755").args([scratch.path(), &program]).status().unwrap();
     let superuser = Command::new("id").arg("-u").output().unwrap().stdout == b"0\n";
     let script = "{ ulimit -u 1 2>/dev/null || ulimit -p 1; } && exec \"$0\" \"$@\"";

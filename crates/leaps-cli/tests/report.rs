@@ -284,6 +284,38 @@ fn references_have_mixed() {
     assert!(error < 0.005 && z.abs() < 5.0, "{last}: {z} sigmas off");
 }
 
+/// Spins on a ring with frustrated long bonds, so cold that no kernel gets from one valley to another: R-hat is 40 or so.
+#[test]
+fn references_that_have_not_mixed_are_left_out() {
+    let scratch = tempfile::tempdir().unwrap();
+    let mut text = String::new();
+    for (site, far) in (0..32).flat_map(|site| [1, 7, 12].map(|far| (site, far))) {
+        let coupling = if (site * site * far + 3 * site + far) % 5 < 3 { 1 } else { -1 };
+        text += &format!("{site} {} {coupling}\n", (site + far) % 32);
+    }
+    std::fs::write(scratch.path().join("ring.txt"), text).unwrap();
+    let ring = scratch.path().join("ring.txt");
+    let line = format!("ais file {} --walkers 100 --intervals 20 --json", ring.display());
+    for (beta, mixed) in [("15", false), ("0.1", true)] {
+        let name = format!("{beta}.json");
+        printed(scratch.path(), &format!("{line} --beta {beta}"), &name);
+        let (page, talk) = page_of(scratch.path(), &name);
+        let told = page.split("eference: ").nth(1).unwrap().split("</p>").next().unwrap();
+        assert_eq!(page.contains("No reference: "), !mixed, "{told}");
+        let table = page.split("<h2>Observables").nth(1).unwrap().split("</table>").next().unwrap();
+        assert_eq!(table.matches("<th>").count(), if mixed { 5 } else { 4 }, "{table}");
+        assert!(talk.contains("No reference: ") != mixed, "{talk}");
+        let r_hat = told.rsplit("R-hat ").next().unwrap().trim_start_matches("is ");
+        let r_hat = r_hat.split(", ").next().unwrap().trim_end_matches('.');
+        let r_hat: f64 = r_hat.parse().unwrap();
+        assert_eq!(r_hat <= 1.05, mixed, "{told}");
+        if !mixed {
+            assert!(told.starts_with("chains of ") && told.contains("disagree"), "{told}");
+            assert!(told.contains(", above 1.05."), "{told}");
+        }
+    }
+}
+
 /// The page says what the terminal said, word by word.
 #[test]
 fn warnings_are_those_of_the_terminal() {

@@ -259,6 +259,13 @@ fn annealing_is_measured_on_the_way() {
     std::fs::write(&path, spec).unwrap();
     let compared = json(&run(&["compare", path.to_str().unwrap(), "--json"]));
     assert_eq!(compared["samplers"][0]["at_beta"].as_array().map(Vec::len), Some(2));
+    let text = stdout(&run(&["compare", path.to_str().unwrap()]));
+    let rows: Vec<_> =
+        text.lines().skip_while(|row| !row.starts_with("ais 100, on the way")).collect();
+    assert!(
+        rows.len() == 4 && rows[1].starts_with("beta") && rows[2].starts_with("0.2 "),
+        "{text}"
+    );
     // What entries share does not concern chains; what an entry says itself does.
     let chains = "[[compare]]\nsampler = 'mcmc'\nsteps = 10\nburn_in = 0\n";
     std::fs::write(&path, format!("{spec}{chains}")).unwrap();

@@ -206,7 +206,7 @@ fn a_hangup_that_is_ignored_stays_ignored() {
     let scratch = tempfile::tempdir().unwrap();
     let directory = scratch.path().join("a");
     let mut shell = std::process::Command::new("/bin/sh");
-    shell.args(["-c", "trap '' HUP; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_leaps")]);
+    shell.args(["-c", "trap '' HUP; exec \"$0\" \"$@\""]).arg(common::program());
     let mut child = begun(&mut shell, &directory);
     send("-HUP", &child);
     std::thread::sleep(Duration::from_millis(500));

@@ -30,7 +30,7 @@ use crate::config::Layers;
 use crate::error::usage;
 use crate::models::{self, Found};
 use crate::output;
-use crate::tables::Report;
+use crate::tables::{Report, at_beta};
 use leaps_report::text::{Short, Table, sigmas, with_error};
 
 /// Flags of `compare`.
@@ -282,7 +282,20 @@ pub fn table(comparison: &Comparison) -> String {
         cells.extend([Short(calls).to_string(), format!("{seconds:.2}"), Short(rate).to_string()]);
         table.row(cells);
     }
-    table.text() + &discs(comparison)
+    table.text() + &on_the_way(comparison) + &discs(comparison)
+}
+
+/// What was measured at other temperatures on the way, sampler by sampler.
+fn on_the_way(comparison: &Comparison) -> String {
+    let mut text = String::new();
+    for Compared { name, result } in &comparison.samplers {
+        if let SamplerResult::Walkers(result) = result
+            && !result.at_beta.is_empty()
+        {
+            text += &format!("\n{name}, on the way{}", at_beta(&result.at_beta));
+        }
+    }
+    text
 }
 
 /// The columns of the DISCS benchmark, for the chains among the samplers.

@@ -152,6 +152,7 @@ fn status(run: &Path, context: &Context) -> Result<Status> {
         }
     };
     let (metrics, damaged) = if_any(Metrics::read(run))?.unwrap_or_default();
+    let lost = torn.is_some();
     for error in torn.into_iter().chain(damaged) {
         context.say(format!("warning: {error}"));
     }
@@ -179,7 +180,7 @@ fn status(run: &Path, context: &Context) -> Result<Status> {
         log_z: metrics.iter().rev().find_map(|line| line.log_z),
         rate,
         left: left.filter(|_| step < steps),
-        state: state(run, &events)?,
+        state: state(run, &events, lost, step >= steps)?,
         family: identity.and_then(|run| run.train.ranges()),
     };
     job::still_there(run)?;
@@ -193,8 +194,8 @@ fn made(events: &[Value]) -> u64 {
     events.iter().rev().find_map(step).unwrap_or(0)
 }
 
-/// Running, or how it ended.
-fn state(run: &Path, events: &[Value]) -> Result<String> {
+/// Running, or how it ended, if events that are lost would not say so; `made` says whether all steps are.
+fn state(run: &Path, events: &[Value], lost: bool, made: bool) -> Result<String> {
     // Whoever trains holds the lock; the operating system lets go of it however the process ends.
     let lock = if_any(open(&run.join(".lock")))?;
     if lock.is_some_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock))) {
@@ -209,6 +210,8 @@ fn state(run: &Path, events: &[Value]) -> Result<String> {
         "failed" => format!("failed ({})", word("error")),
         // Results are written when training has ended, whatever has become of the events since.
         "" if run.join("results.json").exists() => "finished".to_owned(),
+        _ if lost && made && run.join("results.json").exists() => "finished".to_owned(),
+        _ if lost => "unknown (events.jsonl is damaged)".to_owned(),
         _ => "killed".to_owned(),
     })
 }

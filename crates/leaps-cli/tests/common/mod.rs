@@ -2,11 +2,17 @@
 #![allow(dead_code)] // every test file uses its own part
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
+
+/// Where the program is: as `LEAPS_PROGRAM` says, for tests that run on another machine than they were built on, or where cargo put it.
+pub fn program() -> PathBuf {
+    std::env::var_os("LEAPS_PROGRAM").unwrap_or_else(|| env!("CARGO_BIN_EXE_leaps").into()).into()
+}
 
 /// The program with some arguments, away from any terminal.
 pub fn leaps(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_leaps"));
+    let mut command = Command::new(program());
     command.args(arguments).env_remove("RAYON_NUM_THREADS").stdin(Stdio::null());
     command
 }
@@ -119,7 +125,7 @@ pub fn files(
 pub fn run_under(limits: &str, arguments: &[&str]) -> Output {
     let script = format!("{limits} && exec \"$0\" \"$@\"");
     let mut command = Command::new("sh");
-    command.args(["-c", &script, env!("CARGO_BIN_EXE_leaps")]).args(arguments);
+    command.args(["-c", &script]).arg(program()).args(arguments);
     command.env_remove("RAYON_NUM_THREADS").stdin(Stdio::null());
     command.output().expect("a shell")
 }

@@ -166,6 +166,10 @@ macro_rules! any_kernel {
                 match self { $(AnyKernel::$name(kernel) => kernel.adapt(info),)* }
             }
 
+            fn step_size(&mut self) -> Option<&mut StepSize> {
+                match self { $(AnyKernel::$name(kernel) => kernel.step_size(),)* }
+            }
+
             fn energy_calls(&self, q: usize) -> f64 {
                 match self { $(AnyKernel::$name(kernel) => kernel.energy_calls(q),)* }
             }

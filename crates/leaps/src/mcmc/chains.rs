@@ -1,12 +1,15 @@
 //! Run independent chains, on any number of threads with the same result.
 //!
 //! Chain `c` starts from a uniform state and draws step `s` from the stream (seed, move, c, s), so that no
-//! result depends on how chains are spread over threads. The first half of burn-in adapts step sizes; then they are fixed. While
-//! a step size follows the acceptance, the states do not follow the model: the second half forgets what adapting did to them.
+//! result depends on how chains are spread over threads. The first half of burn-in adapts step sizes, each chain its own; then all
+//! chains (of a ladder: all states at one temperature) take the geometric mean of them, and they are fixed. While a step size follows the acceptance, the states do not follow the model: the second half forgets what adapting did to them.
 //! All chains advance together, so that those of a run that is stopped are equally long.
+
+use std::ops::Range;
 
 use rayon::prelude::*;
 
+use super::adapt::agree;
 use super::rounds::in_rounds;
 use super::{Kernel, Tempering};
 use crate::device::{Progress, Purpose, Stream};
@@ -30,9 +33,9 @@ pub struct ChainSettings {
 }
 
 impl ChainSettings {
-    /// Whether step sizes adapt after this step.
-    fn adapts(&self, step: u64) -> bool {
-        step < self.burn_in.div_ceil(2)
+    /// Steps at the start of which step sizes learn.
+    pub(super) fn adapting(&self) -> u64 {
+        self.burn_in.div_ceil(2)
     }
 
     pub(super) fn check(&self) -> Result<()> {
@@ -127,12 +130,12 @@ pub fn run_chains<K: Kernel + Sync, R: Recorder>(
     let mut chains: Vec<Chain<K, R>> =
         (0..settings.chains).into_par_iter().map(begin).collect::<Result<_>>()?;
     let stride = glance(model.target.sites());
-    let steps = in_rounds(settings, &mut chains, progress, |chain, round| {
+    let advance = |chain: &mut Chain<K, R>, round: Range<u64>| {
         let Chain { number, kernel, recorder, x, acceptance } = chain;
         for step in round {
             let mut stream = Stream::new(settings.seed, Purpose::Move, *number as u32, step);
             let info = kernel.step(model, x, &mut stream);
-            if settings.adapts(step) {
+            if step < settings.adapting() {
                 kernel.adapt(&info);
             }
             if step >= settings.burn_in {
@@ -148,6 +151,9 @@ pub fn run_chains<K: Kernel + Sync, R: Recorder>(
             }
         }
         Ok(())
+    };
+    let steps = in_rounds(settings, &mut chains, progress, advance, |chains| {
+        agree(chains.iter_mut().map(|chain| &mut chain.kernel));
     })?;
     let outcome = |chain: Chain<K, R>| ChainOutcome {
         steps,
@@ -226,7 +232,7 @@ pub fn run_tempering<K: Kernel + Sync, R: Recorder>(
     let stride = glance(target.sites() * states);
     // Short sweeps are not worth a thread each.
     let together = (4096 / target.sites()).max(1);
-    let steps = in_rounds(settings, &mut ladders, progress, |ladder, round| {
+    let advance = |ladder: &mut Ladder<K, R>, round: Range<u64>| {
         let Ladder { number, tempering, recorders, x, acceptance } = ladder;
         for step in round {
             if step == settings.burn_in {
@@ -243,7 +249,7 @@ pub fn run_tempering<K: Kernel + Sync, R: Recorder>(
                     let walker = walker(*number, state);
                     let mut stream = Stream::new(settings.seed, Purpose::Move, walker, step);
                     let info = kernel.step(&model, x, &mut stream);
-                    if settings.adapts(step) {
+                    if step < settings.adapting() {
                         kernel.adapt(&info);
                     }
                     if step >= settings.burn_in {
@@ -270,6 +276,12 @@ pub fn run_tempering<K: Kernel + Sync, R: Recorder>(
             }
         }
         Ok(())
+    };
+    let steps = in_rounds(settings, &mut ladders, progress, advance, |ladders| {
+        for rung in 0..rungs {
+            let all = ladders.iter_mut().map(|ladder| ladder.tempering.parts().1);
+            agree(all.flat_map(|kernels| kernels.iter_mut().skip(rung).step_by(rungs)));
+        }
     })?;
     let copies = fresh.copies();
     let outcome = |ladder: Ladder<K, R>| TemperingOutcome {

@@ -64,8 +64,8 @@ impl Kernel for DiscreteLangevin {
             .step(model, x, draw, |changes, old, out| probabilities(log_tau, changes, old, out))
     }
 
-    fn adapt(&mut self, info: &Info) {
-        self.tau.learn(info.acceptance);
+    fn step_size(&mut self) -> Option<&mut StepSize> {
+        Some(&mut self.tau)
     }
 
     /// Two values and two gradients, as DISCS counts.

@@ -73,8 +73,8 @@ impl Kernel for DiscreteMala {
         self.product.step(model, x, draw, |changes, old, out| probabilities(tau, changes, old, out))
     }
 
-    fn adapt(&mut self, info: &Info) {
-        self.tau.learn(info.acceptance);
+    fn step_size(&mut self) -> Option<&mut StepSize> {
+        Some(&mut self.tau)
     }
 
     /// Two values and two gradients, as DISCS counts.

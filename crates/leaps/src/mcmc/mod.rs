@@ -46,6 +46,7 @@ mod swendsen_wang;
 mod tempering;
 mod wolff;
 
+pub use adapt::StepSize;
 pub use any::{AnyKernel, KernelName};
 pub use block_gibbs::BlockGibbs;
 pub use chains::{
@@ -87,10 +88,17 @@ pub trait Kernel: Clone + Send {
     /// Make one step from `x`.
     fn step<D: Draw>(&mut self, model: &Density<'_>, x: &mut [u8], draw: &mut D) -> Info;
 
+    /// The number that burn-in adapts, if there is one.
+    fn step_size(&mut self) -> Option<&mut StepSize> {
+        None
+    }
+
     /// Learn from a step during burn-in; kernels without step sizes ignore it. Never called after the first half of
     /// burn-in, since adapting for ever would break invariance.
     fn adapt(&mut self, info: &Info) {
-        let _ = info;
+        if let Some(step_size) = self.step_size() {
+            step_size.learn(info.acceptance);
+        }
     }
 
     /// Energy evaluations charged for a step with `q` values, counted as the DISCS benchmark does.

@@ -109,8 +109,8 @@ impl Kernel for PathAuxiliary {
         Info { acceptance, changed: if accepted { length } else { 0 } }
     }
 
-    fn adapt(&mut self, info: &Info) {
-        self.radius.learn(info.acceptance);
+    fn step_size(&mut self) -> Option<&mut StepSize> {
+        Some(&mut self.radius)
     }
 
     /// Two values and two gradients, as DISCS counts.

@@ -12,8 +12,8 @@ use crate::device::Progress;
 /// A round should take about this long: short enough to stop soon, long enough for threads that are done early not to wait.
 const ROUND: Duration = Duration::from_millis(500);
 
-/// Carry all chains through `settings`; `advance` takes one through a range of steps. Returns how many steps after burn-in
-/// every chain has made.
+/// Carry all chains through `settings`; `advance` takes one through a range of steps, and `adapted` has all of them when step sizes have
+/// adapted for the last time. Returns how many steps after burn-in every chain has made.
 ///
 /// These are fewer than asked for if `progress` stopped the chains when each of them had a state to keep: then what they have is what
 /// shorter chains would have.
@@ -25,12 +25,15 @@ pub(super) fn in_rounds<C: Send>(
     chains: &mut [C],
     progress: &dyn Progress,
     advance: impl Fn(&mut C, Range<u64>) -> Result<()> + Sync,
+    adapted: impl Fn(&mut [C]),
 ) -> Result<u64> {
     let total = settings.burn_in + settings.steps;
+    let adapting = settings.adapting();
     let measured = settings.burn_in + settings.every;
     let (mut done, mut length) = (0, 1);
     while done < total && !(done >= measured && progress.stopped()) {
-        let round = done..total.min(done + length);
+        let part = if done < adapting { adapting } else { total };
+        let round = done..part.min(done + length);
         let start = Instant::now();
         chains.par_iter_mut().try_for_each(|chain| {
             if done < measured {
@@ -39,6 +42,9 @@ pub(super) fn in_rounds<C: Send>(
             advance(chain, round.clone())
         })?;
         done = round.end;
+        if done == adapting {
+            adapted(chains);
+        }
         length = match start.elapsed() {
             short if short < ROUND / 2 => 2 * length,
             long if long > ROUND => length.div_ceil(2),

@@ -39,47 +39,12 @@ pub struct Autocorrelation {
 impl Autocorrelation {
     /// Analyse one observable of several chains, each a series in time.
     pub fn new(chains: &[&[f32]]) -> Self {
-        let total: usize = chains.iter().map(|c| c.len()).sum();
-        let shortest = chains.iter().map(|c| c.len()).min().unwrap_or(0);
-        let all = || chains.iter().flat_map(|c| c.iter()).map(|&v| f64::from(v));
-        let first = all().next().unwrap_or(0.0);
-        let r_hat = split_r_hat(chains);
-        if all().all(|v| v == first) {
-            return Autocorrelation {
-                time: Estimate::new(0.5 * shortest as f64, f64::INFINITY),
-                effective_samples: chains.len() as f64,
-                r_hat,
-                short: true,
-                constant: true,
-                rho: vec![1.0],
-            };
-        }
-        let mean = all().sum::<f64>() / total as f64;
-        let products = lagged_products(chains, mean);
-        let covariance = |lag: usize| {
-            let pairs: usize = chains.iter().map(|c| c.len().saturating_sub(lag)).sum();
-            products[lag] / pairs as f64
-        };
-        let variance = covariance(0);
-        let mut rho = vec![1.0];
-        let mut time: f64 = 0.5;
-        for lag in 1..products.len() {
-            rho.push(covariance(lag) / variance);
-            time += rho[lag];
-            if lag as f64 >= WINDOW * time {
-                break;
-            }
-        }
-        let time = time.max(0.5);
-        let error = time * (2.0 * (2 * rho.len() - 1) as f64 / total as f64).sqrt();
-        Autocorrelation {
-            time: Estimate::new(time, error),
-            effective_samples: total as f64 / (2.0 * time),
-            r_hat,
-            short: (shortest as f64) < LONG * time,
-            constant: false,
-            rho,
-        }
+        Lags::new(chains).within(0)
+    }
+
+    /// The window $W$; 0 for a series that never changes.
+    pub(super) fn window(&self) -> usize {
+        self.rho.len() - 1
     }
 
     /// How much larger the error of the mean is than blocks of `length` states show, because
@@ -90,6 +55,70 @@ impl Autocorrelation {
             .map(|t| (1.0 - t as f64 / length as f64) * self.rho[t])
             .sum();
         (self.time.mean / (0.5 + within).max(0.25 * self.time.mean)).sqrt().max(1.0)
+    }
+}
+
+/// Autocorrelations of one observable at all lags, of which a window is to be taken.
+pub(super) struct Lags {
+    /// `rho(t)`; none if the series never changes.
+    rho: Vec<f64>,
+    chains: usize,
+    total: usize,
+    shortest: usize,
+    r_hat: f64,
+}
+
+impl Lags {
+    pub fn new(chains: &[&[f32]]) -> Self {
+        let total: usize = chains.iter().map(|c| c.len()).sum();
+        let shortest = chains.iter().map(|c| c.len()).min().unwrap_or(0);
+        let all = || chains.iter().flat_map(|c| c.iter()).map(|&v| f64::from(v));
+        let first = all().next().unwrap_or(0.0);
+        let mut rho = Vec::new();
+        if all().any(|v| v != first) {
+            rho = lagged_products(chains, all().sum::<f64>() / total as f64);
+            for (lag, product) in rho.iter_mut().enumerate() {
+                let pairs: usize = chains.iter().map(|c| c.len().saturating_sub(lag)).sum();
+                *product /= pairs as f64;
+            }
+            let variance = rho[0];
+            rho.iter_mut().for_each(|covariance| *covariance /= variance);
+        }
+        Lags { rho, chains: chains.len(), total, shortest, r_hat: split_r_hat(chains) }
+    }
+
+    /// Sum them up in Sokal's window, or in `window` if that is longer.
+    pub fn within(&self, window: usize) -> Autocorrelation {
+        let Lags { ref rho, chains, total, shortest, r_hat } = *self;
+        if rho.is_empty() {
+            return Autocorrelation {
+                time: Estimate::new(0.5 * shortest as f64, f64::INFINITY),
+                effective_samples: chains as f64,
+                r_hat,
+                short: true,
+                constant: true,
+                rho: vec![1.0],
+            };
+        }
+        let (mut lags, mut time) = (1, 0.5f64);
+        while lags < rho.len() {
+            time += rho[lags];
+            lags += 1;
+            let lag = lags - 1;
+            if lag as f64 >= WINDOW * time && lag >= window {
+                break;
+            }
+        }
+        let time = time.max(0.5);
+        let error = time * (2.0 * (2 * lags - 1) as f64 / total as f64).sqrt();
+        Autocorrelation {
+            time: Estimate::new(time, error),
+            effective_samples: total as f64 / (2.0 * time),
+            r_hat,
+            short: (shortest as f64) < LONG * time,
+            constant: false,
+            rho: rho[..lags].to_vec(),
+        }
     }
 }
 

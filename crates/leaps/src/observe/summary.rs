@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use rayon::prelude::*;
 use serde::Serialize;
 
+use super::autocorrelation::Lags;
 use super::modes;
 use super::{
     Autocorrelation, Bins, ChainRecorder, ChainWarning, Families, Histogram, Jackknife, Layout,
@@ -114,21 +115,7 @@ impl<'a> ChainSummary<'a> {
                 "analyse them separately",
             ));
         }
-        let analyse = |value: fn(&ChainRecorder<'_>, usize) -> f32| {
-            let series: Vec<Vec<f32>> =
-                groups.iter().map(|group| mean_series(group, value)).collect();
-            let mut memory =
-                Autocorrelation::new(&series.iter().map(Vec::as_slice).collect::<Vec<_>>());
-            // The mean over copies, which are independent at one time, varies that much less than a state does.
-            memory.effective_samples *= copies as f64;
-            memory
-        };
-        let autocorrelations = Autocorrelations {
-            energy_per_site: analyse(|chain, i| chain.energy[i]),
-            magnetization: analyse(|chain, i| chain.order[i]),
-            abs_magnetization: analyse(|chain, i| chain.order[i].abs()),
-            distance: analyse(|chain, i| chain.distance[i]),
-        };
+        let autocorrelations = autocorrelations(&groups, layout.symmetric);
         let ess = |group: &Vec<ChainRecorder<'_>>| {
             copies as f64 * discs_ess(&mean_series(group, |chain, i| chain.distance[i]))
         };
@@ -145,7 +132,7 @@ impl<'a> ChainSummary<'a> {
         // An odd mode such as m can have a tail that no automatic window sees (tempering's round trips):
         // where groups suffice, they are the blocks.
         if summary.groups.len() < ENOUGH_GROUPS {
-            summary.order_join = summary.choose(&summary.autocorrelations.magnetization);
+            summary.order_join = summary.choose(summary.slower_of_order());
             summary.mode_join = summary.choose(summary.slowest());
         }
         if summary.groups.len() < ENOUGH_BLOCKS {
@@ -154,45 +141,43 @@ impl<'a> ChainSummary<'a> {
         Ok(summary)
     }
 
-    /// The slower of energy and `|m|`, by which blocks are chosen for everything but `m` itself: in an
-    /// ordered phase `m` alone may never relax.
+    /// What blocks are chosen by: the slowest of all, since without a symmetry every observable has a part in the slowest motion. With
+    /// one, the slower of energy and `|m|`, in which what is odd has no part: in an ordered phase `m` alone may never relax.
     fn slower(&self) -> &Autocorrelation {
-        let (energy, order) =
-            (&self.autocorrelations.energy_per_site, &self.autocorrelations.abs_magnetization);
-        if energy.constant || !order.constant && order.time.mean > energy.time.mean {
-            order
-        } else {
-            energy
-        }
+        let all = &self.autocorrelations;
+        let even = slower(&all.energy_per_site, &all.abs_magnetization);
+        if self.layout().symmetric { even } else { slower(even, self.slowest()) }
+    }
+
+    /// The same for `m`.
+    fn slower_of_order(&self) -> &Autocorrelation {
+        let own = &self.autocorrelations.magnetization;
+        if self.layout().symmetric { own } else { self.slower() }
     }
 
     /// The slower of `m` and the distance to a random state, which tells the colours of Potts models apart.
     fn slowest(&self) -> &Autocorrelation {
-        let (order, distance) =
-            (&self.autocorrelations.magnetization, &self.autocorrelations.distance);
-        if order.constant || !distance.constant && distance.time.mean > order.time.mean {
-            distance
-        } else {
-            order
-        }
+        slower(&self.autocorrelations.magnetization, &self.autocorrelations.distance)
     }
 
     /// How many fine blocks to join where groups are few: blocks of 10 autocorrelation times if there are 32 of them; else
-    /// every group is a block if there are 8; else blocks of 2 times, if there are 2.
+    /// every group is a block if there are 8; else 32 blocks, but of 2 times at least, if there are 2.
     fn choose(&self, memory: &Autocorrelation) -> Option<usize> {
-        let join = |times: f64| {
+        let join = |states: f64| {
             let longest = self.firsts().map(|chain| chain.length).max().unwrap_or(1);
-            (times * memory.time.mean / longest as f64).ceil().max(1.0) as usize
+            (states / longest as f64).ceil().max(1.0) as usize
         };
         let blocks = |join| self.firsts().map(|chain| chain.blocks(join)).sum::<usize>();
-        let (wide, narrow) = (join(BLOCK), join(SHORT_BLOCK));
+        let (wide, narrow) = (join(BLOCK * memory.time.mean), join(SHORT_BLOCK * memory.time.mean));
         if !memory.constant && blocks(wide) >= ENOUGH_BLOCKS {
-            Some(wide)
-        } else if self.groups.len() >= ENOUGH_GROUPS || memory.constant {
-            None
-        } else {
-            (blocks(narrow) > self.groups.len()).then_some(narrow)
+            return Some(wide);
         }
+        if self.groups.len() >= ENOUGH_GROUPS || memory.constant {
+            return None;
+        }
+        let as_many = (narrow..wide).rev().find(|&join| blocks(join) >= ENOUGH_BLOCKS);
+        let join = as_many.unwrap_or(narrow);
+        (blocks(join) > self.groups.len()).then_some(join)
     }
 
     /// The first copy of every group: all copies of a group have the same blocks.
@@ -228,10 +213,10 @@ impl<'a> ChainSummary<'a> {
 
     /// Sums over blocks long enough to be independent, for observables of your own.
     ///
-    /// Blocks have 10 autocorrelation times of the slower of energy and `|m|`. With fewer than 32 such blocks
-    /// in all, each of at least 8 groups is a block of its own, which needs independent starts but no long
-    /// chains, and so is each of 32 groups or more; with fewer groups, blocks have 2 autocorrelation times. What blocks of finite length miss
-    /// is made up from the autocorrelation function. One block in all: infinite errors.
+    /// Blocks have 10 autocorrelation times: of the slowest series, or with a symmetry of the slower of energy and `|m|`. With fewer than 32 such
+    /// blocks in all, each of at least 8 groups is a block of its own, which needs independent starts but no long
+    /// chains, and so is each of 32 groups or more; fewer groups are cut into 32 blocks, or fewer if these would be shorter than 2
+    /// autocorrelation times. What blocks of finite length miss is made up from the autocorrelation function. One block in all: infinite errors.
     pub fn jackknife(&self) -> Jackknife {
         self.block_sums(self.join, self.slower())
     }
@@ -259,7 +244,7 @@ impl<'a> ChainSummary<'a> {
     /// The observables with their errors; see [`jackknife`](Self::jackknife). The mean of `m` and the masses of modes have blocks of
     /// their own.
     pub fn observables(&self) -> Observables {
-        let order = self.block_sums(self.order_join, &self.autocorrelations.magnetization);
+        let order = self.block_sums(self.order_join, self.slower_of_order());
         let between = self.block_sums(self.mode_join, self.slowest());
         Observables {
             magnetization: order.mean(Layout::M),
@@ -312,6 +297,10 @@ impl<'a> ChainSummary<'a> {
     }
 }
 
+fn slower<'m>(a: &'m Autocorrelation, b: &'m Autocorrelation) -> &'m Autocorrelation {
+    if a.constant || !b.constant && b.time.mean > a.time.mean { b } else { a }
+}
+
 /// The mean over the copies of a group at every time.
 fn mean_series(
     group: &[ChainRecorder<'_>],
@@ -319,4 +308,40 @@ fn mean_series(
 ) -> Vec<f32> {
     let mean = |i| group.iter().map(|chain| value(chain, i)).sum::<f32>() / group.len() as f32;
     (0..group[0].len()).map(mean).collect()
+}
+
+/// Autocorrelations of all series in windows that are long enough for whatever they share.
+///
+/// The slowest motion of a chain may be a small part of the variance of an observable, and then lies beyond the window that its own
+/// autocorrelations ask for, though not beyond its errors. Without a symmetry every observable has a part in it. With one, what is even (the
+/// energy and `|m|`) has none in what is odd.
+fn autocorrelations(groups: &[Vec<ChainRecorder<'_>>], symmetric: bool) -> Autocorrelations {
+    let values: [fn(&ChainRecorder<'_>, usize) -> f32; 4] = [
+        |chain, i| chain.energy[i],
+        |chain, i| chain.order[i].abs(),
+        |chain, i| chain.order[i],
+        |chain, i| chain.distance[i],
+    ];
+    let lags = values.map(|value| {
+        let series: Vec<Vec<f32>> = groups.iter().map(|group| mean_series(group, value)).collect();
+        Lags::new(&series.iter().map(Vec::as_slice).collect::<Vec<_>>())
+    });
+    let windows = lags.each_ref().map(|lags| lags.within(0).window());
+    let longest = |windows: &[usize]| windows.iter().copied().max().unwrap_or(0);
+    let (even, odd) = match symmetric {
+        true => (longest(&windows[..2]), 0),
+        false => (longest(&windows), longest(&windows)),
+    };
+    let analyse = |k: usize, window: usize| {
+        let mut memory = lags[k].within(window);
+        // The mean over copies, which are independent at one time, varies that much less than a state does.
+        memory.effective_samples *= groups[0].len() as f64;
+        memory
+    };
+    Autocorrelations {
+        energy_per_site: analyse(0, even),
+        abs_magnetization: analyse(1, even),
+        magnetization: analyse(2, odd),
+        distance: analyse(3, odd),
+    }
 }

@@ -205,6 +205,54 @@ fn block_errors_cover() {
     }
 }
 
+/// 16 binary digits as above and eight spins that flip together, with a small part in the energy.
+struct SlowSpins;
+
+impl Target for SlowSpins {
+    fn sites(&self) -> usize {
+        24
+    }
+    fn q(&self) -> usize {
+        2
+    }
+    fn energy(&self, _term: usize, x: &[u8]) -> f64 {
+        let number = x[..16].iter().fold(0u32, |n, &digit| 2 * n + u32::from(digit));
+        f64::from(number) / 8192.0 - 4.0 + 0.6 * (f64::from(x[23]) - 0.5)
+    }
+}
+
+/// The energy has 8 % of its variance from spins that flip every 100 steps: its own window ends before that matters, and errors would be too small
+/// by 2. The order parameter shows how slow the chains are. Over 150 replications the root mean square is known to 6 %.
+#[test]
+fn slow_motions_that_others_show_are_in_every_error() {
+    let (mut z, mut times) = (Vec::new(), Vec::new());
+    for r in 0..150 {
+        let mut s = stream(12_000 + r);
+        let record = |_| {
+            let mut recorder = ChainRecorder::new(&SlowSpins, &[1.0], 1);
+            let mut spin = s.below(2) as u8;
+            for _ in 0..4000 {
+                spin ^= u8::from(s.chance(0.01));
+                let number = ((s.normal() + 4.0) * 8192.0).clamp(0.0, 65_535.0) as u32;
+                let digit = |i: usize| if i < 16 { (number >> (15 - i) & 1) as u8 } else { spin };
+                recorder.record(&std::array::from_fn::<u8, 24, _>(digit));
+            }
+            recorder
+        };
+        let summary = ChainSummary::new((0..4).map(record).collect()).unwrap();
+        // Numbers are cut off below: half a step.
+        let exact = -0.5 / 8192.0 / 24.0;
+        let energy = summary.observables().energy_per_site.with_exact(exact);
+        z.push(energy.z().unwrap());
+        times.push(summary.autocorrelations().energy_per_site.time.mean);
+    }
+    let (mean, rms) = mean_and_rms(&z);
+    assert!((0.8..1.25).contains(&rms) && mean.abs() < 0.4, "{mean} {rms}");
+    let time = times.iter().sum::<f64>() / 150.0;
+    let exact = 0.5 + 0.0826 * 49.0;
+    assert!((0.75..1.25).contains(&(time / exact)), "{time} {exact}");
+}
+
 #[test]
 fn block_sums_lose_nothing_at_any_length() {
     let lattice = Lattice::new(&[3, 3], Boundary::Periodic).unwrap();

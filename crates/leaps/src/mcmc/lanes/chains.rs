@@ -52,7 +52,7 @@ pub fn run_lane_chains<R: Recorder>(
     let groups = (0..settings.chains.div_ceil(Tile::WALKERS)).into_par_iter();
     let mut groups: Vec<Group<R>> = groups.map(begin).collect::<Result<_>>()?;
     let stride = glance(plan.sites() * Tile::WALKERS.min(settings.chains));
-    let steps = in_rounds(settings, &mut groups, progress, |group, round| {
+    let advance = |group: &mut Group<R>, round: Range<u64>| {
         let Group { tile, recorders, chains } = group;
         let mut x = vec![0; plan.sites()];
         let mut step = round.start;
@@ -75,7 +75,9 @@ pub fn run_lane_chains<R: Recorder>(
             progress.advance(sweeps * chains.len() as u64);
         }
         Ok(())
-    })?;
+    };
+    // Sweeps have no step size to agree on.
+    let steps = in_rounds(settings, &mut groups, progress, advance, |_| ())?;
     let outcomes = |Group { tile, recorders, chains }: Group<R>| {
         let outcome = |(lane, (chain, recorder)): (usize, (usize, R))| {
             let mut last = vec![0; plan.sites()];
