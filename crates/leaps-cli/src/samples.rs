@@ -39,8 +39,6 @@ pub fn save(
     samples: &Samples,
     meta: &Value,
 ) -> Result<()> {
-    let sites = [target.sites()];
-    let shape = target.lattice().map_or(&sites[..], |lattice| lattice.shape());
-    file.samples(shape, &samples.states, &samples.log_weights, &samples.energies, meta)?;
+    samples.write(&mut file, target, meta)?;
     Ok(file.finish()?)
 }

@@ -7,9 +7,8 @@
 //! ```
 
 mod common;
-#[path = "../src/reproduce/machine.rs"]
-mod machine;
 
+use leaps_report::machine;
 use std::fmt::Write;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};

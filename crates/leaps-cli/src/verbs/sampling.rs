@@ -8,6 +8,7 @@ use leaps::Error;
 use leaps::job::Run;
 use leaps::parse::number;
 use leaps::problem::Problem;
+use leaps::results::timings;
 use leaps::spec::RunSpec;
 use leaps::store::NpzWriter;
 use serde::Serialize;
@@ -19,7 +20,6 @@ use crate::output;
 use crate::progress::TerminalProgress;
 use crate::samples;
 use crate::tables::Report;
-use crate::timings;
 
 /// Where results go and what is asked of them.
 #[derive(Args, Clone, Debug)]

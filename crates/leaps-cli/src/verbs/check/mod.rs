@@ -64,7 +64,9 @@ pub fn run(args: &CheckArgs, context: &Context) -> Result<()> {
         Err(error) => return Err(layers.explain(error).into()),
     }
     if !layers.compare.is_empty() {
-        rows.push(("compare", compare::names(&layers)?.join("; ")));
+        let samplers = compare::job(&layers)?.samplers;
+        let names: Vec<String> = samplers.into_iter().map(|sampler| sampler.name).collect();
+        rows.push(("compare", names.join("; ")));
     }
     if context.globals.json {
         let object: serde_json::Map<_, _> =
