@@ -1,4 +1,4 @@
-//! Run one command line from its words to its exit code.
+//! One command line, from its words to its exit code.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -54,7 +54,7 @@ impl Context {
         }
     }
 
-    /// Catch Ctrl-C from here on, and tell whether it came: before files are opened, so that none is left behind.
+    /// Catch Ctrl-C from here on; whether it came: before files are opened, so that none is left behind.
     pub fn interrupted(&self) -> bool {
         self.signals.get_or_init(Signals::catch).caught()
     }

@@ -1,4 +1,4 @@
-//! Define every verb and flag once: parser, help, man pages and completions all come from here.
+//! Every verb and flag, defined once: parser, help, man pages and completions come from here.
 
 use clap::{Args, Command, CommandFactory, Parser, Subcommand, ValueEnum};
 use leaps::device::{Device, Precision};

@@ -1,4 +1,4 @@
-//! Turn errors into one line of advice and an exit code.
+//! Errors as one line of advice and an exit code.
 
 use std::fmt;
 use std::io;

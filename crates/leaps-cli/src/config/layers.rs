@@ -1,4 +1,4 @@
-//! Lay defaults, file, `--set` and flags over each other, and remember where each value came from.
+//! Defaults, file, `--set` and flags over each other, with the place that each value came from.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;

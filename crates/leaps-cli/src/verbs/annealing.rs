@@ -1,4 +1,4 @@
-//! Annealed importance sampling, and sequential Monte Carlo: annealing with resampling.
+//! `leaps ais` and `leaps smc`: annealed importance sampling, and sequential Monte Carlo, which resamples.
 
 use anyhow::Result;
 use clap::Args;

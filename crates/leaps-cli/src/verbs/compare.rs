@@ -1,4 +1,4 @@
-//! Run several samplers on one target and lay them side by side.
+//! `leaps compare`: several samplers on one target, side by side.
 //!
 //! The specification is a configuration with a list of samplers; keys of `[sample]` and `[path]` in an
 //! entry override those of the file. Every entry has a seed of its own, made of the file's seed, the target and the entry's name, unless

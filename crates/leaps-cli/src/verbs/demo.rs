@@ -1,4 +1,4 @@
-//! Show in a minute what the program does: train a network, sample with it, compare with the exact answer.
+//! `leaps demo`: a network trained in a minute, sampled, and compared with the exact answer.
 
 use std::path::{Path, PathBuf};
 

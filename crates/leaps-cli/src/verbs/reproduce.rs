@@ -1,4 +1,4 @@
-//! Repeat the paper's experiments: a page each, with figures, numbers and what they were made on.
+//! `leaps reproduce`: the paper's experiments, a page each, with figures and numbers.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Explain a configuration without running it.
+//! `leaps check`: a configuration explained without running it.
 
 mod training;
 
@@ -48,7 +48,7 @@ pub fn run(args: &CheckArgs, context: &Context) -> Result<()> {
     };
     if args.config.join("model.json").exists() && !file.exists() {
         return Err(usage(format!(
-            "DIR = {}: is a model, and must be a run; 'leaps models' and 'leaps report' tell about models",
+            "DIR = {}: is a model, and must be a run; 'leaps models' and 'leaps report' describe models",
             args.config.display()
         )));
     }

@@ -1,4 +1,4 @@
-//! Compute everything that a network says about states.
+//! All outputs of a network for given states.
 
 use leaps::Result;
 use leaps::net::{Net, Worker};
@@ -28,7 +28,7 @@ pub struct Evaluated {
 /// States that share a network pass.
 const LANES: usize = 16;
 
-/// Evaluate the averaged network of `model`, which is told `condition` about the target.
+/// Evaluate the averaged network of `model`, conditioned on `condition`.
 pub fn evaluate(
     model: &Model,
     problem: &Problem,

@@ -3,7 +3,9 @@
 mod kept;
 mod mistakes;
 mod networks;
+mod overlay;
 mod parts;
+mod shipped;
 mod spec;
 
 use std::collections::BTreeMap;
@@ -18,7 +20,8 @@ use crate::{Error, Result};
 use parts::PartRunner;
 
 pub use networks::{NetworkFacts, PreparedNetwork};
-pub use spec::{EXPERIMENTS, Experiment, FigureEntry, FigureKind, NetworkEntry, RunEntry};
+pub use shipped::EXPERIMENTS;
+pub use spec::{Experiment, FigureEntry, FigureKind, NetworkEntry, RunEntry};
 
 /// Where an experiment is run.
 pub struct Places<'a> {

@@ -7,25 +7,11 @@ use serde::Deserialize;
 use toml::{Table, Value};
 
 use super::mistakes::{check_names, explain, not_finite};
+use super::overlay::{each_target, forget_paper, merge};
+use super::shipped::EXPERIMENTS;
 use crate::file::{position, read_text};
 use crate::spec::{RunSpec, SEED};
 use crate::{Error, Result};
-
-/// The experiments that the library brings along, by name.
-pub const EXPERIMENTS: [(&str, &str); 12] = [
-    ("ablation", include_str!("../../../experiments/ablation.toml")),
-    ("ising-critical", include_str!("../../../experiments/ising-critical.toml")),
-    ("ais-ising", include_str!("../../../experiments/ais-ising.toml")),
-    ("ais-potts", include_str!("../../../experiments/ais-potts.toml")),
-    ("discs-ising", include_str!("../../../experiments/discs-ising.toml")),
-    ("discs-potts", include_str!("../../../experiments/discs-potts.toml")),
-    ("bias", include_str!("../../../experiments/bias.toml")),
-    ("temperatures", include_str!("../../../experiments/temperatures.toml")),
-    ("methods", include_str!("../../../experiments/methods.toml")),
-    ("records", include_str!("../../../experiments/records.toml")),
-    ("records-16", include_str!("../../../experiments/records-16.toml")),
-    ("glass", include_str!("../../../experiments/glass.toml")),
-];
 
 /// Everything about an experiment.
 #[derive(Clone, Debug, Deserialize)]
@@ -341,74 +327,6 @@ impl Experiment {
     }
 }
 
-/// The paper's numbers are not those of smaller settings.
-fn forget_paper(table: &mut Table) {
-    let mut each = |list: &str, forget: &dyn Fn(&mut Table)| {
-        let list = table.get_mut(list).and_then(Value::as_array_mut);
-        list.into_iter().flatten().filter_map(Value::as_table_mut).for_each(forget);
-    };
-    each("runs", &|run| _ = run.remove("paper"));
-    each("targets", &forget_paper);
-}
-
-/// Take `[[targets]]` out of a file: the name of each, and the file with the entry laid over it as `[quick]` is.
-fn each_target(table: &mut Table) -> std::result::Result<Vec<(String, Table)>, String> {
-    let entries = match table.remove("targets") {
-        None => return Ok(Vec::new()),
-        Some(Value::Array(entries)) if !entries.is_empty() => entries,
-        Some(_) => return Err("targets: must be a list, [[targets]], with an entry".to_owned()),
-    };
-    let mut all: Vec<(String, Table)> = Vec::new();
-    for entry in entries {
-        let Value::Table(mut entry) = entry else {
-            return Err("targets: entries must be tables".to_owned());
-        };
-        let Some(Value::String(name)) = entry.remove("name") else {
-            return Err("targets: an entry has no name".to_owned());
-        };
-        let mut own = table.clone();
-        merge(&mut own, entry);
-        all.push((name, own));
-    }
-    Ok(all)
-}
-
-/// Lay a table over another. Entries of lists find theirs by `name`; `drop = true` removes one.
-fn merge(base: &mut Table, over: Table) {
-    for (key, value) in over {
-        match (base.get_mut(&key), value) {
-            (Some(Value::Table(base)), Value::Table(over)) => merge(base, over),
-            (Some(Value::Array(base)), Value::Array(over)) if named(base) && named(&over) => {
-                for entry in over {
-                    merge_entry(base, entry);
-                }
-            }
-            (_, value) => {
-                base.insert(key, value);
-            }
-        }
-    }
-}
-
-fn named(list: &[Value]) -> bool {
-    !list.is_empty() && list.iter().all(|entry| entry.get("name").is_some())
-}
-
-fn merge_entry(list: &mut Vec<Value>, entry: Value) {
-    let at = list.iter().position(|old| old.get("name") == entry.get("name"));
-    match (at, entry) {
-        (Some(at), Value::Table(entry)) if entry.get("drop") == Some(&Value::Boolean(true)) => {
-            list.remove(at);
-        }
-        (Some(at), Value::Table(entry)) => {
-            if let Value::Table(old) = &mut list[at] {
-                merge(old, entry);
-            }
-        }
-        (_, entry) => list.push(entry),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -486,18 +404,5 @@ mod tests {
             let error = parse(&wrong, false).unwrap_err().to_string();
             assert!(error.contains(words) && error.contains("x.toml"), "{error}");
         }
-    }
-
-    #[test]
-    fn overlays_find_entries_by_name() {
-        let mut base: Table = toml::from_str(
-            "a = 1\n[t]\nx = [1, 2]\ny = 3\n[[runs]]\nname = 'one'\nn = 1\n[[runs]]\nname = 'two'\n",
-        )
-        .unwrap();
-        let over =
-            "t.x = [5]\n[[runs]]\nname = 'one'\nm = 7\n[[runs]]\nname = 'two'\ndrop = true\n";
-        merge(&mut base, toml::from_str(over).unwrap());
-        let wanted = "a = 1\n[t]\nx = [5]\ny = 3\n[[runs]]\nname = 'one'\nn = 1\nm = 7\n";
-        assert_eq!(base, toml::from_str::<Table>(wanted).unwrap());
     }
 }
