@@ -1,6 +1,7 @@
-//! Run one command line from its words to its exit code.
+//! One command line, from its words to its exit code.
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
@@ -12,14 +13,17 @@ use leaps::Error;
 use leaps::device::{Device, Placement, Progress};
 use leaps::job::{self, Monitor};
 use leaps::problem::Problem;
-use leaps::results::{Computed, Origin, Record};
+use leaps::results::{Computed, Origin, Record, SamplerResult};
+use leaps::store::Observer;
 
 use crate::cli::{self, Cli, Globals, Verb};
 use crate::error::{self, usage};
 use crate::output;
 use crate::progress::TerminalProgress;
 use crate::signals::Signals;
+use crate::tables::Report;
 use crate::threads;
+use crate::training::TrainingWatch;
 use crate::verbs;
 
 /// What every verb needs besides its own flags.
@@ -50,7 +54,7 @@ impl Context {
         }
     }
 
-    /// Catch Ctrl-C from here on, and tell whether it came: before files are opened, so that none is left behind.
+    /// Catch Ctrl-C from here on; whether it came: before files are opened, so that none is left behind.
     pub fn interrupted(&self) -> bool {
         self.signals.get_or_init(Signals::catch).caught()
     }
@@ -98,12 +102,28 @@ impl Monitor for Context {
         Box::new(self.progress(label))
     }
 
+    fn training(&self, directory: &Path) -> Box<dyn Observer + '_> {
+        self.catch_stops();
+        Box::new(TrainingWatch::new(self, directory))
+    }
+
     fn note(&self, text: &str) {
         self.say(text);
     }
 
     fn detail(&self, text: &str) {
         self.detail(text);
+    }
+
+    fn found(&self, name: &str, result: &SamplerResult) {
+        let summary = match result {
+            SamplerResult::Walkers(result) => result.summary(),
+            SamplerResult::Chains(result) => result.summary(),
+        };
+        self.detail(format!("{name}: seed {}, {summary}", result.seed()));
+        for doubt in result.doubts() {
+            Monitor::warn(self, &format!("{name}: {doubt}"));
+        }
     }
 
     fn warn(&self, text: &str) {
@@ -192,8 +212,8 @@ fn execute(cli: Cli, matches: &ArgMatches, words: &[OsString]) -> Result<()> {
         Verb::Report(args) => verbs::report::run(args, &context),
         Verb::Rates(args) => verbs::rates::run(args, &context),
         Verb::Exact(args) => verbs::exact::run(args, &context),
-        Verb::Ais(args) => verbs::ais::run(args, &context),
-        Verb::Smc(args) => verbs::smc::run(args, &context),
+        Verb::Ais(args) => verbs::annealing::ais(args, &context),
+        Verb::Smc(args) => verbs::annealing::smc(args, &context),
         Verb::Mcmc(args) => verbs::mcmc::run(args, &context),
         Verb::Compare(args) => verbs::compare::run(args, &context),
         Verb::Reproduce(args) => verbs::reproduce::run(args, &context),

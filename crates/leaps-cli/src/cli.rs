@@ -1,4 +1,4 @@
-//! Define every verb and flag once: parser, help, man pages and completions all come from here.
+//! Every verb and flag, defined once: parser, help, man pages and completions come from here.
 
 use clap::{Args, Command, CommandFactory, Parser, Subcommand, ValueEnum};
 use leaps::device::{Device, Precision};
@@ -69,9 +69,9 @@ pub enum Verb {
     /// Exact log Z, energy and heat capacity of a target
     Exact(verbs::exact::ExactArgs),
     /// Annealed importance sampling: log Z and weighted samples
-    Ais(verbs::ais::AisArgs),
+    Ais(verbs::annealing::AisArgs),
     /// Sequential Monte Carlo: annealing with resampling
-    Smc(verbs::smc::SmcArgs),
+    Smc(verbs::annealing::SmcArgs),
     /// Markov chains with any kernel
     Mcmc(verbs::mcmc::McmcArgs),
     /// Several samplers on one target, in one table

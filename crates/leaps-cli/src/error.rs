@@ -1,4 +1,4 @@
-//! Turn errors into one line of advice and an exit code.
+//! Errors as one line of advice and an exit code.
 
 use std::fmt;
 use std::io;
@@ -65,7 +65,8 @@ pub fn exit_code(error: &anyhow::Error) -> u8 {
                 | UnknownKey { .. }
                 | NotApplicable { .. }
                 | Misfit { .. }
-                | Parse { .. } => 2,
+                | Parse { .. }
+                | Experiment { .. } => 2,
                 NonFinite { .. } | Weights(_) => 3,
                 Io { .. } | Corrupt { .. } | Device { .. } => 4,
                 Interrupted => 130,

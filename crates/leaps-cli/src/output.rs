@@ -1,4 +1,4 @@
-//! Print data on standard output and talk on standard error.
+//! Data on standard output, messages on standard error.
 
 use std::io::{self, Write};
 

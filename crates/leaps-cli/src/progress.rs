@@ -1,4 +1,4 @@
-//! Show how far long work is, and stop it on Ctrl-C.
+//! The progress of long work on a terminal, which Ctrl-C stops.
 
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

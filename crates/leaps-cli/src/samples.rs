@@ -5,12 +5,12 @@ use std::path::Path;
 
 use anyhow::Result;
 use leaps::job::Samples;
+use leaps::results::timings;
 use leaps::store::NpzWriter;
 use leaps::target::Target;
 use serde::Serialize;
 
 use crate::error::usage;
-use crate::timings;
 
 /// Open a file of samples before the work starts, so that a wrong name costs nothing.
 pub fn open(path: Option<&Path>) -> Result<Option<NpzWriter>> {
@@ -46,8 +46,6 @@ pub fn save(
     if let Some(meta) = meta.as_object_mut() {
         meta.remove("command");
     }
-    let sites = [target.sites()];
-    let shape = target.lattice().map_or(&sites[..], |lattice| lattice.shape());
-    file.samples(shape, &samples.states, &samples.log_weights, &samples.energies, &meta)?;
+    samples.write(&mut file, target, &meta)?;
     Ok(file.finish()?)
 }

@@ -1,4 +1,4 @@
-//! Lay results out for people.
+//! Results as tables for people.
 
 use leaps::observe::{Estimate, Observables};
 use leaps_report::text::{Short, Table, beside, fixed, sigmas, with_error};

@@ -1,4 +1,4 @@
-//! Take a configuration from `init` through `check` and back, for every target.
+//! Configurations from `init` through `check` and back, for every target.
 
 mod common;
 

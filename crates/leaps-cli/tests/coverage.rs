@@ -8,9 +8,8 @@
 //! On a machine without cargo the test binary itself runs: `LEAPS_PROGRAM` then says where the program is, `LEAPS_COVERAGE_PAGE` where the page goes.
 
 mod common;
-#[path = "../src/reproduce/machine.rs"]
-mod machine;
 
+use leaps_report::machine;
 use std::fmt::Write;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! Sample with a trained network, look at its rates, and refuse models that are none.
+//! Sampling with a trained network, its rates, and refusals of models that are none.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Write pages that stand on their own and say what the results say.
+//! Pages that stand on their own and say what the results say.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Print results that programs and people can read, whatever standard output is.
+//! Results that programs and people can read, whatever standard output is.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Sample with every verb, and hold the numbers against exact ones.
+//! Every sampling verb, its numbers held against exact ones.
 //!
 //! Seeds are fixed, so these tests are deterministic; |z| < 5 has a false-alarm rate of 6e-7 per number on
 //! the day a seed changes, and finds biases of five standard errors.

@@ -1,4 +1,4 @@
-//! Train a tiny network, stop it in every way, and go on.
+//! Training of a tiny network, stopped in every way and continued.
 
 mod common;
 

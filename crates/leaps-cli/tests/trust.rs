@@ -1,4 +1,4 @@
-//! Refuse or warn where a number would otherwise be believed.
+//! Refusals and warnings where a number would otherwise be believed.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Sample with networks that have learned next to nothing: the weights alone must make log Z right.
+//! Networks that have learned next to nothing: the weights alone must make log Z right.
 //!
 //! One gradient step with a vanishing learning rate leaves a network as it was drawn: its walkers hardly jump. Four long steps
 //! make it jump without making it any good. The threshold is four standard errors, at fixed seeds; errors are at most 0.04, so

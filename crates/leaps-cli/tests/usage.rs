@@ -1,4 +1,4 @@
-//! Refuse every wrong flag in one line that names it, and print what users look up.
+//! Wrong flags, each refused in one line that names it, and what users look up.
 
 mod common;
 

@@ -67,6 +67,14 @@ pub enum Error {
         /// What is wrong and what was expected.
         reason: String,
     },
+    /// The file of an experiment does not say what can be done.
+    #[error("{path}: {reason}", path = path.display())]
+    Experiment {
+        /// The file.
+        path: PathBuf,
+        /// The entry, the key, and what is wrong with it.
+        reason: String,
+    },
     /// A file cannot be read or written.
     #[error("{path}: {source}", path = path.display())]
     Io {

@@ -2,6 +2,11 @@
 //!
 //! Names of fields are promises to scripts. Numbers that are not finite are `null` in JSON.
 
+mod part;
+pub mod timings;
+
+pub use part::{Laws, PartFound, PartResult};
+
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
@@ -481,6 +486,28 @@ pub enum SamplerResult {
     Walkers(Box<WalkerResult>),
     /// Of Markov chains.
     Chains(Box<ChainResult>),
+}
+
+impl SamplerResult {
+    /// The seed.
+    pub fn seed(&self) -> u64 {
+        match self {
+            SamplerResult::Walkers(result) => result.seed,
+            SamplerResult::Chains(result) => result.seed,
+        }
+    }
+
+    /// Reasons to doubt the numbers, in words.
+    pub fn doubts(&self) -> Vec<String> {
+        match self {
+            SamplerResult::Walkers(result) => {
+                result.warnings.iter().map(ToString::to_string).collect()
+            }
+            SamplerResult::Chains(result) => {
+                result.warnings.iter().map(ToString::to_string).collect()
+            }
+        }
+    }
 }
 
 /// One sampler of a comparison and what it found.

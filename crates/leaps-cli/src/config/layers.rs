@@ -1,4 +1,4 @@
-//! Lay defaults, file, `--set` and flags over each other, and remember where each value came from.
+//! Defaults, file, `--set` and flags over each other, with the place that each value came from.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -33,8 +33,6 @@ pub enum Source {
     Flag,
     /// `--temperature T`, for the inverse temperature.
     Temperature(f64),
-    /// Entry n, from 1, of the list `[[compare]]`.
-    Compare(usize),
     /// The model of this name.
     Model(String),
     /// Training on a smaller lattice first.
@@ -186,21 +184,18 @@ impl Layers {
         Ok(())
     }
 
-    /// Take over those values of a section that nobody gave, from a model of this name.
-    pub fn complete(
-        &mut self,
-        section: &str,
-        values: &serde_json::Map<String, Json>,
-        model: &str,
-    ) -> Result<()> {
+    /// Take over values of a section that nobody gave, from a model of this name.
+    pub fn complete(&mut self, section: &str, values: &Table, model: &str) -> Result<()> {
         for (key, value) in values {
-            let path = format!("{section}.{key}");
-            if self.source(&path).is_none() {
-                let value: Value = serde_json::from_value(value.clone())?;
-                self.insert(&path, value, Source::Model(model.to_owned()))?;
-            }
+            let source = Source::Model(model.to_owned());
+            self.insert(&format!("{section}.{key}"), value.clone(), source)?;
         }
         Ok(())
+    }
+
+    /// The values of a section that were given.
+    pub fn section(&self, section: &str) -> Table {
+        self.table.get(section).and_then(Value::as_table).cloned().unwrap_or_default()
     }
 
     /// Note what training on a smaller lattice has in place of what was given: the size, and perhaps the depth.
@@ -251,20 +246,6 @@ impl Layers {
         Ok(())
     }
 
-    /// The values with those of entry `n`, from 1, of `[[compare]]` on top: `seed`, and keys of `[sample]` and
-    /// `[path]` without their section.
-    pub fn with_comparison(&self, n: usize, entry: &Table) -> Result<Self> {
-        let mut layers = self.clone();
-        for (key, value) in entry {
-            let known = ["path", "sample"].map(|section| format!("{section}.{key}"));
-            let own = (key == "seed").then(|| key.clone());
-            let known = own.or_else(|| known.into_iter().find(|path| is_known(path)));
-            let path = known.unwrap_or_else(|| format!("sample.{key}"));
-            layers.insert(&path, value.clone(), Source::Compare(n))?;
-        }
-        Ok(layers)
-    }
-
     /// Where relative names of files in the value of a key start.
     pub fn folder(&self, key: &str) -> &Path {
         self.folders.get(key).map_or(Path::new(""), PathBuf::as_path)
@@ -282,7 +263,6 @@ impl Layers {
             Source::Set => "--set".to_owned(),
             Source::Flag => "the command line".to_owned(),
             Source::Temperature(temperature) => format!("--temperature {temperature}"),
-            Source::Compare(n) => format!("compare entry {n}"),
             Source::Model(name) => name.clone(),
             Source::Grow => "train.grow".to_owned(),
         })
@@ -293,7 +273,6 @@ impl Layers {
         match self.sources.get(key) {
             Some(Source::File(file, line)) => format!("{file}:{line}: {key}"),
             Some(Source::Set) => format!("--set {key}"),
-            Some(Source::Compare(n)) => format!("compare entry {n}: {key}"),
             Some(Source::Model(name)) => format!("{name}: {key}"),
             Some(Source::Temperature(temperature)) => {
                 format!("beta of --temperature {temperature}")

@@ -1,4 +1,4 @@
-//! Catch what asks for an end, so that work stops at a good place: signals on Unix, console events on Windows.
+//! Requests to stop, so that work ends at a good place: signals on Unix, console events on Windows.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};

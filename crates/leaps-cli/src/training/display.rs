@@ -1,4 +1,4 @@
-//! Show how training goes: a bar on a terminal, a line every few seconds elsewhere.
+//! The progress of training: a bar on a terminal, a line every few seconds elsewhere.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;

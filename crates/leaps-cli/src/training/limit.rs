@@ -1,4 +1,4 @@
-//! Read limits of time: `--time-limit 1h30m`, and the end of a SLURM job.
+//! Limits of time: `--time-limit 1h30m`, and the end of a SLURM job.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 

@@ -20,8 +20,7 @@ use leaps::store::{Model, Outcome, Stop};
 use crate::app::Context;
 use crate::config::{Layers, to_toml_from};
 use crate::error::Failure;
-use display::TrainingWatch;
-
+pub use display::TrainingWatch;
 pub use limit::{deadline, duration};
 pub use start::prepare;
 

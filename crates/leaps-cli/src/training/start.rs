@@ -5,10 +5,8 @@ use std::path::Path;
 use anyhow::Result;
 use leaps::job::Start;
 use leaps::store::Checkpoints;
-use serde_json::Value;
 
 use crate::config::Layers;
-use crate::error::usage;
 use crate::models;
 
 /// Find the model that `train.from` names, and take what is left open about the network from it. Where `run` holds a run that started
@@ -31,33 +29,8 @@ pub fn prepare(layers: &mut Layers, run: Option<&Path>) -> Result<Option<Start>>
         }
     };
     let Some(start) = start else { return Ok(None) };
-    let Value::Object(mut open) = serde_json::to_value(network)? else {
-        return Ok(Some(start));
-    };
-    if open.remove("imported") == Some(true.into()) {
-        return Err(usage(format!(
-            "{} = {}: must be a network of leaps; imported ones compute as their authors' code does and are not trained on",
-            layers.name("train.from"),
-            start.name
-        )));
-    }
-    open.retain(|_, value| !value.is_null());
-    open.insert("parametrisation".to_owned(), serde_json::to_value(parametrisation)?);
-    let given = serde_json::to_value(given.network)?;
-    for key in ["kind", "parametrisation"] {
-        let path = format!("network.{key}");
-        if layers.source(&path).is_some() && given[key] != open[key] {
-            let (named, name) = (layers.name(&path), &start.name);
-            let (now, then) = (plain(&given[key]), plain(&open[key]));
-            return Err(usage(format!(
-                "{named} = {now}: must be {then}, as in the model {name}; leave it out"
-            )));
-        }
-    }
+    let open = Start::complete(&start.name, &network, parametrisation, &layers.section("network"));
+    let open = open.map_err(|error| layers.explain(error))?;
     layers.complete("network", &open, &start.name)?;
     Ok(Some(start))
-}
-
-fn plain(value: &Value) -> &str {
-    value.as_str().unwrap_or("another")
 }

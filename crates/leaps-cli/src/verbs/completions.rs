@@ -1,4 +1,4 @@
-//! Print a completion script for a shell.
+//! `leaps completions`: a completion script for a shell.
 
 use anyhow::Result;
 use clap::Args;

@@ -1,4 +1,4 @@
-//! Show in a minute what the program does: train a network, sample with it, compare with the exact answer.
+//! `leaps demo`: a network trained in a minute, sampled, and compared with the exact answer.
 
 use std::path::{Path, PathBuf};
 
@@ -65,18 +65,19 @@ pub fn run(args: &DemoArgs, context: &Context) -> Result<()> {
 
     let specification = specification(&run, context);
     leaps::store::write_file(out.join("compare.toml"), specification.as_bytes())?;
-    let (problem, computed, comparison) = compare(self::layers(&run, args, context)?, context)?;
-    let record = context.record(&problem, &computed, &comparison);
+    let (problem, compared) = compare(&self::layers(&run, args, context)?, context)?;
+    let (comparison, computed) = (&compared.result, &compared.computed);
+    let record = context.record(&problem, computed, comparison);
     keep(&run.join("comparison.json"), &record)?;
-    if let Some(network) = network(&comparison) {
-        keep(&run.join("results.json"), &context.record(&problem, &computed, network))?;
+    if let Some(network) = network(comparison) {
+        keep(&run.join("results.json"), &context.record(&problem, computed, network))?;
     }
     let page = out.join("report.html");
     write_report(&Source::read(&run)?, &page, context)?;
     if context.globals.json {
         return output::json(&record);
     }
-    output::data(&table(&comparison))?;
+    output::data(&table(comparison))?;
     context.say(format!("wrote {}: open it in a browser", page.display()));
     let (run, spec) = (run.display(), out.join("compare.toml"));
     let spec = spec.display();

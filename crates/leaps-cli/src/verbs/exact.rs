@@ -1,4 +1,4 @@
-//! Compute exact answers by enumeration, transfer matrix or Kaufman's formula, and say by which.
+//! `leaps exact`: exact answers by enumeration, transfer matrix or Kaufman's formula.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Turn a checkpoint of the authors' code into a model directory.
+//! `leaps import`: a checkpoint of the authors' code as a model directory.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Print a commented configuration: `leaps init TARGET > run.toml`.
+//! `leaps init TARGET > run.toml`: a commented configuration.
 
 use anyhow::Result;
 use clap::Args;

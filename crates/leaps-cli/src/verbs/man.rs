@@ -1,4 +1,4 @@
-//! Print manual pages made from the flags' definitions.
+//! `leaps man`: manual pages, made from the definitions of the flags.
 
 use std::path::PathBuf;
 

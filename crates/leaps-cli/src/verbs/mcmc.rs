@@ -1,4 +1,4 @@
-//! Run Markov chains with any kernel, or temperatures that exchange states.
+//! `leaps mcmc`: Markov chains with any kernel, or temperatures that exchange states.
 
 use anyhow::Result;
 use clap::Args;

@@ -1,6 +1,6 @@
 //! The verbs, one file each.
 
-pub mod ais;
+pub mod annealing;
 pub mod check;
 pub mod compare;
 pub mod completions;
@@ -16,6 +16,5 @@ pub mod report;
 pub mod reproduce;
 pub mod sample;
 mod sampling;
-pub mod smc;
 pub mod status;
 pub mod train;

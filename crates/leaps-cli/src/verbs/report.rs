@@ -1,4 +1,4 @@
-//! Write one self-contained page about a run or a result.
+//! `leaps report`: one self-contained page about a run or a result.
 
 use std::path::{Path, PathBuf};
 

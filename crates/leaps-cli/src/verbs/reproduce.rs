@@ -1,15 +1,17 @@
-//! Repeat the paper's experiments: a page each, with figures, numbers and what they were made on.
+//! `leaps reproduce`: the paper's experiments, a page each, with figures and numbers.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
+use leaps::Error;
+use leaps::job::experiment::{EXPERIMENTS, Experiment, Places};
+use leaps_report::experiment::{self as page, Written};
 use serde_json::json;
 
 use crate::app::Context;
-use crate::error::{self, usage};
+use crate::error::usage;
 use crate::output;
-use crate::reproduce::{Experiment, Request, SHIPPED};
 
 /// Flags of `reproduce`.
 #[derive(Args, Debug)]
@@ -52,27 +54,26 @@ pub fn run(args: &ReproduceArgs, context: &Context) -> Result<()> {
         return Err(usage("--seed: must be left out; the experiment's file says its seed"));
     }
     let all = name == "all";
-    let names: Vec<&str> = if all { SHIPPED.map(|(name, _)| name).to_vec() } else { vec![name] };
+    let names: Vec<&str> =
+        if all { EXPERIMENTS.map(|(name, _)| name).to_vec() } else { vec![name] };
     // Everything is read before anything runs.
-    let experiments: Vec<Experiment> =
-        names.iter().map(|name| Experiment::find(name, args.quick)).collect::<Result<_>>()?;
+    let experiments: Vec<Experiment> = names
+        .iter()
+        .map(|name| Experiment::find(name, args.quick))
+        .collect::<leaps::Result<_>>()?;
+    experiments.iter().try_for_each(page::check)?;
     context.interrupted();
     let mut finished = Vec::new();
     for experiment in &experiments {
         let root = args.out.as_deref().unwrap_or(Path::new(RESULTS));
         let own = args.out.is_some() && !all;
-        let request = Request {
-            quick: args.quick,
+        let places = Places {
             out: if own { root.to_owned() } else { root.join(&experiment.name) },
             networks: root.join("networks"),
             fresh: args.fresh,
-            context,
+            command: context.command.clone(),
         };
-        let done = request.run(experiment).inspect_err(|failure| {
-            if error::is_stop(failure) {
-                context.say("finished parts are kept: the same command goes on with the others");
-            }
-        })?;
+        let done = repeat(experiment, &places, context)?;
         if !context.globals.json {
             output::data(&done.table)?;
         }
@@ -86,9 +87,32 @@ pub fn run(args: &ReproduceArgs, context: &Context) -> Result<()> {
     }
 }
 
+/// Do what is not done yet, and write the page with everything that belongs to it.
+fn repeat(experiment: &Experiment, places: &Places, context: &Context) -> Result<Written> {
+    let quiet = context.progress("");
+    let found = match experiment.run_in(places, &context.job(&quiet), context) {
+        Err(Error::Interrupted) => {
+            context.say("finished parts are kept: the same command goes on with the others");
+            let signals = context.catch_stops();
+            return Err(match signals.caught() {
+                true => signals.failure(Error::Interrupted.to_string()),
+                false => Error::Interrupted.into(),
+            });
+        }
+        found => found?,
+    };
+    let done = page::write(experiment, &found, context.globals.device, &places.out)?;
+    for (title, why) in &done.undrawn {
+        context.say(format!("warning: figure '{title}' is not drawn: {why}"));
+    }
+    Ok(done)
+}
+
 fn list(context: &Context) -> Result<()> {
-    let all: Vec<Experiment> =
-        SHIPPED.iter().map(|(name, _)| Experiment::find(name, false)).collect::<Result<_>>()?;
+    let all: Vec<Experiment> = EXPERIMENTS
+        .iter()
+        .map(|(name, _)| Experiment::find(name, false))
+        .collect::<leaps::Result<_>>()?;
     if context.globals.json {
         let entry = |e: &Experiment| json!({"name": e.name, "title": e.title, "paper": e.paper});
         return output::json(&json!({ "experiments": all.iter().map(entry).collect::<Vec<_>>() }));

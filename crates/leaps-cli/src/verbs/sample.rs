@@ -1,4 +1,4 @@
-//! Sample with a trained network.
+//! `leaps sample`: walkers that follow a trained network.
 
 use std::path::PathBuf;
 

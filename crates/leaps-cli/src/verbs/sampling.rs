@@ -1,4 +1,4 @@
-//! Share what all sampling verbs do before and after the work.
+//! What all sampling verbs do before and after the work.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Train a network in a run directory, or go on where it stopped.
+//! `leaps train`: a network trained in a run directory, from the start or from where it stopped.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Run the program as a user would.
+//! The program, run as a user would.
 #![allow(dead_code)] // every test file uses its own part
 
 use std::io::Write;

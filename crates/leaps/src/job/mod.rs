@@ -6,11 +6,16 @@
 //! | [`Chains`] | Markov chains, and ladders of temperatures that exchange states |
 //! | [`Sampling`] | weighted walkers that follow a trained network |
 //! | [`Training`] | a network for a problem |
+//! | [`Comparison`] | several samplers on one problem |
+//! | [`Experiment`] | networks and samplers that a file describes, with everything kept on the disk |
+//! | [`Reference`] | what results are held against |
 //! | [`Solving`] | the exact answer, where there is one |
 
 mod annealing;
 mod chains;
+mod comparison;
 mod context;
+pub mod experiment;
 mod measured;
 mod memory;
 mod monitor;
@@ -25,7 +30,9 @@ use std::ops::Deref;
 
 pub use annealing::Annealing;
 pub use chains::Chains;
+pub use comparison::{Comparison, NamedSampler, SamplerEntry};
 pub use context::Context;
+pub use experiment::Experiment;
 pub use measured::{bins, energies};
 pub use memory::{check_memory, training_memory};
 pub use monitor::Monitor;
@@ -36,10 +43,14 @@ pub use solving::Solving;
 pub use training::{ConfigText, Start, Trained, Training, begun, seconds, sizes, still_there};
 
 use serde::Serialize;
+use serde_json::Value;
 
+use crate::Result;
 use crate::observe::Families;
 use crate::problem::Problem;
 use crate::results::{Computed, Origin, Record};
+use crate::store::NpzWriter;
+use crate::target::Target;
 
 /// What a job found, and the states that say so.
 #[derive(Clone, Debug)]
@@ -79,6 +90,13 @@ pub struct Samples {
 }
 
 impl Samples {
+    /// Write the states with what is said about them.
+    pub fn write(&self, file: &mut NpzWriter, target: &dyn Target, meta: &Value) -> Result<()> {
+        let sites = [target.sites()];
+        let shape = target.lattice().map_or(&sites[..], |lattice| lattice.shape());
+        file.samples(shape, &self.states, &self.log_weights, &self.energies, meta)
+    }
+
     /// States of one of `chains` chains, which lie one after the other, are not independent: each chain is a family.
     pub fn by_chain(&self, chains: usize) -> Families {
         let states = self.log_weights.len();

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::device::{NoProgress, Progress};
+use crate::results::SamplerResult;
 use crate::store::Observer;
 
 /// Somebody who follows a job that is made of others, such as a terminal: each of them has a progress of its own.
@@ -27,6 +28,11 @@ pub trait Monitor: Sync {
     /// Something for those who want to know more.
     fn detail(&self, text: &str) {
         let _ = text;
+    }
+
+    /// What the sampler called `name` found.
+    fn found(&self, name: &str, result: &SamplerResult) {
+        let _ = (name, result);
     }
 
     /// A reason to doubt what is found.

@@ -1,4 +1,4 @@
-//! Explain a configuration without running it.
+//! `leaps check`: a configuration explained without running it.
 
 mod training;
 
@@ -48,7 +48,7 @@ pub fn run(args: &CheckArgs, context: &Context) -> Result<()> {
     };
     if args.config.join("model.json").exists() && !file.exists() {
         return Err(usage(format!(
-            "DIR = {}: is a model, and must be a run; 'leaps models' and 'leaps report' tell about models",
+            "DIR = {}: is a model, and must be a run; 'leaps models' and 'leaps report' describe models",
             args.config.display()
         )));
     }
@@ -64,7 +64,9 @@ pub fn run(args: &CheckArgs, context: &Context) -> Result<()> {
         Err(error) => return Err(layers.explain(error).into()),
     }
     if !layers.compare.is_empty() {
-        rows.push(("compare", compare::names(&layers)?.join("; ")));
+        let samplers = compare::job(&layers)?.samplers;
+        let names: Vec<String> = samplers.into_iter().map(|sampler| sampler.name).collect();
+        rows.push(("compare", names.join("; ")));
     }
     if context.globals.json {
         let object: serde_json::Map<_, _> =

@@ -1,4 +1,4 @@
-//! Compute everything that a network says about states.
+//! All outputs of a network for given states.
 
 use leaps::Result;
 use leaps::device::Placement;

@@ -1,4 +1,4 @@
-//! Read states and times from safetensors, whatever kind of numbers they are.
+//! States and times from safetensors, of any type of number.
 
 use std::path::Path;
 

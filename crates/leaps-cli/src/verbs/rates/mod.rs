@@ -1,4 +1,4 @@
-//! Evaluate a network at given states and times, for anyone who wants to look at it from outside.
+//! `leaps rates`: a network evaluated at given states and times, to examine it from outside.
 
 mod evaluate;
 mod input;
@@ -54,8 +54,9 @@ pub fn run(args: &RatesArgs, context: &Context) -> Result<()> {
     }
     writable(&args.output)?;
     let input = Input::read(&args.input, &*problem.target)?;
-    let told = found.model.family.map(|ranges| config.target.condition(&ranges)).transpose()?;
-    let evaluated = evaluate(&found.model, &problem, &told.unwrap_or_default(), &input)?;
+    let condition =
+        found.model.family.map(|ranges| config.target.condition(&ranges)).transpose()?;
+    let evaluated = evaluate(&found.model, &problem, &condition.unwrap_or_default(), &input)?;
     leaps::store::write_file(&args.output, &encode(&evaluated, &input, problem.target.q())?)?;
     let (states, output) = (input.times.len(), args.output.display());
     context.say(format!("{}, {states} states, wrote {output}", problem.description));

@@ -2,9 +2,13 @@
 
 use std::path::Path;
 
-use crate::Result;
+use toml::{Table, Value};
+
+use crate::net::NetSpec;
 use crate::path::Ranges;
+use crate::rates::Parametrisation;
 use crate::store::{Model, Origin, START, WarmStart};
+use crate::{Error, Result};
 
 /// What a run starts from.
 #[derive(Clone, Debug)]
@@ -26,6 +30,38 @@ impl Start {
     /// The run on a smaller lattice, in the part [`START`] of a run's directory.
     pub(super) fn part(directory: &Path) -> Result<Self> {
         Ok(Self::model(START, Model::load(directory)?))
+    }
+
+    /// The keys of `[network]` that a network takes from the model called `name`, where those that are `given` leave them open.
+    ///
+    /// # Errors
+    /// An imported network, and a kind or parametrisation that is given and differs.
+    pub fn complete(
+        name: &str,
+        network: &NetSpec,
+        parametrisation: Parametrisation,
+        given: &Table,
+    ) -> Result<Table> {
+        let Ok(Value::Table(mut open)) = Value::try_from(network) else { return Ok(Table::new()) };
+        if open.remove("imported") == Some(true.into()) {
+            let condition = "a network of leaps";
+            let advice = "imported ones compute as their authors' code does and are not trained on";
+            return Err(Error::invalid("train.from", name, condition, advice));
+        }
+        if let Ok(value) = Value::try_from(parametrisation) {
+            open.insert("parametrisation".to_owned(), value);
+        }
+        let plain = |value: &Value| value.as_str().unwrap_or("another").to_owned();
+        for key in ["kind", "parametrisation"] {
+            let pair = given.get(key).zip(open.get(key));
+            if let Some((now, then)) = pair.filter(|(now, then)| now != then) {
+                let condition = format!("{}, as in the model {name}", plain(then));
+                let key = format!("network.{key}");
+                return Err(Error::invalid(key, plain(now), condition, "leave it out"));
+            }
+        }
+        open.retain(|key, _| !given.contains_key(key));
+        Ok(open)
     }
 
     /// What a run that goes on has started from.

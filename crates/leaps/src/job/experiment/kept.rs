@@ -8,24 +8,36 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
-use leaps::file::checksum_of;
-use leaps::file::read_text;
-use leaps::store::write_file;
 use serde_json::Value;
 
-use crate::timings;
+use crate::file::{checksum_of, read_text};
+use crate::results::{PartResult, timings};
+use crate::store::write_file;
+use crate::{Error, Result};
+
+/// A part as JSON without its times, and these.
+pub fn split(part: &PartResult) -> Result<(Value, Value)> {
+    let mut value = to_json(part)?;
+    let times = timings::take(&mut value["result"]);
+    Ok((value, times))
+}
+
+fn to_json(part: &PartResult) -> Result<Value> {
+    let fail = |error: serde_json::Error| {
+        Error::invalid("part", &part.name, "a result that can be written", error.to_string())
+    };
+    serde_json::to_value(part).map_err(fail)
+}
 
 /// Write a part whose `times` were taken out of its result. The checksum comes last: without it nothing counts.
 pub fn write(file: &Path, part: &Value, times: &Value) -> Result<()> {
-    let text = |value: &Value| serde_json::to_string_pretty(value).map(|text| text + "\n");
-    write_file(times_file(file), text(times)?.as_bytes())?;
-    write_file(file, text(part)?.as_bytes())?;
-    Ok(write_file(sum_file(file), sum(file)?.as_bytes())?)
+    write_file(times_file(file), format!("{times:#}\n").as_bytes())?;
+    write_file(file, format!("{part:#}\n").as_bytes())?;
+    write_file(sum_file(file), sum(file)?.as_bytes())
 }
 
 /// The contents of a part's files, times included, if they are what was written.
-pub fn read(file: &Path) -> std::result::Result<Value, String> {
+pub fn read(file: &Path) -> std::result::Result<PartResult, String> {
     let json = |file: &Path| -> std::result::Result<Value, String> {
         let text = read_text(file).map_err(|error| error.to_string())?;
         serde_json::from_str(&text).map_err(|error| error.to_string())
@@ -39,7 +51,7 @@ pub fn read(file: &Path) -> std::result::Result<Value, String> {
     let mut part = json(file)?;
     let times = json(&times_file(file)).map_err(|error| format!("its times: {error}"))?;
     timings::put(&mut part["result"], &times);
-    Ok(part)
+    serde_json::from_value(part).map_err(|error| error.to_string())
 }
 
 fn times_file(file: &Path) -> PathBuf {
@@ -50,7 +62,7 @@ fn sum_file(file: &Path) -> PathBuf {
     file.with_extension("json.b3")
 }
 
-fn sum(file: &Path) -> leaps::Result<String> {
+fn sum(file: &Path) -> Result<String> {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     Ok(format!("{}  {name}\n", checksum_of(file)?))
 }

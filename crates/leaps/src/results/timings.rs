@@ -1,4 +1,4 @@
-//! The parts of a result that depend on the machine and the hour, apart from what repeats byte for byte.
+//! Times of a result, apart from what repeats byte for byte.
 
 use serde_json::{Map, Value};
 

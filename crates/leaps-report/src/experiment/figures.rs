@@ -1,19 +1,17 @@
-//! Make the figures of an experiment from what its parts found.
+//! The figures of an experiment, from what its parts found.
 
-use serde_json::{Value, json};
+use leaps::job::experiment::{
+    Experiment, FigureEntry, FigureKind, Part, PreparedNetwork, RunEntry, RunParts,
+};
+use leaps::results::{HistogramResult, SamplerResult};
 
-use super::json::number;
-use super::measures::{axis, measure};
-use super::networks::PreparedNetwork;
-use super::parts::{Part, histogram};
-use super::spec::{Experiment, FigureEntry, FigureKind, RunEntry};
-use leaps_report::draw::{Chart, GREY, Mark};
+use super::measures::{Numbers, axis, measure};
+use crate::draw::{Chart, GREY, Mark};
 
 /// The size of a figure.
 const SIZE: (f64, f64) = (540.0, 340.0);
 
 type Points = Vec<(f64, f64, f64)>;
-type Runs = [(RunEntry, Vec<Part>)];
 
 /// Why a figure has nothing to show.
 pub fn why_empty(figure: &FigureEntry) -> &'static str {
@@ -31,12 +29,12 @@ pub fn why_empty(figure: &FigureEntry) -> &'static str {
 pub fn figures<'e>(
     experiment: &'e Experiment,
     networks: &[PreparedNetwork],
-    runs: &Runs,
+    runs: &[RunParts],
 ) -> Vec<(&'e FigureEntry, Chart)> {
     let draw = |figure: &'e FigureEntry| {
-        let own: Vec<&(RunEntry, Vec<Part>)> = runs
+        let own: Vec<&RunParts> = runs
             .iter()
-            .filter(|(run, _)| figure.runs.is_empty() || figure.runs.contains(&run.name))
+            .filter(|one| figure.runs.is_empty() || figure.runs.contains(&one.run.name))
             .collect();
         let chart = match figure.kind {
             FigureKind::Training => training(figure, networks),
@@ -72,17 +70,20 @@ fn observable(name: &str) -> &'static str {
 
 /// The middle of every bin with its share.
 fn bars(part: &Part, name: &str) -> Points {
-    let Some(law) = histogram(&part.kept["histograms"][name]) else { return Vec::new() };
+    let laws = part.kept.laws().map(|laws| laws.named());
+    let own = laws.into_iter().flatten().find(|(other, _)| *other == name);
+    let law = own.and_then(|(_, law)| HistogramResult::histogram(law));
+    let Some(law) = law else { return Vec::new() };
     let width = (law.bins.high() - law.bins.low()) / law.bins.count() as f64;
     let middle = |bin: usize| law.bins.low() + (bin as f64 + 0.5) * width;
     law.mass.iter().enumerate().map(|(bin, mass)| (middle(bin), mass.mean, mass.error)).collect()
 }
 
 /// The runs with the reference, which lies below the others, first; and the colour of each, the same in every figure.
-fn coloured<'a>(runs: &[&'a (RunEntry, Vec<Part>)]) -> Vec<(usize, &'a RunEntry, &'a Part)> {
+fn coloured<'a>(runs: &[&'a RunParts]) -> Vec<(usize, &'a RunEntry, &'a Part)> {
     let mut number = 0;
     let mut all = Vec::new();
-    for (run, parts) in runs {
+    for RunParts { run, parts } in runs {
         for part in parts {
             all.push((if run.reference { GREY } else { number % GREY }, run, part));
             number += usize::from(!run.reference);
@@ -92,7 +93,7 @@ fn coloured<'a>(runs: &[&'a (RunEntry, Vec<Part>)]) -> Vec<(usize, &'a RunEntry,
     all
 }
 
-fn histograms(figure: &FigureEntry, runs: &[&(RunEntry, Vec<Part>)]) -> Chart {
+fn histograms(figure: &FigureEntry, runs: &[&RunParts]) -> Chart {
     let mut chart = Chart::new(&figure.title, observable(&figure.y), "probability of a bin")
         .sized(SIZE.0, SIZE.1)
         .dodged();
@@ -109,8 +110,8 @@ fn histograms(figure: &FigureEntry, runs: &[&(RunEntry, Vec<Part>)]) -> Chart {
     chart
 }
 
-fn differences(figure: &FigureEntry, runs: &[&(RunEntry, Vec<Part>)], all: &Runs) -> Chart {
-    let reference = all.iter().find(|(run, _)| run.reference).and_then(|(_, parts)| parts.first());
+fn differences(figure: &FigureEntry, runs: &[&RunParts], all: &[RunParts]) -> Chart {
+    let reference = all.iter().find(|one| one.run.reference).and_then(|one| one.parts.first());
     let mut chart = Chart::new(&figure.title, observable(&figure.y), "p - p of the reference")
         .sized(SIZE.0, SIZE.1)
         .dodged();
@@ -125,28 +126,26 @@ fn differences(figure: &FigureEntry, runs: &[&(RunEntry, Vec<Part>)], all: &Runs
     if chart.is_empty() { chart } else { chart.rule(0.0, "no difference") }
 }
 
-fn correlation(
-    figure: &FigureEntry,
-    runs: &[&(RunEntry, Vec<Part>)],
-    experiment: &Experiment,
-) -> Chart {
+fn correlation(figure: &FigureEntry, runs: &[&RunParts], experiment: &Experiment) -> Chart {
     let mut chart = Chart::new(&figure.title, "distance r / lattice spacings", "G(r)")
         .sized(SIZE.0, SIZE.1)
         .dodged();
     let mut exact = Vec::new();
     for (colour, run, part) in coloured(runs) {
-        let list = part.kept["result"]["correlation"].as_array();
-        let point = |c: &Value| {
-            let error = c["error"].as_f64().unwrap_or(0.0);
-            // At distance 0 it is 1 by definition.
-            let r = c["r"].as_f64().filter(|r| *r > 0.0)?;
-            Some((r, c["mean"].as_f64()?, if run.reference { 0.0 } else { error }))
+        let (list, energy) = match part.kept.result() {
+            Some(SamplerResult::Walkers(r)) => (&r.correlation, r.observables.energy_per_site),
+            Some(SamplerResult::Chains(r)) => {
+                (&r.correlation, r.observables.energy_per_site.estimate)
+            }
+            None => continue,
         };
-        let points: Points = list.into_iter().flatten().filter_map(point).collect();
+        // At distance 0 it is 1 by definition.
+        let beyond = list.iter().filter(|c| c.r > 0 && c.value.mean.is_finite());
+        let error = |error: f64| if run.reference || !error.is_finite() { 0.0 } else { error };
+        let points = beyond.map(|c| (c.r as f64, c.value.mean, error(c.value.error))).collect();
         let mark = if run.reference { Mark::Dashes } else { Mark::Dots };
         chart = chart.coloured(&part.label, mark, points, colour);
-        let energy = number(&part.kept["result"], "observables.energy_per_site.exact");
-        exact = neighbours(experiment, energy).map(|g| (1.0, g, 0.0)).into_iter().collect();
+        exact = neighbours(experiment, energy.exact).map(|g| (1.0, g, 0.0)).into_iter().collect();
     }
     chart.coloured("exact G(1), from the energy", Mark::Open, exact, GREY)
 }
@@ -160,7 +159,7 @@ fn neighbours(experiment: &Experiment, energy: Option<f64>) -> Option<f64> {
     energy.filter(|_| ising && plain).map(|energy| -energy / (2.0 * coupling))
 }
 
-fn sweep(figure: &FigureEntry, runs: &[&(RunEntry, Vec<Part>)]) -> Chart {
+fn sweep(figure: &FigureEntry, runs: &[&RunParts]) -> Chart {
     let mut chart =
         Chart::new(&figure.title, axis(&figure.x), axis(&figure.y)).sized(SIZE.0, SIZE.1);
     if figure.log_x {
@@ -177,9 +176,9 @@ fn sweep(figure: &FigureEntry, runs: &[&(RunEntry, Vec<Part>)]) -> Chart {
         chart = chart.dodged();
     }
     let mut bounds = (f64::INFINITY, 0.0_f64);
-    for (colour, (run, parts)) in runs.iter().enumerate() {
+    for (colour, RunParts { run, parts }) in runs.iter().enumerate() {
         let point = |part: &Part| {
-            let (x, y) = (measure(&part.kept, &figure.x)?, measure(&part.kept, &figure.y)?);
+            let (x, y) = (measure(part, &figure.x)?, measure(part, &figure.y)?);
             Some((x.mean, if off { y.mean.abs() } else { y.mean }, y.error))
         };
         let points: Points = parts.iter().filter_map(point).collect();
@@ -200,7 +199,7 @@ fn sweep(figure: &FigureEntry, runs: &[&(RunEntry, Vec<Part>)]) -> Chart {
 }
 
 /// A measure at every inverse temperature that walkers passed, and the exact values there, which all runs share.
-fn temperatures(figure: &FigureEntry, runs: &[&(RunEntry, Vec<Part>)]) -> Chart {
+fn temperatures(figure: &FigureEntry, runs: &[&RunParts]) -> Chart {
     let mut chart = Chart::new(&figure.title, "inverse temperature beta", axis(&figure.y))
         .sized(SIZE.0, SIZE.1);
     if figure.y == "ess" {
@@ -209,11 +208,11 @@ fn temperatures(figure: &FigureEntry, runs: &[&(RunEntry, Vec<Part>)]) -> Chart 
     let mut exact: Points = Vec::new();
     for (colour, _, part) in coloured(runs) {
         let mut points: Points = Vec::new();
-        for stop in part.kept["result"]["at_beta"].as_array().into_iter().flatten() {
-            let found = measure(&json!({ "result": stop }), &figure.y);
-            let Some((beta, found)) = stop["beta"].as_f64().zip(found) else { continue };
-            points.push((beta, found.mean, found.error));
-            exact.extend(found.exact.map(|value| (beta, value, 0.0)));
+        let Some(SamplerResult::Walkers(result)) = part.kept.result() else { continue };
+        for stop in &result.at_beta {
+            let Some(found) = Numbers::Stop(stop).measure(&figure.y) else { continue };
+            points.push((stop.beta, found.mean, found.error));
+            exact.extend(found.exact.map(|value| (stop.beta, value, 0.0)));
         }
         chart = chart.coloured(&part.label, Mark::Dots, points, colour);
     }
@@ -241,17 +240,17 @@ pub fn paper(run: &RunEntry, part: &Part, name: &str) -> Option<f64> {
 }
 
 /// One measure, a row for every part but those of references and those that have neither ours nor theirs.
-fn rows(figure: &FigureEntry, runs: &[&(RunEntry, Vec<Part>)], theirs_are: &str) -> Chart {
-    let all = || runs.iter().flat_map(|(run, parts)| parts.iter().map(move |part| (run, part)));
+fn rows(figure: &FigureEntry, runs: &[&RunParts], theirs_are: &str) -> Chart {
+    let all = || runs.iter().flat_map(|one| one.parts.iter().map(|part| (&one.run, part)));
     let has = |run: &RunEntry, part: &Part| {
-        measure(&part.kept, &figure.x).is_some() || paper(run, part, &figure.x).is_some()
+        measure(part, &figure.x).is_some() || paper(run, part, &figure.x).is_some()
     };
     let parts = || all().filter(|(run, part)| !run.reference && has(run, part));
     let names: Vec<String> = parts().map(|(_, part)| part.label.clone()).collect();
     let place = |k: usize| -(k as f64);
     let own = parts()
         .enumerate()
-        .filter_map(|(k, (_, part))| Some((measure(&part.kept, &figure.x)?.mean, place(k), 0.0)));
+        .filter_map(|(k, (_, part))| Some((measure(part, &figure.x)?.mean, place(k), 0.0)));
     let theirs = parts()
         .enumerate()
         .filter_map(|(k, (run, part))| Some((paper(run, part, &figure.x)?, place(k), 0.0)));

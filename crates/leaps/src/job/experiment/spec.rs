@@ -1,34 +1,17 @@
-//! Read what an experiment says: its target, networks, samplers and figures, and the smaller settings of `--quick`.
+//! The file of an experiment: its target, networks, samplers and figures, and the smaller settings of `[quick]`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
-use leaps::Error;
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use super::measures;
 use super::mistakes::{check_names, explain, not_finite};
-use crate::config::Layers;
-use crate::error::usage;
-use leaps::spec::SEED;
-
-/// The experiments that the program brings along.
-pub const SHIPPED: [(&str, &str); 12] = [
-    ("ablation", include_str!("../../../leaps/experiments/ablation.toml")),
-    ("ising-critical", include_str!("../../../leaps/experiments/ising-critical.toml")),
-    ("ais-ising", include_str!("../../../leaps/experiments/ais-ising.toml")),
-    ("ais-potts", include_str!("../../../leaps/experiments/ais-potts.toml")),
-    ("discs-ising", include_str!("../../../leaps/experiments/discs-ising.toml")),
-    ("discs-potts", include_str!("../../../leaps/experiments/discs-potts.toml")),
-    ("bias", include_str!("../../../leaps/experiments/bias.toml")),
-    ("temperatures", include_str!("../../../leaps/experiments/temperatures.toml")),
-    ("methods", include_str!("../../../leaps/experiments/methods.toml")),
-    ("records", include_str!("../../../leaps/experiments/records.toml")),
-    ("records-16", include_str!("../../../leaps/experiments/records-16.toml")),
-    ("glass", include_str!("../../../leaps/experiments/glass.toml")),
-];
+use super::overlay::{each_target, forget_paper, merge};
+use super::shipped::EXPERIMENTS;
+use crate::file::{position, read_text};
+use crate::spec::{RunSpec, SEED};
+use crate::{Error, Result};
 
 /// Everything about an experiment.
 #[derive(Clone, Debug, Deserialize)]
@@ -37,13 +20,16 @@ pub struct Experiment {
     /// The name of its page and of its files.
     #[serde(skip)]
     pub name: String,
+    /// Whether it has the smaller settings of `[quick]`.
+    #[serde(skip)]
+    pub quick: bool,
     /// What it is called on the command line: its name, or its file. Of files elsewhere without the folder, which pages do not tell.
     #[serde(skip)]
     pub word: String,
     /// The folder of its file, where relative names of other files start.
     #[serde(skip)]
     pub folder: PathBuf,
-    /// Whether the program brings it along.
+    /// Whether the library brings it along.
     #[serde(skip)]
     pub shipped: bool,
     /// The name of its target, where the file has several.
@@ -61,17 +47,23 @@ pub struct Experiment {
     pub theirs: String,
     /// What a reader of the page needs to know.
     pub about: String,
+    /// The seed that those of runs are made of.
     #[serde(default = "usual_seed")]
     pub seed: u64,
+    /// Keys of `[target]`.
     pub target: Table,
+    /// Keys of `[path]`.
     #[serde(default)]
     pub path: Table,
     /// What runs have in common.
     #[serde(default)]
     pub sample: Table,
+    /// The networks that runs use.
     #[serde(default)]
     pub networks: Vec<NetworkEntry>,
+    /// The samplers.
     pub runs: Vec<RunEntry>,
+    /// What the page shows.
     #[serde(default)]
     pub figures: Vec<FigureEntry>,
     /// The columns of the table: names of measures.
@@ -82,12 +74,15 @@ pub struct Experiment {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NetworkEntry {
+    /// What runs call it.
     pub name: String,
     /// The name of a shipped model, or the folder of one or of a run.
     #[serde(default)]
     pub model: String,
+    /// Keys of `[network]`.
     #[serde(default)]
     pub network: Table,
+    /// Keys of `[train]`.
     #[serde(default)]
     pub train: Table,
     /// Seed of its training, where it is not the experiment's: trainings apart from each other.
@@ -97,6 +92,7 @@ pub struct NetworkEntry {
 /// A sampler, at one setting or over several.
 #[derive(Clone, Debug, Deserialize)]
 pub struct RunEntry {
+    /// What tables and legends call it.
     pub name: String,
     /// `sample`, `ais`, `smc` or `mcmc`, as in `[[compare]]`.
     pub sampler: String,
@@ -145,7 +141,9 @@ pub enum FigureKind {
 pub struct FigureEntry {
     /// The end of its files' names.
     pub name: String,
+    /// What stands above it.
     pub title: String,
+    /// What it shows.
     pub kind: FigureKind,
     /// The runs it shows; all if there are none.
     #[serde(default)]
@@ -156,8 +154,10 @@ pub struct FigureEntry {
     /// The measure along x (sweep, rows).
     #[serde(default)]
     pub x: String,
+    /// Powers of ten along x.
     #[serde(default)]
     pub log_x: bool,
+    /// Powers of ten along y.
     #[serde(default)]
     pub log_y: bool,
 }
@@ -180,19 +180,19 @@ impl NetworkEntry {
 impl Experiment {
     /// A shipped experiment by its name, or one in a file.
     pub fn find(word: &str, quick: bool) -> Result<Self> {
-        if let Some((name, text)) = SHIPPED.iter().find(|(name, _)| *name == word) {
+        if let Some((name, text)) = EXPERIMENTS.iter().find(|(name, _)| *name == word) {
             let file = format!("{name}.toml");
             let found = Self::parse(name, text, Path::new(&file), quick)?;
             return Ok(Experiment { word: word.to_owned(), shipped: true, ..found });
         }
         let path = Path::new(word);
         if !word.ends_with(".toml") {
-            let all = SHIPPED.map(|(name, _)| name).join(", ");
-            return Err(usage(format!(
-                "NAME = {word}: must be one of {all}, all, or a file that ends in .toml"
-            )));
+            let all = EXPERIMENTS.map(|(name, _)| name).join(", ");
+            let advice = "a file of your own has the path that leads to it";
+            let condition = format!("one of {all}, all, or a file that ends in .toml");
+            return Err(Error::invalid("NAME", word, condition, advice));
         }
-        let text = leaps::file::read_text(path)?;
+        let text = read_text(path)?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let own = path.file_name().filter(|_| path.is_absolute());
         let word = own.map_or(word.to_owned(), |own| own.to_string_lossy().into_owned());
@@ -203,17 +203,10 @@ impl Experiment {
     pub fn parse(name: &str, text: &str, path: &Path, quick: bool) -> Result<Self> {
         let mut table: Table = toml::from_str(text).map_err(|error| {
             let start = error.span().map_or(0, |span| span.start);
-            let before = &text[..start.min(text.len())];
-            let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
-            let reason = error.message().to_owned();
-            Error::Parse {
-                path: path.into(),
-                line: before.matches('\n').count() + 1,
-                column,
-                reason,
-            }
+            let (line, column) = position(text.as_bytes(), start);
+            Error::Parse { path: path.into(), line, column, reason: error.message().to_owned() }
         })?;
-        let wrong = |text: String| usage(format!("{}: {text}", path.display()));
+        let wrong = |reason: String| Error::Experiment { path: path.into(), reason };
         check_names(&table).map_err(wrong)?;
         let overlay = table.remove("quick");
         if quick {
@@ -222,10 +215,7 @@ impl Experiment {
                     forget_paper(&mut table);
                     merge(&mut table, overlay);
                 }
-                _ => {
-                    let shown = path.display();
-                    return Err(usage(format!("{shown}: --quick needs a section [quick]")));
-                }
+                _ => return Err(wrong("quick: there is no section [quick]".to_owned())),
             }
         }
         if let Some(key) = not_finite(&Value::Table(table.clone()), "") {
@@ -235,6 +225,7 @@ impl Experiment {
             let mut experiment = Experiment::deserialize(table.clone())
                 .map_err(|error| wrong(explain(&table, &error)))?;
             experiment.name = name.to_owned();
+            experiment.quick = quick;
             experiment.folder = path.parent().unwrap_or(Path::new("")).to_owned();
             Ok(experiment)
         };
@@ -257,7 +248,7 @@ impl Experiment {
 
     fn check(&self) -> std::result::Result<(), String> {
         self.each().into_iter().try_for_each(Experiment::check_runs)?;
-        self.check_page()
+        self.check_figures()
     }
 
     /// Refuse runs whose names stand for nothing.
@@ -288,141 +279,61 @@ impl Experiment {
         Ok(())
     }
 
-    /// Refuse columns and figures whose names stand for nothing.
-    fn check_page(&self) -> std::result::Result<(), String> {
-        if let Some(unknown) = self.columns.iter().find(|name| !measures::is_known(name)) {
-            return Err(format!("columns: '{unknown}' is not known; {}", measures::names()));
-        }
+    /// Refuse figures whose names stand for nothing.
+    fn check_figures(&self) -> std::result::Result<(), String> {
         for figure in &self.figures {
             let name = &figure.name;
             let odd = |c: char| matches!(c, '/' | '\\') || c.is_control();
             if name.is_empty() || name.contains("..") || name.contains(odd) {
                 return Err(format!("figure '{name}': name: must be part of a file's name"));
             }
-            let axes = match figure.kind {
-                FigureKind::Sweep => vec![&figure.x, &figure.y],
-                FigureKind::Rows => vec![&figure.x],
-                FigureKind::Temperatures => vec![&figure.y],
-                _ => Vec::new(),
-            };
-            if let Some(unknown) = axes.into_iter().find(|name| !measures::is_known(name)) {
-                let (name, known) = (&figure.name, measures::names());
-                return Err(format!("figure '{name}': '{unknown}' is not known; {known}"));
-            }
             let all = self.each();
             let runs = || all.iter().flat_map(|one| &one.runs);
             let run = |name: &&String| !runs().any(|run| run.name == **name);
             if let Some(unknown) = figure.runs.iter().find(run) {
-                let name = &figure.name;
                 return Err(format!("figure '{name}': runs: '{unknown}' is none of [[runs]]"));
             }
         }
         Ok(())
     }
 
-    /// The configuration that all its runs share.
-    pub fn layers(&self) -> Result<Layers> {
-        let mut layers = Layers::default();
-        let file = format!("{}.toml", self.name);
-        for (section, values) in
-            [("target", &self.target), ("path", &self.path), ("sample", &self.sample)]
-        {
-            layers.describe(section, &serde_json::to_value(values)?, &file, &self.folder)?;
-        }
-        layers.set(&[format!("seed={}", self.seed)])?;
-        Ok(layers)
+    /// What errors call its file.
+    pub(super) fn file(&self) -> String {
+        format!("{}.toml", self.name)
     }
 
-    /// The configuration that trains a network.
-    pub fn training(&self, entry: &NetworkEntry) -> Result<Layers> {
-        let mut layers = self.layers()?;
-        let file = format!("{}.toml", self.name);
-        for (section, values) in [("network", &entry.network), ("train", &entry.train)] {
-            layers.describe(section, &serde_json::to_value(values)?, &file, &self.folder)?;
-        }
-        if let Some(seed) = entry.seed {
-            layers.set(&[format!("seed={seed}")])?;
-        }
-        Ok(layers)
+    /// The settings that all its runs share.
+    pub fn spec(&self) -> Result<RunSpec> {
+        self.laid([("target", &self.target), ("path", &self.path), ("sample", &self.sample)])
+            .map(|spec| RunSpec { seed: self.seed, ..spec })
     }
-}
 
-/// The paper's numbers are not those of smaller settings.
-fn forget_paper(table: &mut Table) {
-    let mut each = |list: &str, forget: &dyn Fn(&mut Table)| {
-        let list = table.get_mut(list).and_then(Value::as_array_mut);
-        list.into_iter().flatten().filter_map(Value::as_table_mut).for_each(forget);
-    };
-    each("runs", &|run| _ = run.remove("paper"));
-    each("targets", &forget_paper);
-}
-
-/// Take `[[targets]]` out of a file: the name of each, and the file with the entry laid over it as `[quick]` is.
-fn each_target(table: &mut Table) -> std::result::Result<Vec<(String, Table)>, String> {
-    let entries = match table.remove("targets") {
-        None => return Ok(Vec::new()),
-        Some(Value::Array(entries)) if !entries.is_empty() => entries,
-        Some(_) => return Err("targets: must be a list, [[targets]], with an entry".to_owned()),
-    };
-    let mut all: Vec<(String, Table)> = Vec::new();
-    for entry in entries {
-        let Value::Table(mut entry) = entry else {
-            return Err("targets: entries must be tables".to_owned());
+    /// The settings that train a network.
+    pub fn training(&self, entry: &NetworkEntry) -> Result<RunSpec> {
+        let own = [("network", &entry.network), ("train", &entry.train)];
+        let table = |pairs: &[(&str, &Table)]| -> Table {
+            pairs.iter().map(|&(key, table)| (key.to_owned(), table.clone().into())).collect()
         };
-        let Some(Value::String(name)) = entry.remove("name") else {
-            return Err("targets: an entry has no name".to_owned());
-        };
-        let mut own = table.clone();
-        merge(&mut own, entry);
-        all.push((name, own));
+        let spec = self.spec()?.with(&table(&own)).map_err(|error| error.within(&self.file()))?;
+        Ok(RunSpec { seed: entry.seed.unwrap_or(self.seed), ..spec })
     }
-    Ok(all)
-}
 
-/// Lay a table over another. Entries of lists find theirs by `name`; `drop = true` removes one.
-fn merge(base: &mut Table, over: Table) {
-    for (key, value) in over {
-        match (base.get_mut(&key), value) {
-            (Some(Value::Table(base)), Value::Table(over)) => merge(base, over),
-            (Some(Value::Array(base)), Value::Array(over)) if named(base) && named(&over) => {
-                for entry in over {
-                    merge_entry(base, entry);
-                }
-            }
-            (_, value) => {
-                base.insert(key, value);
-            }
-        }
-    }
-}
-
-fn named(list: &[Value]) -> bool {
-    !list.is_empty() && list.iter().all(|entry| entry.get("name").is_some())
-}
-
-fn merge_entry(list: &mut Vec<Value>, entry: Value) {
-    let at = list.iter().position(|old| old.get("name") == entry.get("name"));
-    match (at, entry) {
-        (Some(at), Value::Table(entry)) if entry.get("drop") == Some(&Value::Boolean(true)) => {
-            list.remove(at);
-        }
-        (Some(at), Value::Table(entry)) => {
-            if let Value::Table(old) = &mut list[at] {
-                merge(old, entry);
-            }
-        }
-        (_, entry) => list.push(entry),
+    fn laid<const N: usize>(&self, sections: [(&str, &Table); N]) -> Result<RunSpec> {
+        let pairs = sections.map(|(key, table)| (key.to_owned(), table.clone().into()));
+        let spec = RunSpec::from_table(&Table::from_iter(pairs));
+        let spec = spec.map_err(|error| error.within(&self.file()))?;
+        let target = spec.target.placed(|_, path| self.folder.join(path));
+        Ok(RunSpec { target, ..spec })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verbs::compare::Job;
 
     #[test]
     fn numbers_must_be_finite() {
-        let text = SHIPPED.iter().find(|(name, _)| *name == "records").unwrap().1;
+        let text = EXPERIMENTS.iter().find(|(name, _)| *name == "records").unwrap().1;
         let parse = |text: &str| Experiment::parse("mine", text, Path::new("mine.toml"), false);
         assert!(parse(text).is_ok());
         for (old, new) in [("beta = 0.4461", "beta = nan"), ("beta = 1.001", "beta = -inf")] {
@@ -434,7 +345,7 @@ mod tests {
 
     #[test]
     fn every_shipped_experiment_can_be_run() {
-        for (name, _) in SHIPPED {
+        for (name, _) in EXPERIMENTS {
             for quick in [false, true] {
                 let experiment = Experiment::find(name, quick).unwrap();
                 for experiment in experiment.each() {
@@ -443,24 +354,14 @@ mod tests {
                 let each = experiment.each();
                 for one in &each {
                     for entry in one.networks.iter().filter(|entry| entry.can_be_trained()) {
-                        let layers = one.training(entry).unwrap();
-                        let config = layers.resolve().unwrap();
+                        let config = one.training(entry).unwrap().resolve().unwrap();
                         assert_eq!(config.seed, entry.seed.unwrap_or(one.seed), "{name}");
-                        let problem = layers.problem(&config).unwrap();
+                        let problem = config.problem().unwrap();
                         config.net(&*problem.target).unwrap();
                         assert!(
                             config.train.validate_every > 0,
                             "{name}: the page shows validations"
                         );
-                    }
-                }
-                for experiment in each {
-                    let layers = experiment.layers().unwrap();
-                    for run in experiment.runs.iter().filter(|run| run.sampler != "sample") {
-                        for (_, mut entry) in run.entries() {
-                            entry.insert("sampler".to_owned(), run.sampler.clone().into());
-                            Job::new(&layers, 1, entry).unwrap();
-                        }
                     }
                 }
                 assert!(!experiment.figures.is_empty());
@@ -503,18 +404,5 @@ mod tests {
             let error = parse(&wrong, false).unwrap_err().to_string();
             assert!(error.contains(words) && error.contains("x.toml"), "{error}");
         }
-    }
-
-    #[test]
-    fn overlays_find_entries_by_name() {
-        let mut base: Table = toml::from_str(
-            "a = 1\n[t]\nx = [1, 2]\ny = 3\n[[runs]]\nname = 'one'\nn = 1\n[[runs]]\nname = 'two'\n",
-        )
-        .unwrap();
-        let over =
-            "t.x = [5]\n[[runs]]\nname = 'one'\nm = 7\n[[runs]]\nname = 'two'\ndrop = true\n";
-        merge(&mut base, toml::from_str(over).unwrap());
-        let wanted = "a = 1\n[t]\nx = [5]\ny = 3\n[[runs]]\nname = 'one'\nn = 1\nm = 7\n";
-        assert_eq!(base, toml::from_str::<Table>(wanted).unwrap());
     }
 }

@@ -1,57 +1,50 @@
-//! Write the page of an experiment: figures, table, networks, and how it was made.
+//! The page of an experiment: figures, table, networks, and how it was made.
 
-use anyhow::Result;
 use leaps::device::Device;
+use leaps::job::experiment::{
+    Experiment, ExperimentRun, FigureEntry, NetworkFacts, Part, RunEntry,
+};
+use leaps::results::{SCHEMA, SamplerResult};
 use serde_json::{Value, json};
 
 use super::figures::paper;
-use super::machine;
 use super::measures::{Measure, heading, measure, modes};
-use super::networks::PreparedNetwork;
-use super::parts::Part;
-use super::spec::{Experiment, FigureEntry, RunEntry};
-use crate::app::Context;
-use leaps::results::{SCHEMA, said};
-use leaps_report::draw::Chart;
-use leaps_report::text::{Short, Table, fixed, sigmas, span, with_error};
+use crate::draw::Chart;
+use crate::machine;
+use crate::text::{Short, Table, fixed, sigmas, span, with_error};
 
 /// What a page is made of.
 pub struct Page<'a> {
     pub experiment: &'a Experiment,
-    pub quick: bool,
-    pub networks: &'a [PreparedNetwork],
-    pub runs: &'a [(RunEntry, Vec<Part>)],
+    pub run: &'a ExperimentRun,
     pub figures: &'a [(&'a FigureEntry, Chart)],
     /// Titles of figures that have nothing to show, and why.
     pub undrawn: &'a [(&'a str, &'a str)],
-    pub context: &'a Context,
-    /// The target in a few words.
-    pub target: String,
+    /// The device that was asked for.
+    pub device: Device,
 }
 
 impl Page<'_> {
-    fn parts(&self) -> impl Iterator<Item = (&RunEntry, &Part)> {
-        self.runs.iter().flat_map(|(run, parts)| parts.iter().map(move |part| (run, part)))
-    }
-
     /// The words that repeat the experiment.
     fn command(&self) -> String {
-        let globals = &self.context.globals;
         let mut words = format!("leaps reproduce {}", self.experiment.word);
-        if self.quick {
+        if self.experiment.quick {
             words += " --quick";
         }
-        if globals.device != Device::Auto {
-            words += &format!(" --device {}", globals.device);
+        if self.device != Device::Auto {
+            words += &format!(" --device {}", self.device);
         }
         words
     }
 
     /// Seconds of training and of sampling.
     fn seconds(&self) -> [f64; 2] {
-        let training = self.networks.iter().filter(|network| network.facts["shipped"].is_null());
-        let training = training.filter_map(|network| network.facts["seconds"].as_f64());
-        let sampling = self.parts().filter_map(|(_, part)| part.kept["result"]["seconds"].as_f64());
+        let facts = self.run.networks.iter().map(|network| &network.facts);
+        let training = facts.filter(|facts| facts.shipped.is_none()).filter_map(|f| f.seconds);
+        let sampling = self.run.parts().filter_map(|(_, part)| match part.kept.result()? {
+            SamplerResult::Walkers(result) => Some(result.seconds),
+            SamplerResult::Chains(result) => Some(result.seconds),
+        });
         // Without any, the sum of numbers is -0.
         [0.0 + training.sum::<f64>(), sampling.sum()]
     }
@@ -59,8 +52,8 @@ impl Page<'_> {
     /// What computed, and what it computed.
     fn devices(&self) -> Vec<(&str, Vec<&str>)> {
         let mut all: Vec<(&str, Vec<&str>)> = Vec::new();
-        for (run, part) in self.parts() {
-            let placement = part.kept["device"].as_str().unwrap_or_default();
+        for (run, part) in self.run.parts() {
+            let placement = part.kept.found.as_ref().map_or("", |found| found.device.as_str());
             match all.iter_mut().find(|(name, _)| *name == placement) {
                 // Several targets have runs of the same name.
                 Some((_, runs)) if runs.contains(&run.name.as_str()) => {}
@@ -72,7 +65,7 @@ impl Page<'_> {
     }
 
     /// Everything in numbers.
-    pub fn numbers(&self) -> Result<Value> {
+    pub fn numbers(&self) -> Value {
         let [training, sampling] = self.seconds();
         let figures = self.figures.iter().map(|(figure, chart)| {
             let [x, y] = chart.labels();
@@ -81,34 +74,24 @@ impl Page<'_> {
             });
             json!({"name": figure.name, "title": chart.title, "x": x, "y": y, "series": series.collect::<Vec<_>>()})
         });
-        let runs = self.parts().map(|(run, part)| {
-            let mut kept = part.kept.clone();
-            if let Some(kept) = kept.as_object_mut() {
-                kept.insert("run".to_owned(), run.name.clone().into());
-                kept.insert(
-                    "paper".to_owned(),
-                    serde_json::to_value(&run.paper).unwrap_or_default(),
-                );
-            }
-            kept
-        });
-        Ok(json!({
+        let runs = self.run.parts().map(|(run, part)| part.numbers(run));
+        json!({
             "schema": SCHEMA,
             "version": env!("CARGO_PKG_VERSION"),
             "experiment": self.experiment.name,
             "title": self.experiment.title,
-            "target": self.target,
-            "quick": self.quick,
+            "target": self.run.target,
+            "quick": self.experiment.quick,
             "command": self.command(),
             "cpu": machine::cpu_name(),
             "devices": self.devices().iter().map(|(placement, _)| *placement).collect::<Vec<_>>(),
             "date": machine::today(),
             "training_seconds": training,
             "sampling_seconds": sampling,
-            "networks": self.networks.iter().map(|network| &network.facts).collect::<Vec<_>>(),
+            "networks": self.run.networks.iter().map(|network| &network.facts).collect::<Vec<_>>(),
             "runs": runs.collect::<Vec<_>>(),
             "figures": figures.collect::<Vec<_>>(),
-        }))
+        })
     }
 
     /// The table of the page: a row for every part, its head first.
@@ -116,10 +99,10 @@ impl Page<'_> {
         let columns = &self.experiment.columns;
         let cells = |run: &RunEntry, part: &Part| -> Vec<[Option<String>; 4]> {
             let cell = |name: &String| {
-                let found = measure(&part.kept, name);
+                let found = measure(part, name);
                 let exact = found.and_then(|found| found.exact);
                 let text = |found: Measure| match name.as_str() {
-                    "mode_masses" => masses(&part.kept),
+                    "mode_masses" => masses(part),
                     _ => shown(name, found),
                 };
                 [
@@ -137,7 +120,7 @@ impl Page<'_> {
             columns.iter().map(cell).collect()
         };
         let body: Vec<(String, Vec<[Option<String>; 4]>)> =
-            self.parts().map(|(run, part)| (part.label.clone(), cells(run, part))).collect();
+            self.run.parts().map(|(run, part)| (part.label.clone(), cells(run, part))).collect();
         // Columns that are empty in every row are left out.
         let used =
             |column: usize, kind: usize| body.iter().any(|(_, row)| row[column][kind].is_some());
@@ -169,10 +152,9 @@ impl Page<'_> {
     /// Reasons to doubt rows of the table, as they were said when the rows were made.
     fn cautions(&self) -> Vec<String> {
         let mut all = Vec::new();
-        for (_, part) in self.parts() {
-            let row = part.kept["name"].as_str().unwrap_or_default();
-            let warnings = part.kept["result"]["warnings"].as_array().into_iter().flatten();
-            all.extend(warnings.map(|warning| format!("{row}: {}", said(warning))));
+        for (_, part) in self.run.parts() {
+            let (row, doubts) = (&part.kept.name, part.kept.result().map(SamplerResult::doubts));
+            all.extend(doubts.into_iter().flatten().map(|doubt| format!("{row}: {doubt}")));
         }
         all
     }
@@ -192,11 +174,11 @@ impl Page<'_> {
     pub fn markdown(&self) -> String {
         let Experiment { name, title, paper, about, .. } = self.experiment;
         let mut out = format!("# {title}\n\n");
-        if self.quick {
+        if self.experiment.quick {
             out += "**Quick settings**: smaller lattices and networks, fewer targets and steps than the text below speaks of. A check that \
                     everything works, not the numbers of the experiment.\n\n";
         }
-        let target = &self.target;
+        let target = &self.run.target;
         let word = if self.experiment.targets.len() > 1 { "Targets" } else { "Target" };
         let theirs =
             if self.experiment.theirs == "the paper" { "In the paper" } else { "Published" };
@@ -218,7 +200,7 @@ impl Page<'_> {
                 out += &format!("- {caution}\n");
             }
         }
-        if !self.networks.is_empty() {
+        if !self.run.networks.is_empty() {
             out += "\n## Networks\n\n";
             out += &markdown_table(&self.network_rows());
         }
@@ -270,23 +252,20 @@ impl Page<'_> {
         let head =
             ["", "network", "parameters", "seed", "gradient steps", "batch", "training time"];
         let mut rows = vec![head.map(str::to_owned).to_vec()];
-        for network in self.networks {
+        for network in &self.run.networks {
             let facts = &network.facts;
-            let number = |key: &str| facts[key].as_u64().map(|n| n.to_string()).unwrap_or_default();
-            let time = match facts["shipped"].as_str() {
-                Some(model) => match facts["trained_on"].as_str() {
-                    Some(own) => format!("{model}, trained on {own}"),
-                    None => format!("shipped as {model}"),
-                },
-                None => facts["seconds"].as_f64().map(span).unwrap_or_default(),
+            let time = match (&facts.shipped, &facts.trained_on) {
+                (Some(model), Some(own)) => format!("{model}, trained on {own}"),
+                (Some(model), None) => format!("shipped as {model}"),
+                (None, _) => facts.seconds.map(span).unwrap_or_default(),
             };
             rows.push(vec![
                 network.name.clone(),
                 architecture(facts),
-                number("parameters"),
-                number("seed"),
-                number("steps"),
-                number("batch"),
+                facts.parameters.to_string(),
+                facts.seed.map(|seed| seed.to_string()).unwrap_or_default(),
+                facts.steps.to_string(),
+                facts.batch.as_u64().map(|batch| batch.to_string()).unwrap_or_default(),
                 time,
             ]);
         }
@@ -299,16 +278,17 @@ impl Page<'_> {
 }
 
 /// A network in words: its kind and sizes.
-fn architecture(facts: &Value) -> String {
-    let spec = &facts["network"];
+fn architecture(facts: &NetworkFacts) -> String {
+    let spec = json!(facts.network);
     let kind = spec["kind"].as_str().unwrap_or("network").to_owned();
     let sizes = spec.as_object().into_iter().flatten();
-    let told = |value: &Value| value.is_number() || value.is_array() || *value == true;
-    let words = sizes.filter(|(key, value)| *key != "kind" && told(value)).map(|(key, value)| {
+    let counts = |value: &Value| value.is_number() || value.is_array() || *value == true;
+    let words = sizes.filter(|(key, value)| *key != "kind" && counts(value)).map(|(key, value)| {
         let key = key.replace('_', " ");
         if *value == true { key } else { format!("{key} {}", value.to_string().replace('"', "")) }
     });
-    let rates = facts["parametrisation"].as_str().map(|rates| format!("{rates} rates"));
+    let rates = json!(facts.parametrisation);
+    let rates = rates.as_str().map(|rates| format!("{rates} rates"));
     std::iter::once(kind).chain(words).chain(rates).collect::<Vec<_>>().join(", ")
 }
 
@@ -325,7 +305,7 @@ fn shown(name: &str, found: Measure) -> String {
 }
 
 /// The masses of all modes.
-fn masses(part: &Value) -> String {
+fn masses(part: &Part) -> String {
     let all: Vec<String> =
         modes(part).iter().map(|mode| with_error(mode.mean, mode.error)).collect();
     all.join(" ")

@@ -1,0 +1,88 @@
+//! `leaps ais` and `leaps smc`: annealed importance sampling, and sequential Monte Carlo, which resamples.
+
+use anyhow::Result;
+use clap::Args;
+
+use super::sampling::{Destination, finish, prepare};
+use crate::app::Context;
+use crate::config::{Layers, ProblemArgs};
+use leaps::job::Annealing;
+use leaps::mcmc::{KernelSpec, kernels_help};
+use leaps::path::PathSpec;
+use leaps::sampler::{ResampleSpec, UpdateSpec, WalkerSpec};
+
+/// Flags of `ais`.
+#[derive(Args, Debug)]
+#[command(after_help = kernels_help(false))]
+pub struct AisArgs {
+    #[command(flatten)]
+    annealing: AnnealingArgs,
+    #[command(flatten)]
+    destination: Destination,
+}
+
+/// Flags of `smc`.
+#[derive(Args, Debug)]
+#[command(after_help = kernels_help(false))]
+pub struct SmcArgs {
+    #[command(flatten)]
+    annealing: AnnealingArgs,
+    #[command(flatten)]
+    resample: ResampleSpec,
+    #[command(flatten)]
+    destination: Destination,
+}
+
+/// What both have.
+#[derive(Args, Debug)]
+struct AnnealingArgs {
+    #[command(flatten)]
+    problem: ProblemArgs,
+    #[command(flatten)]
+    path: PathSpec,
+    #[command(flatten)]
+    kernel: KernelSpec,
+    #[command(flatten)]
+    walkers: WalkerSpec,
+    #[command(flatten)]
+    updates: UpdateSpec,
+}
+
+impl AnnealingArgs {
+    fn layers(&self, context: &Context) -> Result<Layers> {
+        let mut layers = self.problem.layers(context.globals.seed, &context.matches)?;
+        layers.flags("path", &self.path, &context.matches)?;
+        layers.flags("sample", &self.kernel, &context.matches)?;
+        layers.flags("sample", &self.walkers, &context.matches)?;
+        layers.flags("sample", &self.updates, &context.matches)?;
+        Ok(layers)
+    }
+}
+
+/// Anneal without resampling and print what the weighted walkers say.
+pub fn ais(args: &AisArgs, context: &Context) -> Result<()> {
+    anneal(args.annealing.layers(context)?, &args.destination, false, context)
+}
+
+/// Anneal with resampling and print what the weighted walkers say.
+pub fn smc(args: &SmcArgs, context: &Context) -> Result<()> {
+    let mut layers = args.annealing.layers(context)?;
+    layers.flags("sample", &args.resample, &context.matches)?;
+    anneal(layers, &args.destination, true, context)
+}
+
+fn anneal(
+    layers: Layers,
+    destination: &Destination,
+    resample: bool,
+    context: &Context,
+) -> Result<()> {
+    let prepared = prepare(context, layers, destination)?;
+    let job = Annealing::of(&prepared.spec, prepared.problem.clone(), resample);
+    prepared.explained(job.check_memory())?;
+    let file = prepared.open()?;
+    let progress = prepared.progress(context, if resample { "smc" } else { "ais" });
+    let done = prepared.explained(job.run_in(&context.job(&progress)));
+    drop(progress);
+    finish(context, &prepared, file, &done?)
+}
