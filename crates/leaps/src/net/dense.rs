@@ -12,6 +12,7 @@ pub(crate) unsafe fn forward<V: Vector>(
     input: &[V],
     out: &mut [V],
 ) {
+    // SAFETY: the caller has the instructions of the vector.
     unsafe {
         for (o, (out, &bias)) in out.iter_mut().zip(bias).enumerate() {
             let row = &weight[o * input.len()..][..input.len()];
@@ -34,6 +35,7 @@ pub(crate) unsafe fn backward<V: Vector>(
     d_bias: &mut [V::Scalar],
     d_input: &mut [V],
 ) {
+    // SAFETY: the caller has the instructions of the vector.
     unsafe {
         for d in d_input.iter_mut() {
             *d = V::zero();
@@ -124,6 +126,7 @@ impl TimeEmbedding {
         out: &mut [V],
     ) {
         let (p, s) = (Parameters::cut(self, p), Scratch::cut_mut(self, scratch));
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             forward(p.hidden, p.hidden_bias, features, s.before);
             for (after, before) in s.after.iter_mut().zip(s.before.iter()) {
@@ -145,6 +148,7 @@ impl TimeEmbedding {
     ) {
         let (p, g) = (Parameters::cut(self, p), Parameters::cut_mut(self, grad));
         let s = Scratch::cut_mut(self, scratch);
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             backward(p.out, s.after, &d_out[..self.outputs], g.out, g.out_bias, s.d_hidden);
             for (d, before) in s.d_hidden.iter_mut().zip(s.before.iter()) {

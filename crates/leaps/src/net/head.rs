@@ -147,6 +147,7 @@ impl Head {
         scratch: &mut [V],
         out: &mut [V],
     ) {
+        // SAFETY: the caller has the instructions of the vector.
         unsafe { self.blocks(packed, group, seen, (BLOCK, scratch), out) }
     }
 
@@ -161,6 +162,7 @@ impl Head {
         out: &mut [V],
     ) {
         let sites = seen.len() / self.mix.inputs;
+        // SAFETY: the caller has the instructions of the vector.
         unsafe { self.blocks(packed, group, seen, (sites, scratch), out) }
     }
 
@@ -176,6 +178,7 @@ impl Head {
     ) {
         let p = Parameters::cut(self, packed);
         let mut s = Rows::cut_mut(self, sites, scratch);
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             self.time.forward(p.time, group.features, s.embedding, s.time);
             let blocks = out.chunks_mut(sites * self.out.outputs);
@@ -198,6 +201,7 @@ impl Head {
         let rows = seen.len() / self.mix.inputs * width;
         let (u, v) = (&mut s.u[..rows], &mut s.v[..rows]);
         let (w, r) = (&mut s.w[..rows], &mut s.r[..rows]);
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             self.mix.forward(p.mix, p.mix_bias, seen, u);
             let (scale, shift) = s.time.split_at(width);
@@ -232,6 +236,7 @@ impl Head {
         let sites = seen.len() / self.mix.inputs;
         let s = Rows::cut_mut(self, sites, scratch);
         let width = self.mix.outputs;
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             add_columns(d_out, g.out_bias);
             self.out.gradient(s.r, d_out, true, &mut s.sums[..self.out.len()]);

@@ -64,6 +64,7 @@ macro_rules! networks {
                     $(AnyNetwork::$name(network) => {
                         #[inline(always)]
                         unsafe fn pass<L: Floats>(network: &$name, packed: &[f32], w: &mut Worker) {
+                            // SAFETY: the caller has the instructions of the level.
                             unsafe {
                                 let Worker { x, t, features, scratch, out, keeps, .. } = w;
                                 let group = group::<L>(x, t, features);
@@ -88,6 +89,7 @@ macro_rules! networks {
                             w: &mut Worker,
                             grad: &mut [f32],
                         ) {
+                            // SAFETY: the caller has the instructions of the level.
                             unsafe {
                                 let Worker { x, t, features, scratch, d_out, .. } = w;
                                 let group = group::<L>(x, t, features);

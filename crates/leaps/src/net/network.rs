@@ -62,6 +62,7 @@ pub(crate) trait Network: Send + Sync {
         scratch: &mut [V],
         out: &mut [V],
     ) {
+        // SAFETY: the caller has the instructions of the vector.
         unsafe { self.forward(packed, group, scratch, out) }
     }
 

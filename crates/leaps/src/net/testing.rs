@@ -90,6 +90,7 @@ impl<'a, N: Network> Harness<'a, N> {
         let x = encode(values, self.inputs);
         let group = Group { x: &x, t: self.t, features: &self.features };
         let mut out = vec![Array([f64::NAN; WIDTH]); self.sites * self.outputs];
+        // SAFETY: plain arrays need no special instructions.
         unsafe { self.network.forward(&packed, &group, scratch, &mut out) };
         assert!(out.iter().all(|o| o.0.iter().all(|v| v.is_finite())), "an output was not written");
         out
@@ -112,6 +113,7 @@ impl<'a, N: Network> Harness<'a, N> {
         let group = Group { x: &x, t: self.t, features: &self.features };
         let mut out = vec![Array([f64::NAN; WIDTH]); self.sites * self.outputs];
         let mut scratch = vec![Array([f64::NAN; WIDTH]); self.network.infer_scratch()];
+        // SAFETY: plain arrays need no special instructions.
         unsafe { self.network.infer(&packed, &group, &mut scratch, &mut out) };
         out
     }
@@ -149,6 +151,7 @@ impl<'a, N: Network> Harness<'a, N> {
         let x = encode(&self.values, self.inputs);
         let group = Group { x: &x, t: self.t, features: &self.features };
         let mut g = vec![0.0; self.network.packed()];
+        // SAFETY: plain arrays need no special instructions.
         unsafe { self.network.backward(&packed, &group, &mut scratch, &d_out, &mut g) };
         let mut gradient = vec![0.0; parameters.len()];
         self.network.unpack(&g, &mut gradient);

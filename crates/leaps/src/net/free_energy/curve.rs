@@ -54,6 +54,7 @@ impl Curve {
         t: V,
         mut scratch: &mut [V],
     ) -> (V, V) {
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             let one = [V::constant(1.0)];
             let (mut a, mut slope): (&[V], &[V]) = (&[t], &one);
@@ -95,6 +96,7 @@ impl Curve {
         let mut d_slope = take_mut(&mut spare, widest);
         let mut lower_a = take_mut(&mut spare, widest);
         let mut lower_slope = take_mut(&mut spare, widest);
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             let one = [V::constant(1.0)];
             let (mut end, mut kept_end) = (p.len(), kept.len());
@@ -151,6 +153,7 @@ impl Curve {
 /// `out = weight input`.
 #[inline(always)]
 unsafe fn product<V: Vector>(weight: &[V::Scalar], input: &[V], out: &mut [V]) {
+    // SAFETY: the caller has the instructions of the vector.
     unsafe {
         for (out, row) in out.iter_mut().zip(weight.chunks_exact(input.len())) {
             let mut sum = V::zero();
@@ -165,6 +168,7 @@ unsafe fn product<V: Vector>(weight: &[V::Scalar], input: &[V], out: &mut [V]) {
 /// The second derivative of silu: `s (1 - s) (2 + z (1 - 2 s))`.
 #[inline(always)]
 unsafe fn silu_curvature<V: Vector>(z: V) -> V {
+    // SAFETY: the caller has the instructions of the vector.
     unsafe {
         let (s, one) = (z.sigmoid(), V::constant(1.0));
         let bracket = z.fma(one.sub(s).sub(s), V::constant(2.0));

@@ -180,6 +180,7 @@ impl FreeEnergy {
     fn run(&self, parameters: &[f32], space: &mut Space) {
         #[inline(always)]
         unsafe fn pass<L: Floats>(this: &FreeEnergy, p: &[f32], space: &mut Space) {
+            // SAFETY: the caller has the instructions of the level.
             unsafe {
                 let Space { t, features, scratch, out, .. } = space;
                 let (t, features) = (cast::<L>(std::slice::from_ref(t))[0], cast::<L>(features));
@@ -199,6 +200,7 @@ impl FreeEnergy {
             space: &mut Space,
             grad: &mut [f32],
         ) {
+            // SAFETY: the caller has the instructions of the level.
             unsafe {
                 let Space { t, features, scratch, d, .. } = space;
                 let (t, features) = (cast::<L>(std::slice::from_ref(t))[0], cast::<L>(features));
@@ -232,6 +234,7 @@ impl FreeEnergy {
         features: &[V],
         scratch: &mut [V],
     ) -> V {
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             match &self.kind {
                 Kind::Rate(rate) => rate.forward(p, features, scratch),
@@ -250,6 +253,7 @@ impl FreeEnergy {
     ) -> Option<V> {
         match &self.kind {
             Kind::Rate(_) => None,
+            // SAFETY: the caller has the instructions of the vector.
             Kind::Curve(curve) => Some(unsafe { curve.forward(p, t, scratch).0 }),
         }
     }
@@ -265,6 +269,7 @@ impl FreeEnergy {
         d: V,
         grad: &mut [V::Scalar],
     ) {
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             match &self.kind {
                 Kind::Rate(rate) => rate.backward(p, features, scratch, d, grad),

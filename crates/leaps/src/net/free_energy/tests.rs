@@ -41,6 +41,7 @@ fn feature_rows(function: &FreeEnergy, t: D) -> Vec<D> {
 
 fn rates(function: &FreeEnergy, p: &[f64], t: D) -> (D, Vec<D>) {
     let mut scratch = vec![Array([f64::NAN; WIDTH]); function.scratch()];
+    // SAFETY: plain arrays need no special instructions.
     let rate = unsafe { function.rate(p, t, &feature_rows(function, t), &mut scratch) };
     (rate, scratch)
 }
@@ -53,6 +54,7 @@ fn gradients_are_finite_differences() {
         let (_, mut scratch) = rates(&function, &p, times());
         let mut gradient = vec![0.0; p.len()];
         let rows = feature_rows(&function, times());
+        // SAFETY: plain arrays need no special instructions.
         unsafe { function.backward(&p, times(), &rows, &mut scratch, weight, &mut gradient) };
         let value = |p: &[f64]| -> f64 {
             rates(&function, p, times()).0.0.iter().zip(weight.0).map(|(r, w)| r * w).sum()
@@ -77,6 +79,7 @@ fn the_rate_of_a_curve_is_its_slope() {
     let p = parameters(&function);
     let mut scratch = vec![Array([0.0; WIDTH]); curve.scratch()];
     let mut at =
+        // SAFETY: plain arrays need no special instructions.
         |shift: f64| unsafe { curve.forward(&p, times().add(Array([shift; WIDTH])), &mut scratch) };
     let ((up, _), (down, _), (_, slope)) = (at(1e-5), at(-1e-5), at(0.0));
     for lane in 0..WIDTH {

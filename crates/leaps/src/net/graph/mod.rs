@@ -160,6 +160,7 @@ impl Network for HollowGraph {
     ) {
         let (own, head) = packed.split_at(packed.len() - self.head.packed());
         let (messages, rest) = scratch.split_at_mut(Messages::len(self));
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             self.collect(own, group, messages);
             let seen = Messages::cut_mut(self, messages).seen;
@@ -179,6 +180,7 @@ impl Network for HollowGraph {
         let (own, head) = packed.split_at(packed.len() - self.head.packed());
         let (g_own, g_head) = grad.split_at_mut(own.len());
         let (messages, rest) = scratch.split_at_mut(Messages::len(self));
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             let Messages { seen, d_seen, .. } = Messages::cut_mut(self, messages);
             self.head.backward(head, group, seen, rest, d_out, d_seen, g_head);

@@ -57,6 +57,7 @@ impl HollowGraph {
         let (c, width, inputs) = (self.channels, self.width(), self.inputs);
         let p = Parameters::cut(self, packed);
         let s = Messages::cut_mut(self, scratch);
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             self.time.forward(p.time, group.features, s.embedding, s.time);
             let (scale, shift) = s.time.split_at(c);
@@ -119,6 +120,7 @@ impl HollowGraph {
         let (c, width, inputs) = (self.channels, self.width(), self.inputs);
         let (p, g) = (Parameters::cut(self, packed), Parameters::cut_mut(self, grad));
         let s = Messages::cut_mut(self, scratch);
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             let (scale, shift) = s.time.split_at(c);
             s.d_time.fill(V::zero());
@@ -179,6 +181,7 @@ unsafe fn with_value<V: Vector>(
 ) -> V {
     let mut z = collected;
     for (t, &x) in x.iter().enumerate() {
+        // SAFETY: the caller has the instructions of the vector.
         z = unsafe { V::splat(value[t * channels + i]).fma(x, z) };
     }
     z

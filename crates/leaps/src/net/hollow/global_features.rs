@@ -52,6 +52,7 @@ impl GlobalFeatures {
         let (sites, inputs) = (geometry.sites, self.inputs);
         let width = seen.len() / sites;
         let first = width - self.width();
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             for s in 0..inputs {
                 let mut all = V::zero();
@@ -86,6 +87,7 @@ impl GlobalFeatures {
 #[inline(always)]
 unsafe fn equal<V: Vector>(a: &[V], b: &[V], inputs: usize, mut count: V) -> V {
     for s in 0..inputs {
+        // SAFETY: the caller has the instructions of the vector.
         count = unsafe { a[s].fma(b[s], count) };
     }
     count
@@ -94,6 +96,7 @@ unsafe fn equal<V: Vector>(a: &[V], b: &[V], inputs: usize, mut count: V) -> V {
 /// The functions of a count.
 #[inline(always)]
 unsafe fn functions<V: Vector>(count: V, (factor, offset): (f64, f64), root: f64, out: &mut [V]) {
+    // SAFETY: the caller has the instructions of the vector.
     unsafe {
         let z = count.fma(V::constant(factor), V::constant(offset));
         let square = z.mul(z);

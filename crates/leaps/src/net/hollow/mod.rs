@@ -235,10 +235,12 @@ impl Network for Hollow {
         out: &mut [V],
     ) {
         if !self.stack.can_infer(&self.geometry) {
+            // SAFETY: the caller has the instructions of the vector.
             return unsafe { self.forward(packed, group, scratch, out) };
         }
         let (stack, head) = packed.split_at(self.stack.packed());
         let (planes, rest) = scratch.split_at_mut(self.stack.infer_scratch(&self.geometry));
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             let seen = self.stack.infer(stack, &self.geometry, group, planes);
             self.head.infer(head, group, seen, rest, out);
@@ -255,6 +257,7 @@ impl Network for Hollow {
     ) {
         let (stack, head) = packed.split_at(self.stack.packed());
         let (planes, rest) = scratch.split_at_mut(self.stack.scratch(&self.geometry));
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             self.stack.forward(stack, &self.geometry, group, planes);
             let (seen, _) = self.stack.seen(&self.geometry, planes);
@@ -274,6 +277,7 @@ impl Network for Hollow {
         let (stack, head) = packed.split_at(self.stack.packed());
         let (g_stack, g_head) = grad.split_at_mut(self.stack.packed());
         let (planes, rest) = scratch.split_at_mut(self.stack.scratch(&self.geometry));
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             let (seen, d_seen) = self.stack.seen(&self.geometry, planes);
             self.head.backward(head, group, seen, rest, d_out, d_seen, g_head);

@@ -85,6 +85,7 @@ impl Stack {
     #[inline(always)]
     pub(super) unsafe fn tell<V: Vector>(&self, geometry: &Geometry, x: &[V], seen: &mut [V]) {
         if let Some(global_features) = &self.global_features {
+            // SAFETY: the caller has the instructions of the vector.
             unsafe { global_features.tell(geometry, x, seen) };
         }
     }
@@ -183,6 +184,7 @@ impl Stack {
         times: &mut [V],
     ) {
         let outputs = self.time.outputs;
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             let (q, none) = x.split_at_mut(group.x.len());
             q.copy_from_slice(group.x);
@@ -208,6 +210,7 @@ impl Stack {
         let (plane, outputs) = (self.plane(geometry), self.time.outputs);
         let all = geometry.directions.len() * plane;
         let s = Planes::cut_mut(self, geometry, scratch);
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             self.prepare(packed, group, s.x, s.embeddings, s.time);
             // One direction after the other, so that its channels are still near when the next layer reads them.
@@ -248,6 +251,7 @@ impl Stack {
         let (plane, outputs) = (self.plane(geometry), self.time.outputs);
         let all = geometry.directions.len() * plane;
         let s = Planes::cut_mut(self, geometry, scratch);
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             s.d_time.fill(V::zero());
             for (k, direction) in geometry.directions.iter().enumerate() {

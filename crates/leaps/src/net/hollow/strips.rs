@@ -217,6 +217,7 @@ impl Stack {
         let mut s = Planes::cut_mut(self, geometry, scratch);
         let width = self.seen_width(geometry);
         let mut tables = Tables { inputs: [0; CHUNK * MOST], outputs: [0; CHUNK * MOST] };
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             self.prepare(packed, group, s.x, s.embeddings, s.time);
             for k in 0..geometry.directions.len() {
@@ -267,6 +268,7 @@ impl Stack {
             let out = &mut s.other[..strip_len];
             let buffers = (&mut *s.read, &mut *s.products);
             let (parameters, points) = ((weights, bias), conv.points());
+            // SAFETY: the caller has the instructions of the vector.
             unsafe {
                 if layer == 0 {
                     let first = strip * tiles_across;
@@ -286,6 +288,7 @@ impl Stack {
         // The last strip of an odd side has one plane.
         let there = rows.min((strips.side - TILE * strip) * strips.plane);
         let h = &s.h[..there * channels];
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             if layer + 1 == self.depth {
                 let after = &strips.after[strip * rows..][..there];

@@ -144,6 +144,7 @@ struct Pass<'a, S> {
 
 #[inline(always)]
 unsafe fn at_level<L: Floats>(p: &mut Pass<'_, f32>) {
+    // SAFETY: the caller has the instructions of the level.
     unsafe {
         let features: &[L::V; FEATURES] = cast::<L>(p.features).try_into().unwrap();
         let group = Group { x: cast::<L>(p.x), t: features[0], features };
@@ -155,6 +156,7 @@ unsafe fn at_level<L: Floats>(p: &mut Pass<'_, f32>) {
 
 fn in_double_precision(p: Pass<'_, f64>) {
     let group = Group { x: p.x, t: p.features[0], features: p.features };
+    // SAFETY: plain arrays need no special instructions.
     unsafe {
         p.network.forward(p.packed, &group, p.scratch, p.out);
         p.network.backward(p.packed, &group, p.scratch, p.d_out, p.grad);

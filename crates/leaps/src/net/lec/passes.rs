@@ -56,6 +56,7 @@ impl Lec {
     /// Factors of the first convolution and of the outputs.
     #[inline(always)]
     pub(super) unsafe fn scales<V: Vector>(&self, t: V, time: &[V]) -> (V, V) {
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             let one = V::constant(1.0);
             if self.imported {
@@ -112,6 +113,7 @@ impl Network for Lec {
         let (c, q, cells) = (self.channels, self.inputs, self.cells());
         let space = Space::cut_mut(self, scratch);
         let mut p = packed;
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             let embedding = take(&mut p, if q == 1 { 0 } else { q * c });
             self.embed(embedding, group.x, space.planes);
@@ -162,6 +164,7 @@ impl Network for Lec {
         let space = Space::cut_mut(self, scratch);
         let (body, weight) = packed.split_at(packed.len() - q * c);
         let (g_body, g_weight) = grad.split_at_mut(packed.len() - q * c);
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             let (first_scale, last_scale) = self.scales(group.t, space.time);
             let u = &space.u[depth * cells..][..cells];

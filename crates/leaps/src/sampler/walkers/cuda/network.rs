@@ -140,7 +140,7 @@ impl<'a> CudaWalkers<'a> {
         let everyone: Vec<u32> = (0..walkers as u32).collect();
         let outputs = if q == 2 { 1 } else { q };
         let context = gpu.stream.context();
-        // Nobody reads them before a copy has filled them.
+        // SAFETY: nobody reads them before a copy has filled them.
         let news = || unsafe { context.alloc_pinned(COUNTERS) }.map_err(failed("memory"));
         let event = || context.new_event(None).map_err(failed("memory"));
         let mut made = CudaWalkers {
