@@ -1,4 +1,4 @@
-//! Compare with numbers computed by the authors' code, where `LEAPS_FIXTURES` says they are.
+//! Comparison with numbers computed by the authors' code, which lie where `LEAPS_FIXTURES` says.
 
 use std::path::PathBuf;
 

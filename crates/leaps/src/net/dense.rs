@@ -1,4 +1,4 @@
-//! Multiply by a small matrix, and embed times with two of them.
+//! Small dense layers and time embeddings.
 
 use super::features::{FEATURES, features_with};
 use super::layout::{Init, Tensor, layout};
@@ -57,7 +57,7 @@ pub(crate) unsafe fn backward<V: Vector>(
 /// Hidden units of a [`TimeEmbedding`].
 pub(crate) const TIME_UNITS: usize = 32;
 
-/// A small function of time, and of what a network is told beside it: features, a hidden layer of 32 silu units, `outputs` numbers.
+/// A small function of time, and of what a network is conditioned on beside it: features, a hidden layer of 32 silu units, `outputs` numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct TimeEmbedding {
     pub(crate) outputs: usize,

@@ -1,4 +1,4 @@
-//! Multiply rows of channels by a matrix, in blocks that stay in registers.
+//! Products of rows of channels with a matrix, in blocks that stay in registers.
 //!
 //! Rows hold 16 configurations a channel, so a weight is broadcast and nothing is shuffled. With 32 registers a block
 //! of 6 outputs by 4 rows has 24 sums: they hide the latency of the multiplications, and 10 loads feed 24 of them.

@@ -1,4 +1,4 @@
-//! Compute on an NVIDIA GPU: open it, compile kernels for it, move memory to and from it.
+//! NVIDIA GPUs: opening them, compiling kernels for them, moving memory to and from them.
 //!
 //! Driver and compiler (NVRTC) are looked for when they are first needed, so that one program runs on machines with and
 //! without a GPU. Kernels are compiled for the GPU at hand and kept in the user's cache directory.

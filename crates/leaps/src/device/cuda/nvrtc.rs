@@ -1,4 +1,4 @@
-//! Compile CUDA C++ with NVRTC, wherever the library lies.
+//! Compilation of CUDA C++ with NVRTC, wherever the library lies.
 
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::path::{Path, PathBuf};

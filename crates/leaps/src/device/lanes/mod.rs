@@ -1,4 +1,4 @@
-//! Compute on 64 walkers at once, one to a SIMD lane.
+//! Arithmetic on 64 walkers at once, one to a SIMD lane.
 //!
 //! AVX-512 is written out, because values left in arrays travel through memory and stall there (measured: half the time of a
 //! sweep), and NEON, because compilers do not find its look-ups (counted: a third of the instructions). The other levels are plain loops

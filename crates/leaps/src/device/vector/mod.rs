@@ -1,4 +1,4 @@
-//! Compute on 16 configurations at once: one floating-point number of each to a lane.
+//! Arithmetic on 16 configurations at once: one floating-point number of each to a lane.
 //!
 //! Networks are written once over [`Vector`] and compiled for every [`SimdLevel`](super::SimdLevel); tests instantiate them in double
 //! precision. Lanes never mix except in [`Vector::sum`], so what a configuration gets does not depend on its neighbours in the

@@ -1,4 +1,4 @@
-//! Make table-driven sweeps on a GPU: the walks of [`Tile`](super::Tile), bit by bit, with a thread for every walker.
+//! Table-driven sweeps on a GPU: the walks of [`Tile`](super::Tile), bit by bit, with a thread for every walker.
 //!
 //! Thresholds are computed there as well; a chance may differ from the CPU's by 2^-32 where two roundings of an
 //! exponential fall to different sides.

@@ -7,7 +7,7 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 
-use super::features::{features_with, moment};
+use super::features::{conditioned_features, features_with};
 use super::layout::{self, Tensor};
 use crate::device::SimdLevel;
 use crate::device::level::dispatch;
@@ -127,7 +127,7 @@ impl FreeEnergy {
         self.rates_at(parameters, times, |_| &[])
     }
 
-    /// `dF/dt` at every time, the function being told `condition(k)` beside `times[k]`.
+    /// `dF/dt` at every time, the function being conditioned on `condition(k)` beside `times[k]`.
     pub fn rates_at<'c>(
         &self,
         parameters: &[f32],
@@ -285,7 +285,9 @@ impl Space {
         for lane in 0..WIDTH {
             let k = lane.min(times.len() - 1);
             self.t.0[lane] = times[k] as f32;
-            for (row, value) in self.features.iter_mut().zip(moment(times[k], condition(k))) {
+            for (row, value) in
+                self.features.iter_mut().zip(conditioned_features(times[k], condition(k)))
+            {
                 row.0[lane] = value as f32;
             }
         }

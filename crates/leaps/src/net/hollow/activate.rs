@@ -1,4 +1,4 @@
-//! Pass channels through the activation: from layer to layer, and from the last one to the sites.
+//! Activations between layers, and from the last one to the sites.
 
 use crate::device::vector::Vector;
 
@@ -72,14 +72,14 @@ pub(super) unsafe fn look_forward<V: Vector>(
     width: usize,
     after: &[u32],
     h: &[V],
-    seen: &mut [V],
+    context: &mut [V],
 ) {
-    let none = seen.len() / width;
+    let none = context.len() / width;
     for (h, &after) in h.chunks_exact(channels).zip(after) {
         if after as usize == none {
             continue;
         }
-        let row = &mut seen[after as usize * width + k * channels..][..channels];
+        let row = &mut context[after as usize * width + k * channels..][..channels];
         for c in 0..channels {
             // SAFETY: the caller has the instructions of the vector.
             row[c] = unsafe { h[c].silu() };
@@ -94,10 +94,10 @@ pub(super) unsafe fn look_back<V: Vector>(
     k: usize,
     before: &[u32],
     h: &[V],
-    seen: &mut [V],
+    context: &mut [V],
 ) {
-    let (width, none) = (seen.len() / before.len(), before.len() as u32);
-    for (row, &before) in seen.chunks_exact_mut(width).zip(before) {
+    let (width, none) = (context.len() / before.len(), before.len() as u32);
+    for (row, &before) in context.chunks_exact_mut(width).zip(before) {
         let row = &mut row[k * channels..][..channels];
         if before == none {
             // SAFETY: the caller has the instructions of the vector.
@@ -119,10 +119,10 @@ pub(super) unsafe fn look_ahead<V: Vector>(
     k: usize,
     after: &[u32],
     h: &[V],
-    d_seen: &[V],
+    d_context: &[V],
     d_h: &mut [V],
 ) {
-    let (width, none) = (d_seen.len() / after.len(), after.len() as u32);
+    let (width, none) = (d_context.len() / after.len(), after.len() as u32);
     let (sites, no_site) = d_h.split_at_mut(h.len() - channels);
     // SAFETY: the caller has the instructions of the vector.
     unsafe { no_site.fill(V::zero()) };
@@ -133,7 +133,7 @@ pub(super) unsafe fn look_ahead<V: Vector>(
             unsafe { d_h.fill(V::zero()) };
             continue;
         }
-        let d = &d_seen[after as usize * width + k * channels..][..channels];
+        let d = &d_context[after as usize * width + k * channels..][..channels];
         for c in 0..channels {
             // SAFETY: the caller has the instructions of the vector.
             d_h[c] = unsafe { d[c].mul(h[c].silu_slope()) };

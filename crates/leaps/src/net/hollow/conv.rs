@@ -1,4 +1,4 @@
-//! Convolve a half-space: every site reads its own plane and the planes behind it.
+//! Convolutions of a half-space: every site reads its own plane and the planes behind it.
 //!
 //! For each tile the inputs are transformed ([`winograd`]), multiplied by a matrix per point, and transformed back. The
 //! backward pass applies the transposes in reverse order; the gradient of the transformed weights becomes that of the

@@ -1,4 +1,4 @@
-//! Move rows of channels into transformed tiles and back.
+//! Transformed tiles of rows of channels.
 //!
 //! Transformed tiles are kept as `[point][tile][channel]`, so that every point is one product of matrices.
 

@@ -1,4 +1,4 @@
-//! Trade the taps of a convolution along a line for fewer products and some additions (Winograd's F(2, r)).
+//! Winograd's F(2, r): a convolution along a line with fewer products and some additions.
 //!
 //! Two outputs of a filter with r taps need 2r products; Winograd (1980) needs r + 1:
 //!

@@ -1,4 +1,4 @@
-//! Attend from every site to all others.
+//! Attention from every site to all others.
 
 use crate::device::vector::Vector;
 

@@ -97,7 +97,7 @@ impl Lea {
         Lea { sites, inputs, outputs, embedding: spec.embedding, attention, time }
     }
 
-    /// The same network, told so many numbers beside the time.
+    /// The same network, conditioned on so many numbers beside the time.
     pub(crate) fn conditioned_on(mut self, conditions: usize) -> Self {
         self.time = self.time.conditioned_on(conditions);
         self

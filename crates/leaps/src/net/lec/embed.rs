@@ -1,4 +1,4 @@
-//! Turn values into the channels that convolutions read.
+//! Embeddings of values: the channels that convolutions read.
 
 use super::Lec;
 use crate::device::vector::{Real, Vector};

@@ -1,4 +1,4 @@
-//! Activate what a layer reads, and read the outputs off the last one; each beside its gradient.
+//! Activations that a layer reads, and outputs read off the last one; each beside its gradient.
 
 use crate::device::vector::Vector;
 

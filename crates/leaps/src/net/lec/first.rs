@@ -1,4 +1,4 @@
-//! Convolve the input once with a kernel that has no centre.
+//! The first convolution of the input, with a kernel that has no centre.
 
 use super::Lec;
 use super::stencil::BLOCK;

@@ -1,4 +1,4 @@
-//! Differentiate a state-dependent convolution.
+//! The gradient of a state-dependent convolution.
 //!
 //! For a block of 8 taps of one channel, and a tile of sites: compute the arguments `z` again, turn the gradient of the outputs
 //! into that of `z`, push it to the layer's input (`A^T dz`), and add it to the gradient of `A` (`dz h^T`). With `out = -ln 2 sum_taps

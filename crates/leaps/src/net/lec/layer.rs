@@ -1,4 +1,4 @@
-//! Convolve with kernels computed from the state.
+//! Convolutions with kernels computed from the state.
 //!
 //! The work is `A h` for every site, channel and tap. It is done in blocks of 8 taps times 3 sites, which fit the
 //! registers; the block's activations are used at once and never stored.

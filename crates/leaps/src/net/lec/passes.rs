@@ -122,12 +122,12 @@ impl Network for Lec {
             let mut layers = p;
             for layer in &self.layers {
                 let packed = layer.packed(c, &mut layers);
-                let kept = take_mut(&mut rest, layer.time.scratch());
+                let saved = take_mut(&mut rest, layer.time.scratch());
                 let theta = take_mut(&mut rest, layer.theta());
                 for value in theta.iter_mut() {
                     *value = V::zero();
                 }
-                layer.time.forward(packed.time, group.t, kept, theta);
+                layer.time.forward(packed.time, group.t, saved, theta);
             }
             let (mut scale, last) = self.scales(group.t, space.time);
             let mut time = &*space.time;
@@ -180,7 +180,7 @@ impl Network for Lec {
                 end = start;
                 let theta = &space.time[time_end - layer.theta()..time_end];
                 time_end -= layer.theta();
-                let kept = &space.time[time_end - layer.time.scratch()..time_end];
+                let saved = &space.time[time_end - layer.time.scratch()..time_end];
                 time_end -= layer.time.scratch();
                 let scale = if l == 0 { first_scale } else { V::constant(1.0) };
                 let u = &space.u[l * cells..][..cells];
@@ -217,7 +217,7 @@ impl Network for Lec {
                     }
                     d_theta[at] = sum;
                 }
-                layer.time.backward(p.time, group.t, kept, space.spare, d_theta, g);
+                layer.time.backward(p.time, group.t, saved, space.spare, d_theta, g);
             }
             let start = end - self.first_size();
             let (first, g_first) = (&body[start..end], &mut g_body[start..end]);

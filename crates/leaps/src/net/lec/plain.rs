@@ -1,4 +1,4 @@
-//! Compute the network as its formulas are written, one site at a time, and compare.
+//! The network as its formulas are written, one site at a time, for comparison.
 
 use super::*;
 use crate::device::vector::{Array, WIDTH};

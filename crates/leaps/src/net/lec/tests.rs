@@ -1,4 +1,4 @@
-//! Check gradients, hollowness and refusals.
+//! Tests of gradients, hollowness and refusals.
 
 use std::f64::consts::LN_2;
 

@@ -46,7 +46,7 @@ impl Mlp {
         Mlp { hidden, sites, inputs, outputs, time: TimeEmbedding::new(2 * hidden) }
     }
 
-    /// The same network, told so many numbers beside the time.
+    /// The same network, conditioned on so many numbers beside the time.
     pub(crate) fn conditioned_on(mut self, conditions: usize) -> Self {
         self.time = self.time.conditioned_on(conditions);
         self
