@@ -159,8 +159,8 @@ impl Worker {
         }
     }
 
-    /// Tell the network this about the target of a lane, from the next time on that the lane is given: as many numbers as
-    /// [`Net::conditions`], each about from -1 to 1. Without a word they are 0.
+    /// Condition the network on the target of a lane, from the next time on that the lane is given: as many numbers as
+    /// [`Net::conditions`], each about from -1 to 1. Otherwise they are 0.
     ///
     /// # Panics
     /// If they are more or fewer.

@@ -3,6 +3,7 @@
 //! Driver and compiler (NVRTC) are looked for when they are first needed, so that one program runs on machines with and
 //! without a GPU. Kernels are compiled for the GPU at hand and kept in the user's cache directory.
 
+pub(crate) mod arguments;
 mod cache;
 pub(crate) mod memory;
 mod nvrtc;
