@@ -58,10 +58,12 @@ fn peak() -> f64 {
 
         let rounds = 100_000;
         if is_x86_feature_detected!("avx512f") {
+            // SAFETY: the CPU has the instructions.
             let seconds = best(50, cpu_time, || _ = black_box(unsafe { wide(rounds) }));
             return (rounds * 24 * 16 * 2) as f64 / seconds / 1e9;
         }
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            // SAFETY: the CPU has the instructions.
             let seconds = best(50, cpu_time, || _ = black_box(unsafe { narrow(rounds) }));
             return (rounds * 12 * 8 * 2) as f64 / seconds / 1e9;
         }

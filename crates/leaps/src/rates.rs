@@ -1,4 +1,4 @@
-//! Turn network outputs into rates, reversed rates and the operator K.
+//! Rates, reversed rates and the operator K, from the outputs of a network.
 //!
 //! With the flux $J(s, i|x)$ of a locally equivariant network and the ratio
 //! $r = \rho_t(x[i \leftarrow s]) / \rho_t(x)$:

@@ -1,4 +1,4 @@
-//! Name the CPU, for records of where numbers were made.
+//! The name of the CPU, for records of where numbers were made.
 
 /// The model of the CPU where the system tells, else its architecture.
 pub fn cpu_name() -> String {

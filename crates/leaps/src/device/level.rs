@@ -75,25 +75,30 @@ macro_rules! dispatch {
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
         fn avx512($($arg: $ty),*)$( -> $out)? {
+            // SAFETY: this function is compiled for the instructions of the level.
             unsafe { $body::<$crate::device::level::Avx512>($($arg),*) }
         }
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx2,fma")]
         fn avx2($($arg: $ty),*)$( -> $out)? {
+            // SAFETY: this function is compiled for the instructions of the level.
             unsafe { $body::<$crate::device::level::Avx2>($($arg),*) }
         }
         #[cfg(target_arch = "aarch64")]
         #[target_feature(enable = "neon")]
         fn neon($($arg: $ty),*)$( -> $out)? {
+            // SAFETY: this function is compiled for the instructions of the level.
             unsafe { $body::<$crate::device::level::Neon>($($arg),*) }
         }
         match $level {
-            // SAFETY: a level beyond Portable comes from `SimdLevel::detect` on this CPU.
             #[cfg(target_arch = "x86_64")]
+            // SAFETY: a level beyond Portable comes from `SimdLevel::detect` on this CPU.
             $crate::device::SimdLevel::Avx512 => unsafe { avx512($($arg),*) },
             #[cfg(target_arch = "x86_64")]
+            // SAFETY: as above.
             $crate::device::SimdLevel::Avx2 => unsafe { avx2($($arg),*) },
             #[cfg(target_arch = "aarch64")]
+            // SAFETY: as above.
             $crate::device::SimdLevel::Neon => unsafe { neon($($arg),*) },
             // SAFETY: plain code runs everywhere.
             _ => unsafe { $body::<$crate::device::level::Portable>($($arg),*) },

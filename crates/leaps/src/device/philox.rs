@@ -1,4 +1,4 @@
-//! Turn a counter and a key into four random words: Philox 4x32-10.
+//! Philox 4x32-10: a counter and a key become four random words.
 //!
 //! Salmon, Moraes, Dror, Shaw, *Parallel random numbers: as easy as 1, 2, 3*, SC 2011. There is no
 //! state to carry: word `n` of any stream is a function of its address alone, so results cannot

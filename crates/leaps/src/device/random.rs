@@ -1,4 +1,4 @@
-//! Draw random choices from an addressed stream.
+//! Random choices from an addressed stream.
 //!
 //! Kernels ask for *choices* ([`Draw`]) rather than for numbers. A [`Stream`] answers them with
 //! Philox words; a test can answer them with every possibility in turn and so obtain a kernel's

@@ -1,4 +1,4 @@
-//! Compare with numbers computed by the authors' code, where `LEAPS_FIXTURES` says they are.
+//! Comparison with numbers computed by the authors' code, which lie where `LEAPS_FIXTURES` says.
 
 use std::path::PathBuf;
 
@@ -160,6 +160,7 @@ fn double_precision_agrees_with_the_authors_network() {
         let mut out = vec![Array([0.0; WIDTH]); 225];
         let features = [Array([f64::NAN; WIDTH]); FEATURES]; // the authors' network reads none
         let group = Group { x: &x[g], t: t[g][0], features: &features };
+        // SAFETY: plain arrays need no special instructions.
         unsafe {
             network.forward(&packed, &group, &mut scratch, &mut out);
             for l in 0..5 {
@@ -249,6 +250,7 @@ fn free_energies_agree_with_the_authors() {
     let (mut values, mut rates, mut gradient) = (vec![], vec![], vec![0.0; p.len()]);
     for (t, d) in lanes(&authors.input["t"].values, 1).iter().zip(lanes(&weights, 1)) {
         let mut scratch = vec![Array([f64::NAN; WIDTH]); function.scratch()];
+        // SAFETY: plain arrays need no special instructions.
         unsafe {
             values.push(vec![function.value(p, t[0], &mut scratch).unwrap()]);
             rates.push(vec![function.rate(p, t[0], &features, &mut scratch)]);

@@ -1,4 +1,4 @@
-//! Multiply by a small matrix, and embed times with two of them.
+//! Small dense layers and time embeddings.
 
 use super::features::{FEATURES, features_with};
 use super::layout::{Init, Tensor, layout};
@@ -12,6 +12,7 @@ pub(crate) unsafe fn forward<V: Vector>(
     input: &[V],
     out: &mut [V],
 ) {
+    // SAFETY: the caller has the instructions of the vector.
     unsafe {
         for (o, (out, &bias)) in out.iter_mut().zip(bias).enumerate() {
             let row = &weight[o * input.len()..][..input.len()];
@@ -34,6 +35,7 @@ pub(crate) unsafe fn backward<V: Vector>(
     d_bias: &mut [V::Scalar],
     d_input: &mut [V],
 ) {
+    // SAFETY: the caller has the instructions of the vector.
     unsafe {
         for d in d_input.iter_mut() {
             *d = V::zero();
@@ -55,7 +57,7 @@ pub(crate) unsafe fn backward<V: Vector>(
 /// Hidden units of a [`TimeEmbedding`].
 pub(crate) const TIME_UNITS: usize = 32;
 
-/// A small function of time, and of what a network is told beside it: features, a hidden layer of 32 silu units, `outputs` numbers.
+/// A small function of time, and of what a network is conditioned on beside it: features, a hidden layer of 32 silu units, `outputs` numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct TimeEmbedding {
     pub(crate) outputs: usize,
@@ -124,6 +126,7 @@ impl TimeEmbedding {
         out: &mut [V],
     ) {
         let (p, s) = (Parameters::cut(self, p), Scratch::cut_mut(self, scratch));
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             forward(p.hidden, p.hidden_bias, features, s.before);
             for (after, before) in s.after.iter_mut().zip(s.before.iter()) {
@@ -145,6 +148,7 @@ impl TimeEmbedding {
     ) {
         let (p, g) = (Parameters::cut(self, p), Parameters::cut_mut(self, grad));
         let s = Scratch::cut_mut(self, scratch);
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             backward(p.out, s.after, &d_out[..self.outputs], g.out, g.out_bias, s.d_hidden);
             for (d, before) in s.d_hidden.iter_mut().zip(s.before.iter()) {

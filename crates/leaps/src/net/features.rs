@@ -1,4 +1,4 @@
-//! Turn a time, and what a network is told about its target, into the numbers that time embeddings read.
+//! Features of times and of what a network is conditioned on.
 
 /// Number of features of a time.
 pub(crate) const FEATURES: usize = 9;
@@ -13,13 +13,13 @@ pub(crate) fn features(t: f64) -> [f64; FEATURES] {
     out
 }
 
-/// Number of features of a network that is told so many numbers beside the time.
+/// Number of features of a network conditioned on so many numbers beside the time.
 pub(crate) const fn features_with(conditions: usize) -> usize {
     FEATURES + 2 * conditions
 }
 
-/// [`features`] of the time, then `c` and `c t` of every number `c` that the network is told: with the second it knows the weights of the
+/// [`features`] of the time, then `c` and `c t` of every number `c` that the network is conditioned on: with the second it knows the weights of the
 /// energy terms at this time as well as their final values.
-pub(crate) fn moment(t: f64, condition: &[f64]) -> impl Iterator<Item = f64> {
+pub(crate) fn conditioned_features(t: f64, condition: &[f64]) -> impl Iterator<Item = f64> {
     features(t).into_iter().chain(condition.iter().flat_map(move |&c| [c, c * t]))
 }

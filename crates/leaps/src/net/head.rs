@@ -1,4 +1,4 @@
-//! Mix what a site has seen of the others into its outputs, site by site.
+//! The head of hollow networks: from the context of a site to its outputs, site by site.
 //!
 //! $$u = M_1\,H_i + c_1,\quad v = \sigma\big((1 + a(t))\,u + s(t)\big),\quad o(i) = M_3\,\sigma(v + M_2 v + c_2) + c_3$$
 
@@ -8,7 +8,7 @@ use super::network::Group;
 use super::product::{Matrix, add_columns, add_sums};
 use crate::device::vector::{Real, Vector};
 
-/// Sites mixed at a time where nothing is kept: their rows stay close to the core.
+/// Sites mixed at a time where nothing is saved: their rows stay close to the core.
 const BLOCK: usize = 16;
 
 /// Three layers that act on every site alone.
@@ -51,16 +51,16 @@ layout! {
 }
 
 impl Head {
-    pub(crate) fn new(seen: usize, width: usize, outputs: usize) -> Self {
+    pub(crate) fn new(context: usize, width: usize, outputs: usize) -> Self {
         Head {
-            mix: Matrix { inputs: seen, outputs: width },
+            mix: Matrix { inputs: context, outputs: width },
             hidden: Matrix { inputs: width, outputs: width },
             out: Matrix { inputs: width, outputs },
             time: TimeEmbedding::new(2 * width),
         }
     }
 
-    /// The same, told so many numbers beside the time.
+    /// The same, conditioned on so many numbers beside the time.
     pub(crate) fn conditioned_on(mut self, conditions: usize) -> Self {
         self.time = self.time.conditioned_on(conditions);
         self
@@ -143,25 +143,27 @@ impl Head {
         &self,
         packed: &[V::Scalar],
         group: &Group<'_, V>,
-        seen: &[V],
+        context: &[V],
         scratch: &mut [V],
         out: &mut [V],
     ) {
-        unsafe { self.blocks(packed, group, seen, (BLOCK, scratch), out) }
+        // SAFETY: the caller has the instructions of the vector.
+        unsafe { self.blocks(packed, group, context, (BLOCK, scratch), out) }
     }
 
-    /// Write the outputs from `seen`, a row for every site.
+    /// Write the outputs from `context`, a row for every site.
     #[inline(always)]
     pub(crate) unsafe fn forward<V: Vector>(
         &self,
         packed: &[V::Scalar],
         group: &Group<'_, V>,
-        seen: &[V],
+        context: &[V],
         scratch: &mut [V],
         out: &mut [V],
     ) {
-        let sites = seen.len() / self.mix.inputs;
-        unsafe { self.blocks(packed, group, seen, (sites, scratch), out) }
+        let sites = context.len() / self.mix.inputs;
+        // SAFETY: the caller has the instructions of the vector.
+        unsafe { self.blocks(packed, group, context, (sites, scratch), out) }
     }
 
     /// The outputs of all sites, so many at a time in the same scratch space.
@@ -170,17 +172,18 @@ impl Head {
         &self,
         packed: &[V::Scalar],
         group: &Group<'_, V>,
-        seen: &[V],
+        context: &[V],
         (sites, scratch): (usize, &mut [V]),
         out: &mut [V],
     ) {
         let p = Parameters::cut(self, packed);
         let mut s = Rows::cut_mut(self, sites, scratch);
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             self.time.forward(p.time, group.features, s.embedding, s.time);
             let blocks = out.chunks_mut(sites * self.out.outputs);
-            for (seen, out) in seen.chunks(sites * self.mix.inputs).zip(blocks) {
-                self.rows(&p, seen, &mut s, out);
+            for (context, out) in context.chunks(sites * self.mix.inputs).zip(blocks) {
+                self.rows(&p, context, &mut s, out);
             }
         }
     }
@@ -190,16 +193,17 @@ impl Head {
     unsafe fn rows<V: Vector>(
         &self,
         p: &Parameters<&[V::Scalar]>,
-        seen: &[V],
+        context: &[V],
         s: &mut Rows<&mut [V]>,
         out: &mut [V],
     ) {
         let width = self.mix.outputs;
-        let rows = seen.len() / self.mix.inputs * width;
+        let rows = context.len() / self.mix.inputs * width;
         let (u, v) = (&mut s.u[..rows], &mut s.v[..rows]);
         let (w, r) = (&mut s.w[..rows], &mut s.r[..rows]);
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
-            self.mix.forward(p.mix, p.mix_bias, seen, u);
+            self.mix.forward(p.mix, p.mix_bias, context, u);
             let (scale, shift) = s.time.split_at(width);
             for (u, v) in u.chunks_exact(width).zip(v.chunks_exact_mut(width)) {
                 for c in 0..width {
@@ -216,22 +220,23 @@ impl Head {
         }
     }
 
-    /// Add the gradient of the parameters and write that of `seen`.
+    /// Add the gradient of the parameters and write that of `context`.
     #[inline(always)]
     pub(crate) unsafe fn backward<V: Vector>(
         &self,
         packed: &[V::Scalar],
         group: &Group<'_, V>,
-        seen: &[V],
+        context: &[V],
         scratch: &mut [V],
         d_out: &[V],
-        d_seen: &mut [V],
+        d_context: &mut [V],
         grad: &mut [V::Scalar],
     ) {
         let (p, g) = (Parameters::cut(self, packed), Parameters::cut_mut(self, grad));
-        let sites = seen.len() / self.mix.inputs;
+        let sites = context.len() / self.mix.inputs;
         let s = Rows::cut_mut(self, sites, scratch);
         let width = self.mix.outputs;
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             add_columns(d_out, g.out_bias);
             self.out.gradient(s.r, d_out, true, &mut s.sums[..self.out.len()]);
@@ -259,9 +264,9 @@ impl Head {
                 }
             }
             add_columns(s.d_v, g.mix_bias);
-            self.mix.gradient(seen, s.d_v, true, &mut s.sums[..self.mix.len()]);
+            self.mix.gradient(context, s.d_v, true, &mut s.sums[..self.mix.len()]);
             add_sums(&s.sums[..self.mix.len()], g.mix);
-            self.mix.transposed(p.mix, s.d_v, d_seen);
+            self.mix.transposed(p.mix, s.d_v, d_context);
             self.time.backward(p.time, group.features, s.embedding, s.d_time, g.time);
         }
     }

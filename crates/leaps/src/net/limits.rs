@@ -1,4 +1,4 @@
-//! The most of everything that a network may have: beyond that a size is a mistake, whether a flag says it or a file.
+//! The largest sizes that a network may have: beyond them a size is a mistake.
 
 use super::{FreeEnergySpec, NetSpec};
 use crate::{Error, Result};

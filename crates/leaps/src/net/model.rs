@@ -1,8 +1,8 @@
-//! Build a network for a target, check it, and evaluate it on the CPU at hand.
+//! A network for a target, checked, and its passes on the CPU.
 
 use serde::{Deserialize, Serialize};
 
-use super::features::{features_with, moment};
+use super::features::{conditioned_features, features_with};
 use super::graph::{HollowGraph, HollowGraphSpec};
 use super::hollow::{Hollow, HollowSpec};
 use super::layout::{self, Tensor};
@@ -64,11 +64,12 @@ macro_rules! networks {
                     $(AnyNetwork::$name(network) => {
                         #[inline(always)]
                         unsafe fn pass<L: Floats>(network: &$name, packed: &[f32], w: &mut Worker) {
+                            // SAFETY: the caller has the instructions of the level.
                             unsafe {
-                                let Worker { x, t, features, scratch, out, keeps, .. } = w;
+                                let Worker { x, t, features, scratch, out, saves, .. } = w;
                                 let group = group::<L>(x, t, features);
                                 let (scratch, out) = (cast_mut::<L>(scratch), cast_mut::<L>(out));
-                                match keeps {
+                                match saves {
                                     true => network.forward(packed, &group, scratch, out),
                                     false => network.infer(packed, &group, scratch, out),
                                 }
@@ -88,6 +89,7 @@ macro_rules! networks {
                             w: &mut Worker,
                             grad: &mut [f32],
                         ) {
+                            // SAFETY: the caller has the instructions of the level.
                             unsafe {
                                 let Worker { x, t, features, scratch, d_out, .. } = w;
                                 let group = group::<L>(x, t, features);
@@ -139,13 +141,13 @@ pub struct Worker {
     x: Vec<Array<f32>>,
     t: Array<f32>,
     features: Vec<Array<f32>>,
-    /// What the network is told: `[lane][condition]`.
+    /// What the network is conditioned on: `[lane][condition]`.
     conditions: [Vec<f64>; WIDTH],
     scratch: Vec<Array<f32>>,
     pub(crate) out: Vec<Array<f32>>,
     pub(crate) d_out: Vec<Array<f32>>,
     /// Whether a backward pass may follow.
-    keeps: bool,
+    saves: bool,
 }
 
 impl Worker {
@@ -157,8 +159,8 @@ impl Worker {
         }
     }
 
-    /// Tell the network this about the target of a lane, from the next time on that the lane is given: as many numbers as
-    /// [`Net::conditions`], each about from -1 to 1. Without a word they are 0.
+    /// Condition the network on the target of a lane, from the next time on that the lane is given: as many numbers as
+    /// [`Net::conditions`], each about from -1 to 1. Otherwise they are 0.
     ///
     /// # Panics
     /// If they are more or fewer.
@@ -169,7 +171,9 @@ impl Worker {
     /// Change the time of a lane.
     pub fn set_time(&mut self, lane: usize, t: f64) {
         self.t.0[lane] = t as f32;
-        for (row, value) in self.features.iter_mut().zip(moment(t, &self.conditions[lane])) {
+        for (row, value) in
+            self.features.iter_mut().zip(conditioned_features(t, &self.conditions[lane]))
+        {
             row.0[lane] = value as f32;
         }
     }
@@ -203,7 +207,7 @@ impl Net {
         Self::conditioned_on(spec, target, 0)
     }
 
-    /// The network `spec` for a [family](crate::train::Family) of targets: it is told `conditions` numbers about the one at hand, beside the time.
+    /// The network `spec` for a [family](crate::train::Family) of targets: it is conditioned on `conditions` numbers about the one at hand, beside the time.
     pub fn conditioned_on(spec: &NetSpec, target: &dyn Target, conditions: usize) -> Result<Self> {
         let (sites, q) = (target.sites(), target.q());
         spec.check_sizes()?;
@@ -234,7 +238,7 @@ impl Net {
             NetSpec::Lec(_) if conditions > 0 => {
                 return Err(Error::not_applicable(
                     "the network lec",
-                    "it is told the time alone; use network.kind = hollow for a family of targets",
+                    "it is conditioned on the time alone; use network.kind = hollow for a family of targets",
                 ));
             }
             NetSpec::Lec(spec) => AnyNetwork::Lec(Lec::new(spec, target)?),
@@ -327,7 +331,7 @@ impl Net {
         self.space(false)
     }
 
-    fn space(&self, keeps: bool) -> Worker {
+    fn space(&self, saves: bool) -> Worker {
         let inputs = Self::channels(self.q);
         let zeros = |n: usize| vec![Array([0.0; WIDTH]); n];
         Worker {
@@ -337,13 +341,13 @@ impl Net {
             t: Array([0.0; WIDTH]),
             features: zeros(features_with(self.conditions)),
             conditions: std::array::from_fn(|_| vec![0.0; self.conditions]),
-            scratch: zeros(match keeps {
+            scratch: zeros(match saves {
                 true => self.network.scratch(),
                 false => self.network.infer_scratch(),
             }),
             out: zeros(self.sites * self.outputs()),
-            d_out: zeros(if keeps { self.sites * self.outputs() } else { 0 }),
-            keeps,
+            d_out: zeros(if saves { self.sites * self.outputs() } else { 0 }),
+            saves,
         }
     }
 
@@ -365,7 +369,7 @@ impl Net {
     /// # Panics
     /// If the worker is a [`forward_worker`](Self::forward_worker).
     pub fn backward(&self, packed: &[f32], worker: &mut Worker, grad: &mut [f32]) {
-        assert!(worker.keeps, "a worker for forward passes has kept nothing to go back by");
+        assert!(worker.saves, "a worker for forward passes has saved no activations");
         self.network.backward(self.level, packed, worker, grad);
     }
 

@@ -1,4 +1,4 @@
-//! What every network can do on the CPU.
+//! The interface of networks on the CPU.
 
 use super::layout::{Tensor, total};
 use crate::device::vector::{Real, Vector};
@@ -10,7 +10,7 @@ pub(crate) struct Group<'a, V> {
     pub(crate) x: &'a [V],
     /// The times.
     pub(crate) t: V,
-    /// Features of the times, and of what the network is told beside them: [`moment`](super::features::moment).
+    /// Features of the times, and of what the network is conditioned on beside them: [`conditioned_features`](super::features::conditioned_features).
     pub(crate) features: &'a [V],
 }
 
@@ -62,6 +62,7 @@ pub(crate) trait Network: Send + Sync {
         scratch: &mut [V],
         out: &mut [V],
     ) {
+        // SAFETY: the caller has the instructions of the vector.
         unsafe { self.forward(packed, group, scratch, out) }
     }
 

@@ -1,4 +1,4 @@
-//! Multiply rows of channels by a matrix, in blocks that stay in registers.
+//! Products of rows of channels with a matrix, in blocks that stay in registers.
 //!
 //! Rows hold 16 configurations a channel, so a weight is broadcast and nothing is shuffled. With 32 registers a block
 //! of 6 outputs by 4 rows has 24 sums: they hide the latency of the multiplications, and 10 loads feed 24 of them.
@@ -27,6 +27,7 @@ impl Matrix {
         y: &mut [V],
     ) {
         let Matrix { inputs, outputs } = *self;
+        // SAFETY: the caller has the instructions of the vector.
         unsafe { V::call(Multiply::<V, false> { w, bias, inputs, outputs, x, y }) }
     }
 
@@ -34,6 +35,7 @@ impl Matrix {
     #[inline(always)]
     pub(crate) unsafe fn transposed<V: Vector>(&self, w: &[V::Scalar], d_y: &[V], d_x: &mut [V]) {
         let (inputs, outputs) = (self.outputs, self.inputs);
+        // SAFETY: the caller has the instructions of the vector.
         unsafe { V::call(Multiply::<V, true> { w, bias: &[], inputs, outputs, x: d_y, y: d_x }) }
     }
 
@@ -46,6 +48,7 @@ impl Matrix {
         fresh: bool,
         sums: &mut [V],
     ) {
+        // SAFETY: the caller has the instructions of the vector.
         unsafe { V::call(Gradient { matrix: *self, x, d_y, fresh, sums }) }
     }
 }
@@ -68,6 +71,7 @@ impl<V: Vector, const TRANSPOSED: bool> Job<V> for Multiply<'_, V, TRANSPOSED> {
         assert!(self.bias.is_empty() || self.bias.len() == self.outputs);
         assert!(self.x.len() == rows * self.inputs && self.y.len() == rows * self.outputs);
         let mut row = 0;
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             if V::REGISTERS >= 32 {
                 while row + 4 <= rows {
@@ -88,6 +92,7 @@ impl<V: Vector, const TRANSPOSED: bool> Multiply<'_, V, TRANSPOSED> {
     #[inline(always)]
     unsafe fn rows<const R: usize>(&mut self, row: usize) {
         let mut o = 0;
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             if V::REGISTERS >= 8 {
                 while o + 6 <= self.outputs {
@@ -111,6 +116,8 @@ impl<V: Vector, const TRANSPOSED: bool> Multiply<'_, V, TRANSPOSED> {
         let (inputs, outputs) = (self.inputs, self.outputs);
         let (along, across) = if TRANSPOSED { (1, inputs) } else { (outputs, 1) };
         debug_assert!(o + O <= outputs && (row + R) * inputs <= self.x.len());
+        // SAFETY: the caller has the instructions of the vector. `o + O <= outputs` and `row + R <= rows`: with the lengths
+        // that `run` asserts, weights and inputs are read inside their slices.
         unsafe {
             let mut sums = [[V::zero(); R]; O];
             if !self.bias.is_empty() {
@@ -161,6 +168,7 @@ impl<V: Vector> Job<V> for Gradient<'_, V> {
         assert!(self.x.len() == rows * inputs && self.d_y.len() == rows * outputs);
         assert!(self.sums.len() == self.matrix.len());
         let mut k = 0;
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             if V::REGISTERS >= 32 {
                 while k + 4 <= inputs {
@@ -182,6 +190,7 @@ impl<V: Vector> Gradient<'_, V> {
     unsafe fn rows<const K: usize>(&mut self, rows: usize, k: usize) {
         let outputs = self.matrix.outputs;
         let mut o = 0;
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             if V::REGISTERS >= 8 {
                 while o + 6 <= outputs {
@@ -204,6 +213,8 @@ impl<V: Vector> Gradient<'_, V> {
     unsafe fn block<const K: usize, const O: usize>(&mut self, rows: usize, k: usize, o: usize) {
         let Matrix { inputs, outputs } = self.matrix;
         debug_assert!(k + K <= inputs && o + O <= outputs);
+        // SAFETY: the caller has the instructions of the vector. `k + K <= inputs` and `o + O <= outputs`: with the lengths
+        // that `run` asserts, both slices are read inside.
         unsafe {
             let mut block = [[V::zero(); O]; K];
             let mut x = self.x.as_ptr().add(k);
@@ -232,6 +243,7 @@ impl<V: Vector> Gradient<'_, V> {
 #[inline(always)]
 pub(crate) unsafe fn add_sums<V: Vector>(vectors: &[V], out: &mut [V::Scalar]) {
     for (out, vector) in out.iter_mut().zip(vectors) {
+        // SAFETY: the caller has the instructions of the vector.
         *out += unsafe { vector.sum() };
     }
 }
@@ -241,6 +253,7 @@ pub(crate) unsafe fn add_sums<V: Vector>(vectors: &[V], out: &mut [V::Scalar]) {
 pub(crate) unsafe fn add_columns<V: Vector>(rows: &[V], out: &mut [V::Scalar]) {
     let channels = out.len();
     for (c, out) in out.iter_mut().enumerate() {
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             let mut sum = V::zero();
             for row in rows.chunks_exact(channels) {

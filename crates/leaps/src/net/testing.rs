@@ -1,6 +1,6 @@
-//! Check any network in double precision: gradients against finite differences, hollowness exactly.
+//! Checks of any network in double precision: gradients against finite differences, hollowness exactly.
 
-use super::features::{features_with, moment};
+use super::features::{conditioned_features, features_with};
 use super::layout::{Init, total};
 use super::network::{Group, Network};
 use crate::device::vector::{Array, WIDTH};
@@ -47,7 +47,7 @@ impl<'a, N: Network> Harness<'a, N> {
         Self::conditioned_on(network, sites, inputs, outputs, 0, seed)
     }
 
-    /// The same for a network that is told so many numbers beside the time.
+    /// The same for a network that is conditioned on so many numbers beside the time.
     pub(crate) fn conditioned_on(
         network: &'a N,
         sites: usize,
@@ -63,7 +63,7 @@ impl<'a, N: Network> Harness<'a, N> {
         for (lane, &t) in t.iter().enumerate() {
             let condition: Vec<f64> =
                 (0..conditions).map(|_| 2.0 * stream.uniform() - 1.0).collect();
-            for (row, feature) in rows.iter_mut().zip(moment(t, &condition)) {
+            for (row, feature) in rows.iter_mut().zip(conditioned_features(t, &condition)) {
                 row.0[lane] = feature;
             }
         }
@@ -90,6 +90,7 @@ impl<'a, N: Network> Harness<'a, N> {
         let x = encode(values, self.inputs);
         let group = Group { x: &x, t: self.t, features: &self.features };
         let mut out = vec![Array([f64::NAN; WIDTH]); self.sites * self.outputs];
+        // SAFETY: plain arrays need no special instructions.
         unsafe { self.network.forward(&packed, &group, scratch, &mut out) };
         assert!(out.iter().all(|o| o.0.iter().all(|v| v.is_finite())), "an output was not written");
         out
@@ -112,6 +113,7 @@ impl<'a, N: Network> Harness<'a, N> {
         let group = Group { x: &x, t: self.t, features: &self.features };
         let mut out = vec![Array([f64::NAN; WIDTH]); self.sites * self.outputs];
         let mut scratch = vec![Array([f64::NAN; WIDTH]); self.network.infer_scratch()];
+        // SAFETY: plain arrays need no special instructions.
         unsafe { self.network.infer(&packed, &group, &mut scratch, &mut out) };
         out
     }
@@ -149,6 +151,7 @@ impl<'a, N: Network> Harness<'a, N> {
         let x = encode(&self.values, self.inputs);
         let group = Group { x: &x, t: self.t, features: &self.features };
         let mut g = vec![0.0; self.network.packed()];
+        // SAFETY: plain arrays need no special instructions.
         unsafe { self.network.backward(&packed, &group, &mut scratch, &d_out, &mut g) };
         let mut gradient = vec![0.0; parameters.len()];
         self.network.unpack(&g, &mut gradient);
@@ -185,7 +188,7 @@ pub(crate) fn check_network(network: &impl Network, sites: usize, inputs: usize,
     check_conditioned(network, sites, inputs, outputs, 0);
 }
 
-/// All checks of a network that is told so many numbers beside the time.
+/// All checks of a network that is conditioned on so many numbers beside the time.
 pub(crate) fn check_conditioned(
     network: &impl Network,
     sites: usize,
@@ -199,8 +202,8 @@ pub(crate) fn check_conditioned(
         assert_eq!(parameters.len(), total(&network.tensors()));
         assert_eq!(harness.first_leak(&parameters), None, "outputs depend on the site's own value");
         let same = |(a, b): (&D, &D)| a.0.map(f64::to_bits) == b.0.map(f64::to_bits);
-        let (kept, lean) = (harness.outputs(&parameters), harness.inferred(&parameters));
-        assert!(kept.iter().zip(&lean).all(same), "a pass that keeps nothing differs");
+        let (saved, lean) = (harness.outputs(&parameters), harness.inferred(&parameters));
+        assert!(saved.iter().zip(&lean).all(same), "a pass that saves nothing differs");
         if sites > 1 {
             let error = harness.gradient_error(&parameters);
             assert!(error < 1e-6, "gradient off by {error}");

@@ -13,11 +13,33 @@ use cudarc::driver::{CudaFunction, CudaSlice, CudaView};
 
 use super::{Pairwise, Target};
 use crate::device::Purpose;
+use crate::device::cuda::arguments::{Input, arguments, join};
 use crate::device::cuda::{Gpu, Kernels, address, launch};
 use crate::{Error, Result};
 
+arguments! {
+    /// A pairwise target, as kernels read it.
+    pub(crate) struct Pairs {
+        /// `[SITES + 1]`.
+        starts: Input<u32>,
+        /// `[bond]`.
+        ends: Input<u32>,
+        /// `[term * bonds + bond]`.
+        couplings: Input<f64>,
+        /// `[(term * SITES + site) * Q + value]`.
+        fields: Input<f64>,
+        /// `[term]`.
+        constants: Input<f64>,
+        /// `[SITES]`.
+        classes: Input<u8>,
+        /// `[CLASSES]`: one site of every class.
+        members: Input<u32>,
+        bonds: u64,
+    }
+}
+
 /// Source of a pairwise target's functions and kernels.
-pub(crate) const PAIRWISE: &str = include_str!("pairwise.cu");
+pub(crate) const PAIRWISE: &str = join!(Pairs::SOURCE, include_str!("pairwise.cu"));
 
 /// Entries of a walker's table of thresholds: one bit each in a word of 64.
 const ENTRIES: usize = 64;
@@ -48,7 +70,7 @@ pub(crate) struct CudaTarget {
     pub(crate) q: usize,
     pub(crate) terms: usize,
     defines: Vec<(&'static str, usize)>,
-    arguments: [u64; 8],
+    arguments: Pairs,
     threads: usize,
     shared: usize,
     heat_bath: CudaFunction,
@@ -167,16 +189,16 @@ impl CudaTarget {
         let words = [some(starts)?, some(ends)?, some(members)?];
         let numbers = [some_numbers(couplings)?, some_numbers(fields)?, some_numbers(constants)?];
         let class = gpu.upload(&[class, vec![0]].concat())?;
-        let arguments = [
-            address(gpu, &words[0]),
-            address(gpu, &words[1]),
-            address(gpu, &numbers[0]),
-            address(gpu, &numbers[1]),
-            address(gpu, &numbers[2]),
-            address(gpu, &class),
-            address(gpu, &words[2]),
+        let arguments = Pairs {
+            starts: Input::of(gpu, &words[0]),
+            ends: Input::of(gpu, &words[1]),
+            couplings: Input::of(gpu, &numbers[0]),
+            fields: Input::of(gpu, &numbers[1]),
+            constants: Input::of(gpu, &numbers[2]),
+            classes: Input::of(gpu, &class),
+            members: Input::of(gpu, &words[2]),
             bonds,
-        ];
+        };
         Ok(CudaTarget {
             sites,
             q,
@@ -203,8 +225,8 @@ impl CudaTarget {
         self.gpu.compile(&[PAIRWISE, source].concat(), &all)
     }
 
-    /// The structure `Pairs` of the kernels.
-    pub(crate) fn arguments(&self) -> &[u64; 8] {
+    /// What kernels read of the target.
+    pub(crate) fn arguments(&self) -> &Pairs {
         &self.arguments
     }
 

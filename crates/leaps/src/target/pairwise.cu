@@ -4,17 +4,7 @@
 // fields; the change of a flip then depends on class, value and number of equal neighbours alone, and is looked up.
 // DEGREE is the largest degree, and REGULAR says that it is that of every site.
 // Sweeps: one thread per walker, THREADS in a block. STAGED keeps states in shared memory, [site * PITCH + thread].
-
-struct Pairs {
-    const u32* starts;        // [SITES + 1]
-    const u32* ends;          // [bond]
-    const double* couplings;  // [term * bonds + bond]
-    const double* fields;     // [(term * SITES + site) * Q + value]
-    const double* constants;  // [term]
-    const u8* classes;        // [SITES]
-    const u32* members;       // [CLASSES]: one site of every class
-    u64 bonds;
-};
+// The structure Pairs is declared by target/cuda.rs.
 
 __device__ __forceinline__ u32 bonds_from(const Pairs& p, u32 site) {
     return REGULAR ? site * DEGREE : __ldg(p.starts + site);

@@ -1,8 +1,9 @@
-//! Compute on an NVIDIA GPU: open it, compile kernels for it, move memory to and from it.
+//! NVIDIA GPUs: opening them, compiling kernels for them, moving memory to and from them.
 //!
 //! Driver and compiler (NVRTC) are looked for when they are first needed, so that one program runs on machines with and
 //! without a GPU. Kernels are compiled for the GPU at hand and kept in the user's cache directory.
 
+pub(crate) mod arguments;
 mod cache;
 pub(crate) mod memory;
 mod nvrtc;
@@ -69,6 +70,7 @@ impl Gpu {
     /// GPU number `ordinal` of this machine.
     pub fn open(ordinal: usize) -> Result<Arc<Self>> {
         // cudarc would panic without the library.
+        // SAFETY: looking for the driver loads it, and its initialisers are harmless.
         if !unsafe { is_culib_present() } {
             return Err(Error::device(
                 "CUDA",
@@ -80,7 +82,7 @@ impl Gpu {
             ));
         }
         let context = CudaContext::new(ordinal).map_err(failed("opening the GPU"))?;
-        // All work goes through one stream, in order: nothing else needs to be waited for.
+        // SAFETY: all work goes through one stream, in order: nothing else needs to be waited for.
         unsafe { context.disable_event_tracking() };
         let fact = |attribute| context.attribute(attribute).map_err(failed("asking the GPU"));
         let multiprocessors =
@@ -220,8 +222,8 @@ fn binary(text: &str, architecture: &str) -> Result<Vec<u8>> {
 
 /// Launch a kernel: `launch!(gpu, function, (grid, block, shared), arguments...)`.
 ///
-/// # Safety
-/// The arguments must be those of the kernel, and it must stay within its memory.
+/// The arguments must be those of the kernel, in its order and of its types, and it must stay within its memory: what
+/// tests on a GPU check, also under compute-sanitizer.
 macro_rules! launch {
     ($gpu:expr, $function:expr, ($grid:expr, $block:expr, $shared:expr), $($argument:expr),* $(,)?) => {{
         use cudarc::driver::PushKernelArg;
@@ -232,6 +234,7 @@ macro_rules! launch {
             block_dim: ($block as u32, 1, 1),
             shared_mem_bytes: $shared as u32,
         };
+        // SAFETY: callers keep to what is asked of them above.
         unsafe { builder.launch(config) }.map(|_| ()).map_err($crate::device::cuda::failed("a kernel"))
     }};
 }

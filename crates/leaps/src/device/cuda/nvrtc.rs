@@ -1,4 +1,4 @@
-//! Compile CUDA C++ with NVRTC, wherever the library lies.
+//! Compilation of CUDA C++ with NVRTC, wherever the library lies.
 
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::path::{Path, PathBuf};
@@ -55,7 +55,7 @@ fn places() -> Vec<PathBuf> {
 fn functions() -> Result<&'static Functions> {
     static FOUND: OnceLock<Option<Functions>> = OnceLock::new();
     let found = FOUND.get_or_init(|| {
-        // Loading a library runs its initialisers; NVRTC's are harmless.
+        // SAFETY: loading a library runs its initialisers; NVRTC's are harmless.
         let library = places().iter().find_map(|place| unsafe { Library::new(place) }.ok())?;
         Some(Functions { library })
     });
@@ -71,6 +71,7 @@ fn functions() -> Result<&'static Functions> {
 
 impl Functions {
     fn get<F>(&self, name: &str) -> Result<Symbol<'_, F>> {
+        // SAFETY: the types `F` below are those of NVRTC's header.
         unsafe { self.library.get(name.as_bytes()) }.map_err(|_| {
             Error::device("NVRTC", format!("has no {name}"), "use one of CUDA 12 or 13")
         })
@@ -115,6 +116,7 @@ pub(super) fn compile(source: &str, options: &[String]) -> Result<Vec<u8>> {
     let read = |size: &Symbol<'_, Size>, get: &Symbol<'_, Get>, program: Program| {
         let mut length = 0;
         let mut bytes = Vec::new();
+        // SAFETY: the program lives, and as many bytes are written as it said.
         unsafe {
             if size(program, &mut length) == 0 {
                 bytes = vec![0u8; length];
@@ -126,6 +128,7 @@ pub(super) fn compile(source: &str, options: &[String]) -> Result<Vec<u8>> {
         bytes
     };
     let mut program: Program = std::ptr::null_mut();
+    // SAFETY: all texts end with 0 and outlive the calls; the program is destroyed once, after its last use.
     unsafe {
         let none = std::ptr::null();
         if create(&mut program, source.as_ptr(), name.as_ptr(), 0, none, none) != 0 {

@@ -12,6 +12,7 @@ impl Lanes for Avx2 {
 
     #[inline(always)]
     unsafe fn philox(address: [u32; 4], key: Key, out: &mut Words) {
+        // SAFETY: the caller has the instructions of the level, and arrays have the lengths that are read or written.
         unsafe {
             let iota = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
             let m0 = _mm256_set1_epi64x(i64::from(philox::MULTIPLIER[0]));

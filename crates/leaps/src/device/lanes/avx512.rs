@@ -12,6 +12,7 @@ impl Lanes for Avx512 {
 
     #[inline(always)]
     unsafe fn philox(address: [u32; 4], key: Key, out: &mut Words) {
+        // SAFETY: the caller has the instructions of the level, and arrays have the lengths that are read or written.
         unsafe {
             let iota = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
             let m0 = _mm512_set1_epi64(i64::from(philox::MULTIPLIER[0]));
@@ -67,41 +68,49 @@ impl Lanes for Avx512 {
 
     #[inline(always)]
     unsafe fn load(from: &[u8; LANES]) -> __m512i {
+        // SAFETY: the caller has the instructions of the level, and arrays have the lengths that are read or written.
         unsafe { _mm512_loadu_si512(from.as_ptr().cast()) }
     }
 
     #[inline(always)]
     unsafe fn store(bytes: __m512i, to: &mut [u8; LANES]) {
+        // SAFETY: the caller has the instructions of the level, and arrays have the lengths that are read or written.
         unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), bytes) }
     }
 
     #[inline(always)]
     unsafe fn zero() -> __m512i {
+        // SAFETY: the caller has the instructions of the level.
         unsafe { _mm512_setzero_si512() }
     }
 
     #[inline(always)]
     unsafe fn add(a: __m512i, b: __m512i) -> __m512i {
+        // SAFETY: the caller has the instructions of the level.
         unsafe { _mm512_add_epi8(a, b) }
     }
 
     #[inline(always)]
     unsafe fn xor(a: __m512i, b: __m512i) -> __m512i {
+        // SAFETY: the caller has the instructions of the level.
         unsafe { _mm512_xor_si512(a, b) }
     }
 
     #[inline(always)]
     unsafe fn select(which: __m512i, a: __m512i, b: __m512i) -> __m512i {
+        // SAFETY: the caller has the instructions of the level.
         unsafe { _mm512_mask_mov_epi8(a, _mm512_test_epi8_mask(which, which), b) }
     }
 
     #[inline(always)]
     unsafe fn at_least(a: __m512i, b: __m512i) -> __m512i {
+        // SAFETY: the caller has the instructions of the level.
         unsafe { _mm512_maskz_set1_epi8(_mm512_cmpge_epu8_mask(a, b), 1) }
     }
 
     #[inline(always)]
     unsafe fn widen(bytes: __m512i) -> [__m512i; 2] {
+        // SAFETY: the caller has the instructions of the level.
         unsafe {
             [
                 _mm512_cvtepu8_epi16(_mm512_castsi512_si256(bytes)),
@@ -112,6 +121,7 @@ impl Lanes for Avx512 {
 
     #[inline(always)]
     unsafe fn scale_add(a: [__m512i; 2], factor: u16, b: [__m512i; 2]) -> [__m512i; 2] {
+        // SAFETY: the caller has the instructions of the level.
         unsafe {
             let factor = _mm512_set1_epi16(factor as i16);
             [
@@ -128,6 +138,7 @@ impl Lanes for Avx512 {
         site_value: u8,
         value: u16,
     ) -> [__m512i; 2] {
+        // SAFETY: the caller has the instructions of the level.
         unsafe {
             let here = _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(site_value as i8));
             let value = _mm512_set1_epi16(value as i16);
@@ -140,6 +151,7 @@ impl Lanes for Avx512 {
 
     #[inline(always)]
     unsafe fn store_halves(halves: [__m512i; 2], to: &mut [u16; LANES]) {
+        // SAFETY: the caller has the instructions of the level, and arrays have the lengths that are read or written.
         unsafe {
             _mm512_storeu_si512(to.as_mut_ptr().cast(), halves[0]);
             _mm512_storeu_si512(to.as_mut_ptr().add(32).cast(), halves[1]);
@@ -148,6 +160,7 @@ impl Lanes for Avx512 {
 
     #[inline(always)]
     unsafe fn half(words: &[u32; LANES], upper: bool) -> [__m512i; 2] {
+        // SAFETY: the caller has the instructions of the level.
         unsafe {
             let [a, b, c, d] = quarters(words);
             if upper {
@@ -161,6 +174,7 @@ impl Lanes for Avx512 {
 
     #[inline(always)]
     unsafe fn propose(words: &[u32; LANES], others: u32) -> (__m512i, [__m512i; 2]) {
+        // SAFETY: the caller has the instructions of the level.
         unsafe {
             let others = _mm512_set1_epi32(others as i32);
             let lower = _mm512_set1_epi32(0xFFFF);
@@ -181,6 +195,7 @@ impl Lanes for Avx512 {
 
     #[inline(always)]
     unsafe fn below(table: &[u16], index: [__m512i; 2], digits: [__m512i; 2]) -> (__m512i, u64) {
+        // SAFETY: the caller has the instructions of the level.
         unsafe {
             let low = thresholds(table, index[0]);
             let high = thresholds(table, index[1]);
@@ -195,6 +210,7 @@ impl Lanes for Avx512 {
 
 #[inline(always)]
 unsafe fn quarters(words: &[u32; LANES]) -> [__m512i; 4] {
+    // SAFETY: the caller has the instructions of the level, and arrays have the lengths that are read or written.
     unsafe {
         let part = |i: usize| _mm512_loadu_si512(words.as_ptr().add(16 * i).cast());
         [part(0), part(1), part(2), part(3)]
@@ -204,6 +220,7 @@ unsafe fn quarters(words: &[u32; LANES]) -> [__m512i; 4] {
 /// The lower 16 bits of two times 16 words.
 #[inline(always)]
 unsafe fn join(a: __m512i, b: __m512i) -> __m512i {
+    // SAFETY: the caller has the instructions of the level.
     unsafe {
         let low = _mm512_castsi256_si512(_mm512_cvtepi32_epi16(a));
         _mm512_inserti64x4::<1>(low, _mm512_cvtepi32_epi16(b))
@@ -213,6 +230,8 @@ unsafe fn join(a: __m512i, b: __m512i) -> __m512i {
 /// `table[index]` for 32 indices: permutations of registers up to 256 entries, then gathers.
 #[inline(always)]
 unsafe fn thresholds(table: &[u16], index: __m512i) -> __m512i {
+    // SAFETY: the caller has the instructions of the level. It loads whole blocks of 32 entries, and indices below
+    // `table.len() - 1` keep gathers of two entries inside.
     unsafe {
         let entries = table.as_ptr();
         let part = |i: usize| _mm512_loadu_si512(entries.add(32 * i).cast());

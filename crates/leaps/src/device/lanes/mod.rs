@@ -1,4 +1,4 @@
-//! Compute on 64 walkers at once, one to a SIMD lane.
+//! Arithmetic on 64 walkers at once, one to a SIMD lane.
 //!
 //! AVX-512 is written out, because values left in arrays travel through memory and stall there (measured: half the time of a
 //! sweep), and NEON, because compilers do not find its look-ups (counted: a third of the instructions). The other levels are plain loops
@@ -71,6 +71,7 @@ mod tests {
 
     #[inline(always)]
     unsafe fn block<L: Lanes>(address: [u32; 4], key: Key, out: &mut Words) {
+        // SAFETY: the caller has the instructions of the level.
         unsafe { L::philox(address, key, out) }
     }
 
@@ -82,6 +83,7 @@ mod tests {
         less: &mut [u8; LANES],
         index: &mut [u16; LANES],
     ) -> u64 {
+        // SAFETY: the caller has the instructions of the level.
         unsafe {
             let bytes = L::load(bytes);
             let sum = L::scale_add(L::widen(bytes), 3, L::widen(L::add(bytes, bytes)));
@@ -102,6 +104,7 @@ mod tests {
         let address = [5, 6, u32::MAX - 20, 7];
         let key = [0xDEAD_BEEF, 0x1234_5678];
         let mut expected = [[0; LANES]; 4];
+        // SAFETY: the caller has the instructions of the level.
         unsafe { Portable::philox(address, key, &mut expected) };
         for level in SimdLevel::available() {
             let mut words = [[0; LANES]; 4];
@@ -119,6 +122,7 @@ mod tests {
                 let (mut want, mut got) = (([9; LANES], [9; LANES]), ([8; LANES], [8; LANES]));
                 let t = &table[..];
                 let ties =
+                    // SAFETY: the caller has the instructions of the level.
                     unsafe { look_up::<Portable>(t, &bytes, &words, &mut want.0, &mut want.1) };
                 assert_ne!(ties, 0);
                 let (b, w, less, index) = (&bytes, &words, &mut got.0, &mut got.1);

@@ -15,6 +15,7 @@ impl Lanes for Neon {
 
     #[inline(always)]
     unsafe fn philox(address: [u32; 4], key: Key, out: &mut Words) {
+        // SAFETY: the caller has the instructions of the level, and arrays have the lengths that are read or written.
         unsafe {
             let [m0, m1] = philox::MULTIPLIER;
             let iota = vld1q_u32([0, 1, 2, 3].as_ptr());
@@ -57,6 +58,7 @@ impl Lanes for Neon {
 
     #[inline(always)]
     unsafe fn load(from: &[u8; LANES]) -> Bytes {
+        // SAFETY: the caller has the instructions of the level, and arrays have the lengths that are read or written.
         unsafe {
             let part = |i: usize| vld1q_u8(from.as_ptr().add(16 * i));
             [part(0), part(1), part(2), part(3)]
@@ -65,6 +67,7 @@ impl Lanes for Neon {
 
     #[inline(always)]
     unsafe fn store(bytes: Bytes, to: &mut [u8; LANES]) {
+        // SAFETY: the caller has the instructions of the level, and arrays have the lengths that are read or written.
         unsafe {
             for (part, to) in bytes.into_iter().zip(to.chunks_exact_mut(16)) {
                 vst1q_u8(to.as_mut_ptr(), part);
@@ -74,11 +77,13 @@ impl Lanes for Neon {
 
     #[inline(always)]
     unsafe fn zero() -> Bytes {
+        // SAFETY: the caller has the instructions of the level.
         unsafe { [vdupq_n_u8(0); 4] }
     }
 
     #[inline(always)]
     unsafe fn add(mut a: Bytes, b: Bytes) -> Bytes {
+        // SAFETY: the caller has the instructions of the level.
         unsafe {
             for i in 0..4 {
                 a[i] = vaddq_u8(a[i], b[i]);
@@ -89,6 +94,7 @@ impl Lanes for Neon {
 
     #[inline(always)]
     unsafe fn xor(mut a: Bytes, b: Bytes) -> Bytes {
+        // SAFETY: the caller has the instructions of the level.
         unsafe {
             for i in 0..4 {
                 a[i] = veorq_u8(a[i], b[i]);
@@ -99,6 +105,7 @@ impl Lanes for Neon {
 
     #[inline(always)]
     unsafe fn select(which: Bytes, mut a: Bytes, b: Bytes) -> Bytes {
+        // SAFETY: the caller has the instructions of the level.
         unsafe {
             for i in 0..4 {
                 a[i] = vbslq_u8(vtstq_u8(which[i], which[i]), b[i], a[i]);
@@ -109,6 +116,7 @@ impl Lanes for Neon {
 
     #[inline(always)]
     unsafe fn at_least(mut a: Bytes, b: Bytes) -> Bytes {
+        // SAFETY: the caller has the instructions of the level.
         unsafe {
             for i in 0..4 {
                 a[i] = vshrq_n_u8::<7>(vcgeq_u8(a[i], b[i]));
@@ -119,6 +127,7 @@ impl Lanes for Neon {
 
     #[inline(always)]
     unsafe fn widen(bytes: Bytes) -> Halves {
+        // SAFETY: the caller has the instructions of the level.
         unsafe {
             let mut halves = [vdupq_n_u16(0); 8];
             for i in 0..4 {
@@ -131,6 +140,7 @@ impl Lanes for Neon {
 
     #[inline(always)]
     unsafe fn scale_add(a: Halves, factor: u16, mut b: Halves) -> Halves {
+        // SAFETY: the caller has the instructions of the level.
         unsafe {
             let factor = vdupq_n_u16(factor);
             for i in 0..8 {
@@ -142,6 +152,7 @@ impl Lanes for Neon {
 
     #[inline(always)]
     unsafe fn add_where(mut sum: Halves, bytes: Bytes, site_value: u8, value: u16) -> Halves {
+        // SAFETY: the caller has the instructions of the level.
         unsafe {
             let (site_value, value) = (vdupq_n_u8(site_value), vdupq_n_u16(value));
             for i in 0..4 {
@@ -158,6 +169,7 @@ impl Lanes for Neon {
 
     #[inline(always)]
     unsafe fn store_halves(halves: Halves, to: &mut [u16; LANES]) {
+        // SAFETY: the caller has the instructions of the level, and arrays have the lengths that are read or written.
         unsafe {
             for (part, to) in halves.into_iter().zip(to.chunks_exact_mut(8)) {
                 vst1q_u16(to.as_mut_ptr(), part);
@@ -167,6 +179,7 @@ impl Lanes for Neon {
 
     #[inline(always)]
     unsafe fn half(words: &[u32; LANES], upper: bool) -> Halves {
+        // SAFETY: the caller has the instructions of the level.
         unsafe {
             let mut halves = [vdupq_n_u16(0); 8];
             for i in 0..8 {
@@ -180,6 +193,7 @@ impl Lanes for Neon {
 
     #[inline(always)]
     unsafe fn propose(words: &[u32; LANES], others: u32) -> (Bytes, Halves) {
+        // SAFETY: the caller has the instructions of the level.
         unsafe {
             let (mut choice, mut digits) = ([vdupq_n_u8(0); 4], [vdupq_n_u16(0); 8]);
             for i in 0..4 {
@@ -194,6 +208,7 @@ impl Lanes for Neon {
 
     #[inline(always)]
     unsafe fn below(table: &[u16], index: Halves, digits: Halves) -> (Bytes, u64) {
+        // SAFETY: the caller has the instructions of the level.
         unsafe {
             let threshold = thresholds(table, index);
             let (mut less, mut equal) = ([vdupq_n_u8(0); 4], [vdupq_n_u8(0); 4]);
@@ -211,6 +226,7 @@ impl Lanes for Neon {
 /// Upper and lower words of `a * factor`.
 #[inline(always)]
 unsafe fn wide_product(a: uint32x4_t, factor: u32) -> (uint32x4_t, uint32x4_t) {
+    // SAFETY: the caller has the instructions of the level.
     unsafe {
         let front = vreinterpretq_u32_u64(vmull_u32(vget_low_u32(a), vdup_n_u32(factor)));
         let back = vreinterpretq_u32_u64(vmull_high_u32(a, vdupq_n_u32(factor)));
@@ -221,6 +237,7 @@ unsafe fn wide_product(a: uint32x4_t, factor: u32) -> (uint32x4_t, uint32x4_t) {
 /// Words `8 i..8 i + 8`.
 #[inline(always)]
 unsafe fn eight(words: &[u32; LANES], i: usize) -> (uint32x4_t, uint32x4_t) {
+    // SAFETY: the caller has the instructions of the level, and arrays have the lengths that are read or written.
     unsafe {
         let eight = words[8 * i..][..8].as_ptr();
         (vld1q_u32(eight), vld1q_u32(eight.add(4)))
@@ -230,6 +247,7 @@ unsafe fn eight(words: &[u32; LANES], i: usize) -> (uint32x4_t, uint32x4_t) {
 /// Choice and digits of [`Lanes::propose`] for eight lanes.
 #[inline(always)]
 unsafe fn proposal((a, b): (uint32x4_t, uint32x4_t), others: u32) -> (uint16x8_t, uint16x8_t) {
+    // SAFETY: the caller has the instructions of the level.
     unsafe {
         let upper = |words: uint32x4_t| {
             let front = vshrn_n_u64::<16>(vmull_u32(vget_low_u32(words), vdup_n_u32(others)));
@@ -244,12 +262,14 @@ unsafe fn proposal((a, b): (uint32x4_t, uint32x4_t), others: u32) -> (uint16x8_t
 /// The lower bytes of sixteen numbers.
 #[inline(always)]
 unsafe fn narrow(a: uint16x8_t, b: uint16x8_t) -> uint8x16_t {
+    // SAFETY: the caller has the instructions of the level.
     unsafe { vuzp1q_u8(vreinterpretq_u8_u16(a), vreinterpretq_u8_u16(b)) }
 }
 
 /// The lanes whose byte is 255; the bytes of the others are 0.
 #[inline(always)]
 unsafe fn set(bytes: Bytes) -> u64 {
+    // SAFETY: the caller has the instructions of the level.
     unsafe {
         let bits = vreinterpretq_u8_u64(vdupq_n_u64(0x8040_2010_0804_0201));
         let bytes = bytes.map(|part| vandq_u8(part, bits));
@@ -262,6 +282,7 @@ unsafe fn set(bytes: Bytes) -> u64 {
 /// `table[index]`: bytes of registers up to 256 entries, then one lane after the other.
 #[inline(always)]
 unsafe fn thresholds(table: &[u16], index: Halves) -> Halves {
+    // SAFETY: the caller has the instructions of the level, and arrays have the lengths that are read or written.
     unsafe {
         let mut found = [vdupq_n_u16(0); 8];
         if table.len() > 256 {
@@ -314,6 +335,7 @@ unsafe fn thresholds(table: &[u16], index: Halves) -> Halves {
 /// Lower and upper bytes of the first 16 entries.
 #[inline(always)]
 unsafe fn apart(entries: &[u16]) -> uint8x16x2_t {
+    // SAFETY: the caller has the instructions of the level, and arrays have the lengths that are read or written.
     unsafe {
         // SAFETY: 16 entries are read, in the byte order of every ARM that Rust's NEON is for: the lower byte first.
         vld2q_u8(entries[..16].as_ptr().cast())

@@ -1,4 +1,4 @@
-//! Limits of memory as Linux tells them, in files.
+//! Limits of memory on Linux, which are files.
 
 use std::fs::read_to_string;
 use std::path::{Path, PathBuf};

@@ -17,12 +17,14 @@ pub(crate) struct Ymm(__m256, __m256);
 
 macro_rules! both {
     ($self:ident, $other:ident, $op:ident) => {
+        // SAFETY: the caller has the instructions of the level.
         unsafe { Ymm($op($self.0, $other.0), $op($self.1, $other.1)) }
     };
 }
 
 #[inline(always)]
 unsafe fn exp2(z: __m256) -> __m256 {
+    // SAFETY: the caller has the instructions of the level.
     unsafe {
         let limit = _mm256_set1_ps(126.0);
         let z = _mm256_max_ps(_mm256_sub_ps(_mm256_setzero_ps(), limit), z);
@@ -47,23 +49,27 @@ impl Vector for Ymm {
     #[inline(never)]
     #[target_feature(enable = "avx2,fma")]
     unsafe fn call(job: impl Job<Self>) {
+        // SAFETY: the caller has the instructions of the level.
         unsafe { job.run() }
     }
 
     #[inline(always)]
     unsafe fn splat(value: f32) -> Self {
+        // SAFETY: the caller has the instructions of the level.
         unsafe { Ymm(_mm256_set1_ps(value), _mm256_set1_ps(value)) }
     }
     #[cfg(test)]
     #[inline(always)]
     unsafe fn load(from: &[f32]) -> Self {
         let from = from[..WIDTH].as_ptr();
+        // SAFETY: the caller has the instructions of the level, and the slice has 16 numbers, as was checked.
         unsafe { Ymm(_mm256_loadu_ps(from), _mm256_loadu_ps(from.add(8))) }
     }
     #[cfg(test)]
     #[inline(always)]
     unsafe fn store(self, to: &mut [f32]) {
         let to = to[..WIDTH].as_mut_ptr();
+        // SAFETY: the caller has the instructions of the level, and the slice has 16 numbers, as was checked.
         unsafe {
             _mm256_storeu_ps(to, self.0);
             _mm256_storeu_ps(to.add(8), self.1);
@@ -88,6 +94,7 @@ impl Vector for Ymm {
     }
     #[inline(always)]
     unsafe fn fma(self, factor: Self, term: Self) -> Self {
+        // SAFETY: the caller has the instructions of the level.
         unsafe {
             Ymm(
                 _mm256_fmadd_ps(self.0, factor.0, term.0),
@@ -106,10 +113,12 @@ impl Vector for Ymm {
     }
     #[inline(always)]
     unsafe fn exp2(self) -> Self {
+        // SAFETY: the caller has the instructions of the level.
         unsafe { Ymm(exp2(self.0), exp2(self.1)) }
     }
     #[inline(always)]
     unsafe fn reciprocal(self) -> Self {
+        // SAFETY: the caller has the instructions of the level.
         unsafe {
             let one = _mm256_set1_ps(1.0);
             Ymm(_mm256_div_ps(one, self.0), _mm256_div_ps(one, self.1))
@@ -117,6 +126,7 @@ impl Vector for Ymm {
     }
     #[inline(always)]
     unsafe fn sum(self) -> f32 {
+        // SAFETY: the caller has the instructions of the level.
         unsafe {
             let eight = _mm256_add_ps(self.0, self.1);
             let four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps::<1>(eight));

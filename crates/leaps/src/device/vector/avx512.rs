@@ -22,55 +22,67 @@ impl Vector for Zmm {
     #[inline(never)]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
     unsafe fn call(job: impl Job<Self>) {
+        // SAFETY: the caller has the instructions of the level.
         unsafe { job.run() }
     }
 
     #[inline(always)]
     unsafe fn splat(value: f32) -> Self {
+        // SAFETY: the caller has the instructions of the level.
         unsafe { Zmm(_mm512_set1_ps(value)) }
     }
     #[cfg(test)]
     #[inline(always)]
     unsafe fn load(from: &[f32]) -> Self {
+        // SAFETY: the caller has the instructions of the level, and the slice has 16 numbers, as was checked.
         unsafe { Zmm(_mm512_loadu_ps(from[..WIDTH].as_ptr())) }
     }
     #[cfg(test)]
     #[inline(always)]
     unsafe fn store(self, to: &mut [f32]) {
+        // SAFETY: the caller has the instructions of the level, and the slice has 16 numbers, as was checked.
         unsafe { _mm512_storeu_ps(to[..WIDTH].as_mut_ptr(), self.0) }
     }
     #[inline(always)]
     unsafe fn add(self, other: Self) -> Self {
+        // SAFETY: the caller has the instructions of the level.
         unsafe { Zmm(_mm512_add_ps(self.0, other.0)) }
     }
     #[inline(always)]
     unsafe fn sub(self, other: Self) -> Self {
+        // SAFETY: the caller has the instructions of the level.
         unsafe { Zmm(_mm512_sub_ps(self.0, other.0)) }
     }
     #[inline(always)]
     unsafe fn mul(self, other: Self) -> Self {
+        // SAFETY: the caller has the instructions of the level.
         unsafe { Zmm(_mm512_mul_ps(self.0, other.0)) }
     }
     #[cfg(test)]
     #[inline(always)]
     unsafe fn div(self, other: Self) -> Self {
+        // SAFETY: the caller has the instructions of the level.
         unsafe { Zmm(_mm512_div_ps(self.0, other.0)) }
     }
     #[inline(always)]
     unsafe fn fma(self, factor: Self, term: Self) -> Self {
+        // SAFETY: the caller has the instructions of the level.
         unsafe { Zmm(_mm512_fmadd_ps(self.0, factor.0, term.0)) }
     }
     #[cfg(test)]
     #[inline(always)]
     unsafe fn min(self, other: Self) -> Self {
+        // SAFETY: the caller has the instructions of the level.
         unsafe { Zmm(_mm512_min_ps(self.0, other.0)) }
     }
     #[inline(always)]
     unsafe fn max(self, other: Self) -> Self {
+        // SAFETY: the caller has the instructions of the level.
         unsafe { Zmm(_mm512_max_ps(self.0, other.0)) }
     }
     #[inline(always)]
     unsafe fn exp2(self) -> Self {
+        // SAFETY: the caller has the instructions of the level.
         unsafe {
             let limit = _mm512_set1_ps(126.0);
             let z = _mm512_max_ps(_mm512_sub_ps(_mm512_setzero_ps(), limit), self.0);
@@ -88,6 +100,7 @@ impl Vector for Zmm {
     }
     #[inline(always)]
     unsafe fn reciprocal(self) -> Self {
+        // SAFETY: the caller has the instructions of the level.
         unsafe {
             let r = _mm512_rcp14_ps(self.0);
             // One Newton step: r (2 - x r).
@@ -96,6 +109,7 @@ impl Vector for Zmm {
     }
     #[inline(always)]
     unsafe fn sum(self) -> f32 {
+        // SAFETY: the caller has the instructions of the level.
         unsafe { _mm512_reduce_add_ps(self.0) }
     }
 }

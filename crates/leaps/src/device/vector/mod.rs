@@ -1,4 +1,4 @@
-//! Compute on 16 configurations at once: one floating-point number of each to a lane.
+//! Arithmetic on 16 configurations at once: one floating-point number of each to a lane.
 //!
 //! Networks are written once over [`Vector`] and compiled for every [`SimdLevel`](super::SimdLevel); tests instantiate them in double
 //! precision. Lanes never mix except in [`Vector::sum`], so what a configuration gets does not depend on its neighbours in the
@@ -93,23 +93,27 @@ pub(crate) trait Vector: Copy + Send + Sync + 'static {
 
     #[inline(always)]
     unsafe fn zero() -> Self {
+        // SAFETY: the caller has the instructions of the vector.
         unsafe { Self::splat(Self::Scalar::default()) }
     }
 
     #[inline(always)]
     unsafe fn constant(value: f64) -> Self {
+        // SAFETY: the caller has the instructions of the vector.
         unsafe { Self::splat(Self::Scalar::from_f64(value)) }
     }
 
     /// `e^self`.
     #[inline(always)]
     unsafe fn exp(self) -> Self {
+        // SAFETY: the caller has the instructions of the vector.
         unsafe { self.mul(Self::constant(std::f64::consts::LOG2_E)).exp2() }
     }
 
     /// `1 / (1 + e^-self)`.
     #[inline(always)]
     unsafe fn sigmoid(self) -> Self {
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             let z = self.mul(Self::constant(-std::f64::consts::LOG2_E));
             Self::constant(1.0).add(z.exp2()).reciprocal()
@@ -119,12 +123,14 @@ pub(crate) trait Vector: Copy + Send + Sync + 'static {
     /// `self * sigmoid(self)`.
     #[inline(always)]
     unsafe fn silu(self) -> Self {
+        // SAFETY: the caller has the instructions of the vector.
         unsafe { self.mul(self.sigmoid()) }
     }
 
     /// The derivative of [`silu`](Self::silu): `s (1 + self (1 - s))` with `s = sigmoid(self)`.
     #[inline(always)]
     unsafe fn silu_slope(self) -> Self {
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             let s = self.sigmoid();
             let one = Self::constant(1.0);
@@ -169,6 +175,7 @@ mod tests {
 
     #[inline(always)]
     unsafe fn functions<L: Floats>(x: &[f32], out: &mut [f32]) {
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             let v = <L::V as Vector>::load(x);
             v.sigmoid().store(out);

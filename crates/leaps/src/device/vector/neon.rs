@@ -25,6 +25,7 @@ macro_rules! four {
 
 #[inline(always)]
 unsafe fn exp2(z: float32x4_t) -> float32x4_t {
+    // SAFETY: the caller has the instructions of the level.
     unsafe {
         let z = vminq_f32(vmaxq_f32(z, vdupq_n_f32(-126.0)), vdupq_n_f32(126.0));
         let whole = vrndnq_f32(z);
@@ -43,12 +44,14 @@ unsafe fn exp2(z: float32x4_t) -> float32x4_t {
 /// A quotient, as on AVX2: estimates with Newton steps would have other bits, and activations are few.
 #[inline(always)]
 unsafe fn reciprocal(x: float32x4_t) -> float32x4_t {
+    // SAFETY: the caller has the instructions of the level.
     unsafe { vdivq_f32(vdupq_n_f32(1.0), x) }
 }
 
 /// `term + a * b`, with the arguments in the order of [`Vector::fma`].
 #[inline(always)]
 unsafe fn fma(a: float32x4_t, b: float32x4_t, term: float32x4_t) -> float32x4_t {
+    // SAFETY: the caller has the instructions of the level.
     unsafe { vfmaq_f32(term, a, b) }
 }
 
@@ -59,11 +62,13 @@ impl Vector for Quad {
     #[inline(never)]
     #[target_feature(enable = "neon")]
     unsafe fn call(job: impl Job<Self>) {
+        // SAFETY: the caller has the instructions of the level.
         unsafe { job.run() }
     }
 
     #[inline(always)]
     unsafe fn splat(value: f32) -> Self {
+        // SAFETY: the caller has the instructions of the level.
         unsafe {
             let four = vdupq_n_f32(value);
             Quad(four, four, four, four)
@@ -72,6 +77,7 @@ impl Vector for Quad {
     #[cfg(test)]
     #[inline(always)]
     unsafe fn load(from: &[f32]) -> Self {
+        // SAFETY: the caller has the instructions of the level, and the slice has 16 numbers, as was checked.
         unsafe {
             let from = from[..WIDTH].as_ptr();
             let four = |at: usize| vld1q_f32(from.add(at));
@@ -81,6 +87,7 @@ impl Vector for Quad {
     #[cfg(test)]
     #[inline(always)]
     unsafe fn store(self, to: &mut [f32]) {
+        // SAFETY: the caller has the instructions of the level, and the slice has 16 numbers, as was checked.
         unsafe {
             let to = to[..WIDTH].as_mut_ptr();
             let four = |at: usize, numbers| vst1q_f32(to.add(at), numbers);
@@ -92,44 +99,54 @@ impl Vector for Quad {
     }
     #[inline(always)]
     unsafe fn add(self, other: Self) -> Self {
+        // SAFETY: the caller has the instructions of the level.
         unsafe { four!(vaddq_f32, self, other) }
     }
     #[inline(always)]
     unsafe fn sub(self, other: Self) -> Self {
+        // SAFETY: the caller has the instructions of the level.
         unsafe { four!(vsubq_f32, self, other) }
     }
     #[inline(always)]
     unsafe fn mul(self, other: Self) -> Self {
+        // SAFETY: the caller has the instructions of the level.
         unsafe { four!(vmulq_f32, self, other) }
     }
     #[cfg(test)]
     #[inline(always)]
     unsafe fn div(self, other: Self) -> Self {
+        // SAFETY: the caller has the instructions of the level.
         unsafe { four!(vdivq_f32, self, other) }
     }
     #[inline(always)]
     unsafe fn fma(self, factor: Self, term: Self) -> Self {
+        // SAFETY: the caller has the instructions of the level.
         unsafe { four!(fma, self, factor, term) }
     }
     #[cfg(test)]
     #[inline(always)]
     unsafe fn min(self, other: Self) -> Self {
+        // SAFETY: the caller has the instructions of the level.
         unsafe { four!(vminq_f32, self, other) }
     }
     #[inline(always)]
     unsafe fn max(self, other: Self) -> Self {
+        // SAFETY: the caller has the instructions of the level.
         unsafe { four!(vmaxq_f32, self, other) }
     }
     #[inline(always)]
     unsafe fn exp2(self) -> Self {
+        // SAFETY: the caller has the instructions of the level.
         unsafe { four!(exp2, self) }
     }
     #[inline(always)]
     unsafe fn reciprocal(self) -> Self {
+        // SAFETY: the caller has the instructions of the level.
         unsafe { four!(reciprocal, self) }
     }
     #[inline(always)]
     unsafe fn sum(self) -> f32 {
+        // SAFETY: the caller has the instructions of the level.
         unsafe {
             let four = vaddq_f32(vaddq_f32(self.0, self.2), vaddq_f32(self.1, self.3));
             vpadds_f32(vadd_f32(vget_low_f32(four), vget_high_f32(four)))

@@ -30,6 +30,7 @@ macro_rules! array_vector {
 
             #[inline(never)]
             unsafe fn call(job: impl Job<Self>) {
+                // SAFETY: plain arrays need no special instructions.
                 unsafe { job.run() }
             }
 

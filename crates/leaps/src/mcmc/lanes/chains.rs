@@ -1,4 +1,4 @@
-//! Run chains 64 at a time.
+//! Chains, run 64 at a time.
 
 use std::ops::Range;
 

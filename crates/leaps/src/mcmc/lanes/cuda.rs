@@ -1,4 +1,4 @@
-//! Make table-driven sweeps on a GPU: the walks of [`Tile`](super::Tile), bit by bit, with a thread for every walker.
+//! Table-driven sweeps on a GPU: the walks of [`Tile`](super::Tile), bit by bit, with a thread for every walker.
 //!
 //! Thresholds are computed there as well; a chance may differ from the CPU's by 2^-32 where two roundings of an
 //! exponential fall to different sides.
@@ -11,10 +11,33 @@ use cudarc::driver::{CudaFunction, CudaSlice};
 
 use super::plan::{Class, Code, Plan, Rule};
 use crate::Result;
-use crate::device::cuda::{Gpu, address, launch};
+use crate::device::cuda::arguments::{Input, arguments, join};
+use crate::device::cuda::{Gpu, launch};
+
+arguments! {
+    /// A plan, as kernels read it.
+    struct Lanes {
+        /// `[position]`: the site.
+        order: Input<u32>,
+        /// `[site * 2]`: class, start of its neighbours.
+        sites: Input<u32>,
+        /// `[bond]`.
+        ends: Input<u32>,
+        /// `[class * CLASS]`, see `Class` in the source.
+        classes: Input<u32>,
+        /// Of a class `[slot * Q + value]`.
+        contributions: Input<u16>,
+        /// Of a class `[(term * entries + index) * Q + value]`.
+        local: Input<f64>,
+        /// The same with half of each bond.
+        share: Input<f64>,
+        /// `[term]`.
+        constants: Input<f64>,
+    }
+}
 
 /// Source of the kernels.
-const LANES: &str = include_str!("lanes.cu");
+const LANES: &str = join!(Lanes::SOURCE, include_str!("lanes.cu"));
 
 /// Bytes of states that a block may keep in shared memory, at most: beyond it too few blocks share a multiprocessor.
 const STAGE: usize = 100 << 10;
@@ -30,7 +53,7 @@ pub(crate) struct CudaPlan {
     gpu: Arc<Gpu>,
     thresholds: usize,
     classes: usize,
-    arguments: [u64; 8],
+    arguments: Lanes,
     threads: usize,
     shared: usize,
     set: CudaFunction,
@@ -114,22 +137,20 @@ impl CudaPlan {
         ];
         let contributions = gpu.upload(&adds)?;
         let numbers = [gpu.upload(&local)?, gpu.upload(&share)?, gpu.upload(&plan.constants)?];
-        let [order, sites, ends, classes] = [0, 1, 2, 3].map(|i| address(gpu, &lists[i]));
-        let [local, share, constants] = [0, 1, 2].map(|i| address(gpu, &numbers[i]));
         let room = (TABLE_BYTES / plan.table_bytes().max(1)).clamp(1, 1 << 15);
         Ok(CudaPlan {
             thresholds: plan.thresholds,
             classes: plan.classes.len(),
-            arguments: [
-                order,
-                sites,
-                ends,
-                classes,
-                address(gpu, &contributions),
-                local,
-                share,
-                constants,
-            ],
+            arguments: Lanes {
+                order: Input::of(gpu, &lists[0]),
+                sites: Input::of(gpu, &lists[1]),
+                ends: Input::of(gpu, &lists[2]),
+                classes: Input::of(gpu, &lists[3]),
+                contributions: Input::of(gpu, &contributions),
+                local: Input::of(gpu, &numbers[0]),
+                share: Input::of(gpu, &numbers[1]),
+                constants: Input::of(gpu, &numbers[2]),
+            },
             threads,
             shared,
             set: kernels.get("thresholds", 0)?,

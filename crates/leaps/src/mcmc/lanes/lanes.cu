@@ -8,16 +8,7 @@
 // A fresh measurement of the energies every so many updates, as in walkers::lanes.rs.
 #define PERIOD (16ull * SITES)
 
-struct Lanes {
-    const u32* order;         // [position]: the site
-    const u32* sites;         // [site * 2]: class, start of its neighbours
-    const u32* ends;          // [bond]
-    const u32* classes;       // [class * 8], see below
-    const u16* contributions; // of a class [slot * Q + value]
-    const double* local;      // of a class [(term * entries + index) * Q + value]
-    const double* share;      // the same with half of each bond
-    const double* constants;  // [term]
-};
+// The structure Lanes is declared by cuda.rs.
 
 // A class: how many surroundings it knows, where its thresholds start, how long one of its tables is, where its
 // contributions and its local energies start, its number of neighbours.

@@ -1,4 +1,4 @@
-//! Group the sites of a pairwise model by their surroundings and number those surroundings.
+//! The sites of a pairwise model, grouped by their surroundings, and the numbers of those surroundings.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Turn the local energies of a plan into thresholds at given weights of the energy terms.
+//! Thresholds from the local energies of a plan, at given weights of the energy terms.
 
 use super::plan::{Class, Plan, Rule};
 

@@ -126,7 +126,9 @@ impl Tile {
     /// The index of the surroundings of a site in every lane.
     #[inline(always)]
     unsafe fn surroundings<L: Lanes>(&self, code: &Code, q: usize, ends: &[u32]) -> L::Halves {
+        // SAFETY: the caller has the instructions of the level.
         let row = |end: &u32| unsafe { L::load(&self.rows[*end as usize].0) };
+        // SAFETY: the caller has the instructions of the level.
         unsafe {
             match code {
                 Code::Sum => {
@@ -161,6 +163,8 @@ unsafe fn below<L: Lanes>(
     digits: L::Halves,
     further: impl Fn(usize) -> u16,
 ) -> L::Bytes {
+    // SAFETY: the caller has the instructions of the level. Tables are padded to multiples of 32, beyond every index of
+    // the surroundings.
     unsafe {
         let (less, mut ties) = L::below(high, index, digits);
         if ties == 0 {
@@ -193,10 +197,12 @@ unsafe fn run<L: Lanes>(
         let at = (sweep, (position / per_block) as u32);
         if at != tile.at {
             tile.at = at;
+            // SAFETY: the caller has the instructions of the level.
             unsafe { L::philox(tile.address(), tile.key, &mut tile.words) };
         }
         let site = plan.order[position] as usize;
         let class = &plan.classes[plan.class_of[site] as usize];
+        // SAFETY: the caller has the instructions of the level.
         let index = unsafe { tile.surroundings::<L>(&class.code, q, plan.ends(site)) };
         let len = class.table_len(q, plan.rule);
         let table = |t: usize| {
@@ -206,6 +212,8 @@ unsafe fn run<L: Lanes>(
         let slot = position % per_block;
         let further = |lane| tile.further(lane, slot);
         let before = tile.rows[site].0;
+        // SAFETY: the caller has the instructions of the level. Tables are padded to multiples of 32, beyond every index of
+        // the surroundings.
         let new = unsafe {
             let old = L::load(&before);
             match plan.rule {
@@ -236,9 +244,11 @@ unsafe fn run<L: Lanes>(
             }
         };
         let row = &mut tile.rows[site].0;
+        // SAFETY: the caller has the instructions of the level.
         unsafe { L::store(new, row) };
         if !energies.is_empty() {
             let mut at = [0; LANES];
+            // SAFETY: the caller has the instructions of the level.
             unsafe { L::store_halves(index, &mut at) };
             for (k, energies) in energies.chunks_exact_mut(LANES).enumerate() {
                 let local = &class.local[k * class.entries * q..(k + 1) * class.entries * q];
@@ -266,6 +276,7 @@ unsafe fn measure<L: Lanes>(tile: &Tile, plan: &Plan, energies: &mut [f64]) {
     for site in 0..plan.sites {
         let class = &plan.classes[plan.class_of[site] as usize];
         let mut index = [0; LANES];
+        // SAFETY: the caller has the instructions of the level.
         unsafe {
             let halves = tile.surroundings::<L>(&class.code, q, plan.ends(site));
             L::store_halves(halves, &mut index);

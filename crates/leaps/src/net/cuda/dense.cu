@@ -3,7 +3,7 @@
 
 // Write `times[lane * outputs + o]`, and keep the hidden units of a lane: before and after their activation. A block for
 // every lane.
-extern "C" __global__ void embed_time(const float* p, const u32* time_indices, const float* table, float* kept, float* times,
+extern "C" __global__ void embed_time(const float* p, const u32* time_indices, const float* table, float* saved, float* times,
                                       u32 outputs) {
     __shared__ float after[TIME_UNITS];
     u32 lane = blockIdx.x;
@@ -14,8 +14,8 @@ extern "C" __global__ void embed_time(const float* p, const u32* time_indices, c
         float sum = b1[k];
         for (int i = 0; i < FEATURES; i++) sum = fmaf(p[k * FEATURES + i], features[i], sum);
         after[k] = silu(sum);
-        kept[lane * 2 * TIME_UNITS + k] = sum;
-        kept[(lane * 2 + 1) * TIME_UNITS + k] = after[k];
+        saved[lane * 2 * TIME_UNITS + k] = sum;
+        saved[(lane * 2 + 1) * TIME_UNITS + k] = after[k];
     }
     __syncthreads();
     for (u32 o = threadIdx.x; o < outputs; o += blockDim.x) {
@@ -26,17 +26,17 @@ extern "C" __global__ void embed_time(const float* p, const u32* time_indices, c
 }
 
 // Write the gradient of the hidden units before their activation. A block of 32 threads for every lane.
-extern "C" __global__ void embed_time_back(const float* p, const float* kept, const float* d_times, float* d_hidden,
+extern "C" __global__ void embed_time_back(const float* p, const float* saved, const float* d_times, float* d_hidden,
                                            u32 outputs) {
     u32 lane = blockIdx.x, k = threadIdx.x;
     const float* w2 = p + TIME_UNITS * (FEATURES + 1);
     float sum = 0.0f;
     for (u32 o = 0; o < outputs; o++) sum = fmaf(w2[o * TIME_UNITS + k], d_times[(u64)lane * outputs + o], sum);
-    d_hidden[lane * TIME_UNITS + k] = sum * silu_slope(kept[lane * 2 * TIME_UNITS + k]);
+    d_hidden[lane * TIME_UNITS + k] = sum * silu_slope(saved[lane * 2 * TIME_UNITS + k]);
 }
 
 // Write the gradient of the parameters: a thread for each, lanes in order.
-extern "C" __global__ void embed_time_sum(const u32* time_indices, const float* table, const float* kept, const float* d_times,
+extern "C" __global__ void embed_time_sum(const u32* time_indices, const float* table, const float* saved, const float* d_times,
                                           const float* d_hidden, float* gradient, u32 offset, u32 lanes, u32 outputs) {
     u32 at = blockIdx.x * blockDim.x + threadIdx.x, k = at;
     if (at >= TIME_UNITS * (FEATURES + 1) + outputs * (TIME_UNITS + 1)) return;
@@ -48,7 +48,7 @@ extern "C" __global__ void embed_time_sum(const u32* time_indices, const float* 
         for (u32 lane = 0; lane < lanes; lane++) sum += d_hidden[lane * TIME_UNITS + k];
     } else if ((k -= TIME_UNITS) < outputs * TIME_UNITS) {
         for (u32 lane = 0; lane < lanes; lane++)
-            sum = fmaf(d_times[(u64)lane * outputs + k / TIME_UNITS], kept[(lane * 2 + 1) * TIME_UNITS + k % TIME_UNITS], sum);
+            sum = fmaf(d_times[(u64)lane * outputs + k / TIME_UNITS], saved[(lane * 2 + 1) * TIME_UNITS + k % TIME_UNITS], sum);
     } else {
         k -= outputs * TIME_UNITS;
         for (u32 lane = 0; lane < lanes; lane++) sum += d_times[(u64)lane * outputs + k];

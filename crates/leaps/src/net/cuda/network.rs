@@ -1,4 +1,4 @@
-//! What every network can do on a GPU, and what all of them do alike.
+//! The interface of networks on a GPU, and what all of them do alike.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Compare networks on a GPU with the same on the CPU.
+//! Networks on a GPU against the same on the CPU.
 
 use std::sync::Arc;
 
@@ -168,8 +168,8 @@ fn check(gpu: &Arc<Gpu>, spec: &NetSpec, target: &dyn Target, precisions: &[Prec
                 wrong < allowed,
                 format!("{precision:?}, {slots} slots: outputs off by {wrong:e}"),
             );
-            let (kept, gradient) = harness.both(&batch);
-            claim(same_bits(&got, &kept), format!("{precision:?}: kept outputs differ"));
+            let (saved, gradient) = harness.both(&batch);
+            claim(same_bits(&got, &saved), format!("{precision:?}: training outputs differ"));
             let mut start = 0;
             let largest = want_gradient.iter().fold(0.0f32, |m, g| m.max(g.abs()));
             for tensor in net.tensors() {
@@ -324,7 +324,7 @@ fn other_networks_on_a_gpu_compute_what_the_cpu_does() {
 /// Hollow convolutions of one to three dimensions, some too large for tensor cores.
 fn hollow_cases() -> Vec<(Pairwise, NetSpec)> {
     use Boundary::{Free, Periodic};
-    // One of them, of 24 channels, is not told what the others add up to.
+    // One of them, of 24 channels, has no global features.
     let hollow = |channels, depth, rows, head| {
         let (depth, rows, head) = (Some(depth), Some(rows), Some(head));
         NetSpec::Hollow(HollowSpec { channels, depth, rows, head, global_features: channels != 24 })

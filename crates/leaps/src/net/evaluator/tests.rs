@@ -1,4 +1,4 @@
-//! What an evaluator must do, on any device.
+//! Tests of evaluators, one for all devices.
 
 use crate::device::{Draw, Placement, Purpose, Stream};
 use crate::net::layout::Init;

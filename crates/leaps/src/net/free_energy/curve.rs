@@ -54,6 +54,7 @@ impl Curve {
         t: V,
         mut scratch: &mut [V],
     ) -> (V, V) {
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             let one = [V::constant(1.0)];
             let (mut a, mut slope): (&[V], &[V]) = (&[t], &one);
@@ -89,17 +90,18 @@ impl Curve {
         grad: &mut [V::Scalar],
     ) {
         let units: usize = self.hidden.iter().sum();
-        let (kept, mut spare) = scratch.split_at_mut(4 * units);
+        let (saved, mut spare) = scratch.split_at_mut(4 * units);
         let widest = self.widest();
         let mut d_a = take_mut(&mut spare, widest);
         let mut d_slope = take_mut(&mut spare, widest);
         let mut lower_a = take_mut(&mut spare, widest);
         let mut lower_slope = take_mut(&mut spare, widest);
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             let one = [V::constant(1.0)];
-            let (mut end, mut kept_end) = (p.len(), kept.len());
+            let (mut end, mut saved_end) = (p.len(), saved.len());
             let top = self.hidden[self.hidden.len() - 1];
-            let slope = &kept[kept_end - top..];
+            let slope = &saved[saved_end - top..];
             for i in 0..top {
                 d_a[i] = V::zero();
                 d_slope[i] = V::splat(p[end - top + i]).mul(d);
@@ -108,8 +110,8 @@ impl Curve {
             end -= top;
             for (l, &n) in self.hidden.iter().enumerate().rev() {
                 let inputs = if l == 0 { 1 } else { self.hidden[l - 1] };
-                kept_end -= 4 * n;
-                let (z, z_slope) = (&kept[kept_end..][..n], &kept[kept_end + n..][..n]);
+                saved_end -= 4 * n;
+                let (z, z_slope) = (&saved[saved_end..][..n], &saved[saved_end + n..][..n]);
                 for i in 0..n {
                     let second = silu_curvature(z[i]).mul(z_slope[i]);
                     let first = z[i].silu_slope();
@@ -119,7 +121,10 @@ impl Curve {
                 let (input, input_slope): (&[V], &[V]) = if l == 0 {
                     (&[t], &one)
                 } else {
-                    (&kept[kept_end - 2 * inputs..][..inputs], &kept[kept_end - inputs..][..inputs])
+                    (
+                        &saved[saved_end - 2 * inputs..][..inputs],
+                        &saved[saved_end - inputs..][..inputs],
+                    )
                 };
                 let start = end - n * (inputs + 1);
                 let weight = &p[start..][..n * inputs];
@@ -151,6 +156,7 @@ impl Curve {
 /// `out = weight input`.
 #[inline(always)]
 unsafe fn product<V: Vector>(weight: &[V::Scalar], input: &[V], out: &mut [V]) {
+    // SAFETY: the caller has the instructions of the vector.
     unsafe {
         for (out, row) in out.iter_mut().zip(weight.chunks_exact(input.len())) {
             let mut sum = V::zero();
@@ -165,6 +171,7 @@ unsafe fn product<V: Vector>(weight: &[V::Scalar], input: &[V], out: &mut [V]) {
 /// The second derivative of silu: `s (1 - s) (2 + z (1 - 2 s))`.
 #[inline(always)]
 unsafe fn silu_curvature<V: Vector>(z: V) -> V {
+    // SAFETY: the caller has the instructions of the vector.
     unsafe {
         let (s, one) = (z.sigmoid(), V::constant(1.0));
         let bracket = z.fma(one.sub(s).sub(s), V::constant(2.0));

@@ -7,7 +7,7 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 
-use super::features::{features_with, moment};
+use super::features::{conditioned_features, features_with};
 use super::layout::{self, Tensor};
 use crate::device::SimdLevel;
 use crate::device::level::dispatch;
@@ -127,7 +127,7 @@ impl FreeEnergy {
         self.rates_at(parameters, times, |_| &[])
     }
 
-    /// `dF/dt` at every time, the function being told `condition(k)` beside `times[k]`.
+    /// `dF/dt` at every time, the function being conditioned on `condition(k)` beside `times[k]`.
     pub fn rates_at<'c>(
         &self,
         parameters: &[f32],
@@ -180,6 +180,7 @@ impl FreeEnergy {
     fn run(&self, parameters: &[f32], space: &mut Space) {
         #[inline(always)]
         unsafe fn pass<L: Floats>(this: &FreeEnergy, p: &[f32], space: &mut Space) {
+            // SAFETY: the caller has the instructions of the level.
             unsafe {
                 let Space { t, features, scratch, out, .. } = space;
                 let (t, features) = (cast::<L>(std::slice::from_ref(t))[0], cast::<L>(features));
@@ -199,6 +200,7 @@ impl FreeEnergy {
             space: &mut Space,
             grad: &mut [f32],
         ) {
+            // SAFETY: the caller has the instructions of the level.
             unsafe {
                 let Space { t, features, scratch, d, .. } = space;
                 let (t, features) = (cast::<L>(std::slice::from_ref(t))[0], cast::<L>(features));
@@ -232,6 +234,7 @@ impl FreeEnergy {
         features: &[V],
         scratch: &mut [V],
     ) -> V {
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             match &self.kind {
                 Kind::Rate(rate) => rate.forward(p, features, scratch),
@@ -250,6 +253,7 @@ impl FreeEnergy {
     ) -> Option<V> {
         match &self.kind {
             Kind::Rate(_) => None,
+            // SAFETY: the caller has the instructions of the vector.
             Kind::Curve(curve) => Some(unsafe { curve.forward(p, t, scratch).0 }),
         }
     }
@@ -265,6 +269,7 @@ impl FreeEnergy {
         d: V,
         grad: &mut [V::Scalar],
     ) {
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             match &self.kind {
                 Kind::Rate(rate) => rate.backward(p, features, scratch, d, grad),
@@ -280,7 +285,9 @@ impl Space {
         for lane in 0..WIDTH {
             let k = lane.min(times.len() - 1);
             self.t.0[lane] = times[k] as f32;
-            for (row, value) in self.features.iter_mut().zip(moment(times[k], condition(k))) {
+            for (row, value) in
+                self.features.iter_mut().zip(conditioned_features(times[k], condition(k)))
+            {
                 row.0[lane] = value as f32;
             }
         }

@@ -36,6 +36,7 @@ impl Rate {
         features: &[V],
         scratch: &mut [V],
     ) -> V {
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             let mut out = [V::zero()];
             self.embedding.forward(p, features, scratch, &mut out);
@@ -52,6 +53,7 @@ impl Rate {
         d: V,
         grad: &mut [V::Scalar],
     ) {
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             let d = [d.mul(V::constant(self.sites as f64))];
             self.embedding.backward(p, features, scratch, &d, grad);

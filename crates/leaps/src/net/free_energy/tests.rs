@@ -1,4 +1,4 @@
-//! Check `dF/dt` and its gradient against finite differences in double precision.
+//! Tests of `dF/dt` and its gradient against finite differences in double precision.
 
 use super::*;
 use crate::device::{Purpose, Stream};
@@ -26,13 +26,13 @@ fn times() -> D {
     Array(std::array::from_fn(|lane| (lane as f64 + 0.5) / 16.0))
 }
 
-/// What a function is told beside a time.
+/// What a function is conditioned on beside a time.
 const TOLD: [f64; 2] = [0.4, -0.9];
 
 fn feature_rows(function: &FreeEnergy, t: D) -> Vec<D> {
     let mut rows = vec![Array([0.0; WIDTH]); features_with(function.conditions())];
     for (lane, t) in t.0.into_iter().enumerate() {
-        for (row, value) in rows.iter_mut().zip(moment(t, &TOLD)) {
+        for (row, value) in rows.iter_mut().zip(conditioned_features(t, &TOLD)) {
             row.0[lane] = value;
         }
     }
@@ -41,6 +41,7 @@ fn feature_rows(function: &FreeEnergy, t: D) -> Vec<D> {
 
 fn rates(function: &FreeEnergy, p: &[f64], t: D) -> (D, Vec<D>) {
     let mut scratch = vec![Array([f64::NAN; WIDTH]); function.scratch()];
+    // SAFETY: plain arrays need no special instructions.
     let rate = unsafe { function.rate(p, t, &feature_rows(function, t), &mut scratch) };
     (rate, scratch)
 }
@@ -53,6 +54,7 @@ fn gradients_are_finite_differences() {
         let (_, mut scratch) = rates(&function, &p, times());
         let mut gradient = vec![0.0; p.len()];
         let rows = feature_rows(&function, times());
+        // SAFETY: plain arrays need no special instructions.
         unsafe { function.backward(&p, times(), &rows, &mut scratch, weight, &mut gradient) };
         let value = |p: &[f64]| -> f64 {
             rates(&function, p, times()).0.0.iter().zip(weight.0).map(|(r, w)| r * w).sum()
@@ -77,6 +79,7 @@ fn the_rate_of_a_curve_is_its_slope() {
     let p = parameters(&function);
     let mut scratch = vec![Array([0.0; WIDTH]); curve.scratch()];
     let mut at =
+        // SAFETY: plain arrays need no special instructions.
         |shift: f64| unsafe { curve.forward(&p, times().add(Array([shift; WIDTH])), &mut scratch) };
     let ((up, _), (down, _), (_, slope)) = (at(1e-5), at(-1e-5), at(0.0));
     for lane in 0..WIDTH {
@@ -112,10 +115,10 @@ fn any_number_of_times_is_served_in_single_precision() {
 fn every_time_is_told_its_own() {
     let function = FreeEnergy::new(&FreeEnergySpec::Rate, 9).unwrap().conditioned_on(1).unwrap();
     let p: Vec<f32> = parameters(&function).iter().map(|&p| p as f32).collect();
-    let told: Vec<[f64; 1]> = (0..40).map(|k| [f64::from(k) / 20.0 - 1.0]).collect();
-    let all = function.rates_at(&p, &[0.3; 40], |k| &told[k]);
+    let conditions: Vec<[f64; 1]> = (0..40).map(|k| [f64::from(k) / 20.0 - 1.0]).collect();
+    let all = function.rates_at(&p, &[0.3; 40], |k| &conditions[k]);
     for (k, &rate) in all.iter().enumerate() {
-        assert_eq!(rate, function.rates_at(&p, &[0.3], |_| &told[k])[0]);
+        assert_eq!(rate, function.rates_at(&p, &[0.3], |_| &conditions[k])[0]);
         assert!(k == 0 || rate != all[k - 1]);
     }
     let curve = FreeEnergy::new(&FreeEnergySpec::Mlp { hidden: vec![3] }, 9).unwrap();

@@ -17,7 +17,7 @@
 #define P_ALL (P_OUT_BIAS + OUTPUTS)
 
 // What the forward pass keeps of a lane: [step][ALL] of what is collected, a site's own, passed on; [site][ALL] of what is
-// seen; [site][HEAD] of u, v, w.
+// context; [site][HEAD] of u, v, w.
 #define KEPT (SITES * (4 * ALL + 3 * HEAD))
 #define K_OWN (SITES * ALL)
 #define K_PASSED (2 * SITES * ALL)
@@ -27,7 +27,7 @@
 #define K_W (K_V + SITES * HEAD)
 
 // Space of a block of the backward pass: [step][ALL] of gradients of what is passed on, collected, active, and of z;
-// [site][ALL] of what is seen; [site][HEAD] of r and of gradients.
+// [site][ALL] of the context; [site][HEAD] of r and of gradients.
 #define SPACE (SITES * (5 * ALL + 4 * HEAD))
 #define S_COLLECTED (SITES * ALL)
 #define S_ACTIVE (2 * SITES * ALL)
@@ -78,13 +78,13 @@ __device__ __forceinline__ float dot(const float* w, const float* v, u32 n, u32 
 }
 
 extern "C" __global__ void graph_forward(const float* p, const u32* tables, const float* times, const float* head_times,
-                                         const u8* states, const u32* rows, float* kept, float* out) {
+                                         const u8* states, const u32* rows, float* saved, float* out) {
     u32 lane = blockIdx.x;
     const u8* x = states + (u64)rows[lane] * SITES;
     const float *scale = times + (u64)lane * 2 * CHANNELS, *shift = scale + CHANNELS;
     const float *slope = head_times + (u64)lane * 2 * HEAD, *offset = slope + HEAD;
-    float* collected = kept + (u64)lane * KEPT;
-    float *own = collected + K_OWN, *passed = collected + K_PASSED, *seen = collected + K_SEEN;
+    float* collected = saved + (u64)lane * KEPT;
+    float *own = collected + K_OWN, *passed = collected + K_PASSED, *context = collected + K_SEEN;
     float *u = collected + K_U, *v = collected + K_V, *w = collected + K_W;
     const Orders o = orders(tables);
     for (u32 step = 0; step < SITES; step++) {
@@ -94,7 +94,7 @@ extern "C" __global__ void graph_forward(const float* p, const u32* tables, cons
             for (u32 m = o.starts[at]; m < o.starts[at + 1]; m++)
                 sum = fmaf(p[P_BOND + o.bond[m] * CHANNELS + i], passed[o.from[m] * ALL + t], sum);
             collected[step * ALL + t] = sum;
-            seen[site * ALL + t] = silu(sum);
+            context[site * ALL + t] = silu(sum);
             own[step * ALL + t] = silu(fmaf(sum + of_value(p, x[site], i), 1.0f + scale[i], shift[i]));
         }
         __syncthreads();
@@ -106,7 +106,7 @@ extern "C" __global__ void graph_forward(const float* p, const u32* tables, cons
     }
     FOR(k, SITES * HEAD) {
         u32 site = k / HEAD, c = k % HEAD;
-        u[k] = p[P_MIX_BIAS + c] + dot(p + P_MIX + c * ALL, seen + site * ALL, ALL, 1);
+        u[k] = p[P_MIX_BIAS + c] + dot(p + P_MIX + c * ALL, context + site * ALL, ALL, 1);
         v[k] = silu(fmaf(u[k], 1.0f + slope[c], offset[c]));
     }
     __syncthreads();
@@ -125,12 +125,12 @@ extern "C" __global__ void graph_forward(const float* p, const u32* tables, cons
 
 // Every block writes `parts[block * P_ALL]`, what its lanes add to the gradient (nothing for functions of time).
 extern "C" __global__ void graph_backward(const float* p, const u32* tables, const float* times, const float* head_times,
-                                          const u8* states, const u32* rows, const float* kept, const float* d_out,
+                                          const u8* states, const u32* rows, const float* saved, const float* d_out,
                                           float* spaces, float* d_times, float* d_head_times, float* parts, u32 lanes) {
     const Orders o = orders(tables);
     float* g = parts + (u64)blockIdx.x * P_ALL;
     float *d_passed = spaces + (u64)blockIdx.x * SPACE, *d_collected = d_passed + S_COLLECTED, *d_active = d_passed + S_ACTIVE;
-    float *zs = d_passed + S_Z, *d_seen = d_passed + S_SEEN, *r = d_passed + S_R, *d_w = d_passed + S_W;
+    float *zs = d_passed + S_Z, *d_context = d_passed + S_SEEN, *r = d_passed + S_R, *d_w = d_passed + S_W;
     float *d_z = d_passed + S_DZ, *d_u = d_passed + S_U;
     FOR(k, P_ALL) g[k] = 0.0f;
     for (u32 lane = blockIdx.x; lane < lanes; lane += gridDim.x) {
@@ -139,8 +139,8 @@ extern "C" __global__ void graph_backward(const float* p, const u32* tables, con
         const float *slope = head_times + (u64)lane * 2 * HEAD, *offset = slope + HEAD;
         float *d_scale = d_times + (u64)lane * 2 * CHANNELS, *d_slope = d_head_times + (u64)lane * 2 * HEAD;
         const float* d = d_out + (u64)lane * SITES * OUTPUTS;
-        const float* collected = kept + (u64)lane * KEPT;
-        const float *own = collected + K_OWN, *passed = collected + K_PASSED, *seen = collected + K_SEEN;
+        const float* collected = saved + (u64)lane * KEPT;
+        const float *own = collected + K_OWN, *passed = collected + K_PASSED, *context = collected + K_SEEN;
         const float *u = collected + K_U, *v = collected + K_V, *w = collected + K_W;
         __syncthreads();
         // The head.
@@ -166,8 +166,8 @@ extern "C" __global__ void graph_backward(const float* p, const u32* tables, con
             d_slope[c] = over_sites(d_z + c, HEAD, u + c, HEAD);
             d_slope[HEAD + c] = over_sites(d_z + c, HEAD);
         }
-        FOR(k, HEAD * ALL) g[P_MIX + k] += over_sites(d_u + k / ALL, HEAD, seen + k % ALL, ALL);
-        FOR(k, SITES * ALL) d_seen[k] = dot(p + P_MIX + k % ALL, d_u + k / ALL * HEAD, HEAD, ALL);
+        FOR(k, HEAD * ALL) g[P_MIX + k] += over_sites(d_u + k / ALL, HEAD, context + k % ALL, ALL);
+        FOR(k, SITES * ALL) d_context[k] = dot(p + P_MIX + k % ALL, d_u + k / ALL * HEAD, HEAD, ALL);
         __syncthreads();
         // The messages, from the last step to the first.
         for (u32 step = SITES; step-- > 0;) {
@@ -186,7 +186,7 @@ extern "C" __global__ void graph_backward(const float* p, const u32* tables, con
                 float active = d_own * silu_slope(fmaf(z, growth, shift[i]));
                 zs[at] = z;
                 d_active[at] = active;
-                d_collected[at] = fmaf(d_seen[site * ALL + t], silu_slope(collected[at]), active * growth);
+                d_collected[at] = fmaf(d_context[site * ALL + t], silu_slope(collected[at]), active * growth);
             }
             __syncthreads();
         }

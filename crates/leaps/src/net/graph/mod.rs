@@ -1,4 +1,4 @@
-//! See everything but oneself on any graph: messages that only ever travel forward in an order of the sites.
+//! Hollow networks on any graph: messages that only ever travel forward in an order of the sites.
 //!
 //! Put the sites in an order. Site $i$ collects messages from its neighbours $j \prec i$, adds its own value, and passes the result on:
 //!
@@ -104,7 +104,7 @@ impl HollowGraph {
         }
     }
 
-    /// The same network, told so many numbers beside the time.
+    /// The same network, conditioned on so many numbers beside the time.
     pub(crate) fn conditioned_on(mut self, conditions: usize) -> Self {
         self.time = self.time.conditioned_on(conditions);
         self.head = self.head.conditioned_on(conditions);
@@ -160,10 +160,11 @@ impl Network for HollowGraph {
     ) {
         let (own, head) = packed.split_at(packed.len() - self.head.packed());
         let (messages, rest) = scratch.split_at_mut(Messages::len(self));
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             self.collect(own, group, messages);
-            let seen = Messages::cut_mut(self, messages).seen;
-            self.head.forward(head, group, seen, rest, out);
+            let context = Messages::cut_mut(self, messages).context;
+            self.head.forward(head, group, context, rest, out);
         }
     }
 
@@ -179,9 +180,10 @@ impl Network for HollowGraph {
         let (own, head) = packed.split_at(packed.len() - self.head.packed());
         let (g_own, g_head) = grad.split_at_mut(own.len());
         let (messages, rest) = scratch.split_at_mut(Messages::len(self));
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
-            let Messages { seen, d_seen, .. } = Messages::cut_mut(self, messages);
-            self.head.backward(head, group, seen, rest, d_out, d_seen, g_head);
+            let Messages { context, d_context, .. } = Messages::cut_mut(self, messages);
+            self.head.backward(head, group, context, rest, d_out, d_context, g_head);
             self.collect_back(own, group, messages, g_own);
         }
     }

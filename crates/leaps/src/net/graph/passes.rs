@@ -1,4 +1,4 @@
-//! Send the messages of all orders, and their gradients back.
+//! CPU forward and backward passes of the messages along all orders.
 //!
 //! Orders advance in step: what they pass on is then one product with `U` for all of them.
 
@@ -30,8 +30,8 @@ layout! {
         d_own: graph.width(),
         d_collected: graph.channels,
         /// What was collected, after the activation, and its gradient: `[site][order][channel]`.
-        seen: graph.sites * graph.width(),
-        d_seen: graph.sites * graph.width(),
+        context: graph.sites * graph.width(),
+        d_context: graph.sites * graph.width(),
         /// Scale and shift, their gradient, saved activations of the embedding.
         time: graph.time.outputs,
         d_time: graph.time.outputs,
@@ -57,6 +57,7 @@ impl HollowGraph {
         let (c, width, inputs) = (self.channels, self.width(), self.inputs);
         let p = Parameters::cut(self, packed);
         let s = Messages::cut_mut(self, scratch);
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             self.time.forward(p.time, group.features, s.embedding, s.time);
             let (scale, shift) = s.time.split_at(c);
@@ -93,9 +94,9 @@ impl HollowGraph {
                         collected[i] = sum;
                     }
                     let x = &group.x[site * inputs..][..inputs];
-                    let seen = &mut s.seen[site * width + k * c..][..c];
+                    let context = &mut s.context[site * width + k * c..][..c];
                     for i in 0..c {
-                        seen[i] = collected[i].silu();
+                        context[i] = collected[i].silu();
                         let slope = V::constant(1.0).add(scale[i]);
                         let z = with_value(p.value, i, c, x, collected[i]);
                         s.own[at + i] = z.fma(slope, shift[i]).silu();
@@ -107,7 +108,7 @@ impl HollowGraph {
         }
     }
 
-    /// Add the gradient of the parameters, given that of what sites have seen.
+    /// Add the gradient of the parameters, given that of the contexts of sites.
     #[inline(always)]
     pub(super) unsafe fn collect_back<V: Vector>(
         &self,
@@ -119,6 +120,7 @@ impl HollowGraph {
         let (c, width, inputs) = (self.channels, self.width(), self.inputs);
         let (p, g) = (Parameters::cut(self, packed), Parameters::cut_mut(self, grad));
         let s = Messages::cut_mut(self, scratch);
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             let (scale, shift) = s.time.split_at(c);
             s.d_time.fill(V::zero());
@@ -131,7 +133,7 @@ impl HollowGraph {
                 for (k, order) in self.orders.iter().enumerate() {
                     let (site, at) = (order.sites[step] as usize, step * width + k * c);
                     let x = &group.x[site * inputs..][..inputs];
-                    let d_seen = &s.d_seen[site * width + k * c..][..c];
+                    let d_context = &s.d_context[site * width + k * c..][..c];
                     for i in 0..c {
                         let collected = s.collected[at + i];
                         let slope = V::constant(1.0).add(scale[i]);
@@ -144,7 +146,7 @@ impl HollowGraph {
                             let d = &mut s.d_value[value * c + i];
                             *d = d_z.fma(x, *d);
                         }
-                        let d = d_seen[i].fma(collected.silu_slope(), d_z);
+                        let d = d_context[i].fma(collected.silu_slope(), d_z);
                         s.d_collected[i] = d;
                         g.bias[site * c + i] += d.sum();
                     }
@@ -179,6 +181,7 @@ unsafe fn with_value<V: Vector>(
 ) -> V {
     let mut z = collected;
     for (t, &x) in x.iter().enumerate() {
+        // SAFETY: the caller has the instructions of the vector.
         z = unsafe { V::splat(value[t * channels + i]).fma(x, z) };
     }
     z

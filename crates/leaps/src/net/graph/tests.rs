@@ -1,4 +1,4 @@
-//! Check the network on graphs with loops, without bonds and in parts.
+//! Tests of the network on graphs with loops, without bonds and in parts.
 
 use super::*;
 use crate::net::testing::{self, Harness};

@@ -1,4 +1,4 @@
-//! Pass channels through the activation: from layer to layer, and from the last one to the sites.
+//! Activations between layers, and from the last one to the sites.
 
 use crate::device::vector::Vector;
 
@@ -6,6 +6,7 @@ use crate::device::vector::Vector;
 #[inline(always)]
 pub(super) unsafe fn activate<V: Vector>(channels: usize, time: &[V], h: &[V], active: &mut [V]) {
     let (sites, none) = active.split_at_mut(h.len() - channels);
+    // SAFETY: the caller has the instructions of the vector.
     unsafe {
         none.fill(V::zero());
         activate_rows(channels, time, h, sites);
@@ -21,6 +22,7 @@ pub(super) unsafe fn activate_rows<V: Vector>(
     active: &mut [V],
 ) {
     let (scale, shift) = time.split_at(channels);
+    // SAFETY: the caller has the instructions of the vector.
     unsafe {
         let rows = active.chunks_exact_mut(channels);
         for (active, h) in rows.zip(h.chunks_exact(channels)) {
@@ -46,6 +48,7 @@ pub(super) unsafe fn deactivate<V: Vector>(
     let (d_scale, d_shift) = d_time.split_at_mut(channels);
     let sites = h.len() - channels;
     let rows = d_h[..sites].chunks_exact_mut(channels);
+    // SAFETY: the caller has the instructions of the vector.
     unsafe {
         for ((d_h, h), d_active) in
             rows.zip(h.chunks_exact(channels)).zip(d_active.chunks_exact(channels))
@@ -69,15 +72,16 @@ pub(super) unsafe fn look_forward<V: Vector>(
     width: usize,
     after: &[u32],
     h: &[V],
-    seen: &mut [V],
+    context: &mut [V],
 ) {
-    let none = seen.len() / width;
+    let none = context.len() / width;
     for (h, &after) in h.chunks_exact(channels).zip(after) {
         if after as usize == none {
             continue;
         }
-        let row = &mut seen[after as usize * width + k * channels..][..channels];
+        let row = &mut context[after as usize * width + k * channels..][..channels];
         for c in 0..channels {
+            // SAFETY: the caller has the instructions of the vector.
             row[c] = unsafe { h[c].silu() };
         }
     }
@@ -90,17 +94,19 @@ pub(super) unsafe fn look_back<V: Vector>(
     k: usize,
     before: &[u32],
     h: &[V],
-    seen: &mut [V],
+    context: &mut [V],
 ) {
-    let (width, none) = (seen.len() / before.len(), before.len() as u32);
-    for (row, &before) in seen.chunks_exact_mut(width).zip(before) {
+    let (width, none) = (context.len() / before.len(), before.len() as u32);
+    for (row, &before) in context.chunks_exact_mut(width).zip(before) {
         let row = &mut row[k * channels..][..channels];
         if before == none {
+            // SAFETY: the caller has the instructions of the vector.
             unsafe { row.fill(V::zero()) };
             continue;
         }
         let h = &h[before as usize * channels..][..channels];
         for c in 0..channels {
+            // SAFETY: the caller has the instructions of the vector.
             row[c] = unsafe { h[c].silu() };
         }
     }
@@ -113,20 +119,23 @@ pub(super) unsafe fn look_ahead<V: Vector>(
     k: usize,
     after: &[u32],
     h: &[V],
-    d_seen: &[V],
+    d_context: &[V],
     d_h: &mut [V],
 ) {
-    let (width, none) = (d_seen.len() / after.len(), after.len() as u32);
+    let (width, none) = (d_context.len() / after.len(), after.len() as u32);
     let (sites, no_site) = d_h.split_at_mut(h.len() - channels);
+    // SAFETY: the caller has the instructions of the vector.
     unsafe { no_site.fill(V::zero()) };
     let rows = sites.chunks_exact_mut(channels).zip(h.chunks_exact(channels));
     for ((d_h, h), &after) in rows.zip(after) {
         if after == none {
+            // SAFETY: the caller has the instructions of the vector.
             unsafe { d_h.fill(V::zero()) };
             continue;
         }
-        let d = &d_seen[after as usize * width + k * channels..][..channels];
+        let d = &d_context[after as usize * width + k * channels..][..channels];
         for c in 0..channels {
+            // SAFETY: the caller has the instructions of the vector.
             d_h[c] = unsafe { d[c].mul(h[c].silu_slope()) };
         }
     }

@@ -1,4 +1,4 @@
-//! Convolve a half-space: every site reads its own plane and the planes behind it.
+//! Convolutions of a half-space: every site reads its own plane and the planes behind it.
 //!
 //! For each tile the inputs are transformed ([`winograd`]), multiplied by a matrix per point, and transformed back. The
 //! backward pass applies the transposes in reverse order; the gradient of the transformed weights becomes that of the
@@ -125,6 +125,7 @@ impl Convolution {
         let inputs = direction.inputs.chunks(CHUNK * self.points());
         for (inputs, outputs) in inputs.zip(direction.outputs.chunks(CHUNK * self.shape.places())) {
             let buffers = (&mut *read, &mut *products);
+            // SAFETY: the caller has the instructions of the vector.
             unsafe { self.tiles((weights, bias), (inputs, outputs), input, base, out, buffers) }
         }
     }
@@ -143,6 +144,7 @@ impl Convolution {
     ) {
         let Matrix { inputs, outputs } = self.matrix;
         let (shape, tiles) = (self.shape, from.len() / self.points());
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             V::call(Read { shape, inputs: from, channels: inputs, input, read });
             for p in 0..self.points() {
@@ -172,6 +174,7 @@ impl Convolution {
     ) {
         let Matrix { inputs, outputs } = self.matrix;
         let (shape, tiles) = (self.shape, self.tiles);
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             let from = &direction.inputs;
             V::call(Read { shape, inputs: from, channels: inputs, input, read });
@@ -195,6 +198,7 @@ impl Convolution {
     /// Add the sums over lanes to the weights' gradient.
     #[inline(always)]
     pub(super) unsafe fn add_gradient<V: Vector>(&self, sums: &[V], grad: &mut [V::Scalar]) {
+        // SAFETY: the caller has the instructions of the vector.
         unsafe { add_sums(&sums[..self.packed()], grad) }
     }
 }

@@ -1,4 +1,4 @@
-//! Lay the half-spaces of a lattice out in tiles that a convolution can be computed on.
+//! Half-spaces of a lattice, in tiles that a convolution is computed on.
 //!
 //! A *direction* is an axis and a sense along it. In the frame of a direction, axis 0 points along it and the
 //! other axes follow cyclically; frames are turned into each other by rotations, so that all directions can share

@@ -45,20 +45,21 @@ impl GlobalFeatures {
         FUNCTIONS * (self.inputs + 1)
     }
 
-    /// Write what every site is told into the last columns of the rows of `seen`: the functions of every value's count, then those of the
+    /// Write global features into the last columns of the rows of `context`: the functions of every value's count, then those of the
     /// bonds'. `x` has a row of zeros for no site.
     #[inline(always)]
-    pub(super) unsafe fn tell<V: Vector>(&self, geometry: &Geometry, x: &[V], seen: &mut [V]) {
+    pub(super) unsafe fn write<V: Vector>(&self, geometry: &Geometry, x: &[V], context: &mut [V]) {
         let (sites, inputs) = (geometry.sites, self.inputs);
-        let width = seen.len() / sites;
+        let width = context.len() / sites;
         let first = width - self.width();
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             for s in 0..inputs {
                 let mut all = V::zero();
                 for site in 0..sites {
                     all = all.add(x[site * inputs + s]);
                 }
-                for (i, row) in seen.chunks_exact_mut(width).enumerate() {
+                for (i, row) in context.chunks_exact_mut(width).enumerate() {
                     let others = all.sub(x[i * inputs + s]);
                     functions(others, self.q, self.root, &mut row[first + FUNCTIONS * s..]);
                 }
@@ -69,7 +70,7 @@ impl GlobalFeatures {
                     all = equal(&x[i * inputs..], &x[before as usize * inputs..], inputs, all);
                 }
             }
-            for (i, row) in seen.chunks_exact_mut(width).enumerate() {
+            for (i, row) in context.chunks_exact_mut(width).enumerate() {
                 let mut own = V::zero();
                 for direction in &geometry.directions {
                     let before = direction.before[i] as usize;
@@ -86,6 +87,7 @@ impl GlobalFeatures {
 #[inline(always)]
 unsafe fn equal<V: Vector>(a: &[V], b: &[V], inputs: usize, mut count: V) -> V {
     for s in 0..inputs {
+        // SAFETY: the caller has the instructions of the vector.
         count = unsafe { a[s].fma(b[s], count) };
     }
     count
@@ -94,6 +96,7 @@ unsafe fn equal<V: Vector>(a: &[V], b: &[V], inputs: usize, mut count: V) -> V {
 /// The functions of a count.
 #[inline(always)]
 unsafe fn functions<V: Vector>(count: V, (factor, offset): (f64, f64), root: f64, out: &mut [V]) {
+    // SAFETY: the caller has the instructions of the vector.
     unsafe {
         let z = count.fma(V::constant(factor), V::constant(offset));
         let square = z.mul(z);

@@ -1,4 +1,4 @@
-//! See everything but oneself: convolutions over the half-spaces around a site, for lattices.
+//! Hollow convolutions over the half-spaces around a site, for lattices.
 //!
 //! A lattice of $D$ dimensions has $2D$ directions. Along each of them, with the same weights in a rotated frame, a stack of
 //! convolutions reads only the site's own plane and the planes behind it,
@@ -54,7 +54,7 @@ pub struct HollowSpec {
     pub rows: Option<usize>,
     /// Channels of the layers that mix the half-spaces; without a number twice `channels`.
     pub head: Option<usize>,
-    /// Whether sites are also told what all others add up to: how often each value occurs, and how many bonds join equal ones. Networks saved
+    /// Whether sites also have global features, what all others add up to: how often each value occurs, and how many bonds join equal ones. Networks saved
     /// before there was this setting do not.
     #[serde(default)]
     pub global_features: bool,
@@ -160,7 +160,7 @@ impl Hollow {
         Ok(Self::build(&spec.sizes(lattice)?, lattice, inputs, outputs))
     }
 
-    /// The same network, told so many numbers beside the time.
+    /// The same network, conditioned on so many numbers beside the time.
     pub(crate) fn conditioned_on(mut self, conditions: usize) -> Self {
         self.stack.time = self.stack.time.conditioned_on(conditions);
         self.head = self.head.conditioned_on(conditions);
@@ -183,7 +183,7 @@ impl Hollow {
         let geometry = Geometry::new(lattice, sizes.rows - 1);
         let stack = Stack::new(&geometry, inputs, sizes);
         Hollow {
-            head: Head::new(stack.seen_width(&geometry), sizes.head, outputs),
+            head: Head::new(stack.context_width(&geometry), sizes.head, outputs),
             stack,
             geometry,
         }
@@ -235,13 +235,15 @@ impl Network for Hollow {
         out: &mut [V],
     ) {
         if !self.stack.can_infer(&self.geometry) {
+            // SAFETY: the caller has the instructions of the vector.
             return unsafe { self.forward(packed, group, scratch, out) };
         }
         let (stack, head) = packed.split_at(self.stack.packed());
         let (planes, rest) = scratch.split_at_mut(self.stack.infer_scratch(&self.geometry));
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
-            let seen = self.stack.infer(stack, &self.geometry, group, planes);
-            self.head.infer(head, group, seen, rest, out);
+            let context = self.stack.infer(stack, &self.geometry, group, planes);
+            self.head.infer(head, group, context, rest, out);
         }
     }
 
@@ -255,10 +257,11 @@ impl Network for Hollow {
     ) {
         let (stack, head) = packed.split_at(self.stack.packed());
         let (planes, rest) = scratch.split_at_mut(self.stack.scratch(&self.geometry));
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             self.stack.forward(stack, &self.geometry, group, planes);
-            let (seen, _) = self.stack.seen(&self.geometry, planes);
-            self.head.forward(head, group, seen, rest, out);
+            let (context, _) = self.stack.context(&self.geometry, planes);
+            self.head.forward(head, group, context, rest, out);
         }
     }
 
@@ -274,9 +277,10 @@ impl Network for Hollow {
         let (stack, head) = packed.split_at(self.stack.packed());
         let (g_stack, g_head) = grad.split_at_mut(self.stack.packed());
         let (planes, rest) = scratch.split_at_mut(self.stack.scratch(&self.geometry));
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
-            let (seen, d_seen) = self.stack.seen(&self.geometry, planes);
-            self.head.backward(head, group, seen, rest, d_out, d_seen, g_head);
+            let (context, d_context) = self.stack.context(&self.geometry, planes);
+            self.head.backward(head, group, context, rest, d_out, d_context, g_head);
             self.stack.backward(stack, &self.geometry, group, planes, g_stack);
         }
     }

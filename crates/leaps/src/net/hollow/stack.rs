@@ -1,4 +1,4 @@
-//! Run the shared stack of convolutions along every direction.
+//! CPU forward and backward passes of the hollow convolution, along every direction.
 
 use super::Sizes;
 use super::activate::{activate, deactivate, look_ahead, look_back};
@@ -19,7 +19,7 @@ pub(super) struct Stack {
     pub(super) first: Convolution,
     pub(super) next: Convolution,
     pub(super) time: TimeEmbedding,
-    /// How to tell sites what all others add up to.
+    /// How global features are computed.
     pub(super) global_features: Option<GlobalFeatures>,
 }
 
@@ -32,10 +32,10 @@ layout! {
         h: stack.depth * geometry.directions.len() * stack.plane(geometry),
         /// Their gradient: `[direction][site or none][channel]`.
         d_h: geometry.directions.len() * stack.plane(geometry),
-        /// What every site has seen, after the activation, and its gradient: `[site][direction][channel]`,
+        /// The context of every site, after the activation, and its gradient: `[site][direction][channel]`,
         /// followed by the global features of the site.
-        seen: geometry.sites * stack.seen_width(geometry),
-        d_seen: geometry.sites * stack.seen_width(geometry),
+        context: geometry.sites * stack.context_width(geometry),
+        d_context: geometry.sites * stack.context_width(geometry),
         /// Channels after the activation, and their gradient, of one direction.
         active: stack.plane(geometry),
         d_active: stack.plane(geometry),
@@ -71,21 +71,27 @@ impl Stack {
         self.depth
     }
 
-    /// Global features: numbers that sites have beside what they have seen.
+    /// Global features: numbers that sites have beside what the stack gives them.
     pub(super) fn global_features(&self) -> usize {
         self.global_features.as_ref().map_or(0, GlobalFeatures::width)
     }
 
-    /// Numbers of the context of a site: what it has seen, and global features.
-    pub(super) fn seen_width(&self, geometry: &Geometry) -> usize {
+    /// Numbers of the context of a site: channels of all directions, and global features.
+    pub(super) fn context_width(&self, geometry: &Geometry) -> usize {
         geometry.directions.len() * self.channels + self.global_features()
     }
 
-    /// Tell the sites what they have not seen.
+    /// Add the global features of every site.
     #[inline(always)]
-    pub(super) unsafe fn tell<V: Vector>(&self, geometry: &Geometry, x: &[V], seen: &mut [V]) {
+    pub(super) unsafe fn add_global_features<V: Vector>(
+        &self,
+        geometry: &Geometry,
+        x: &[V],
+        context: &mut [V],
+    ) {
         if let Some(global_features) = &self.global_features {
-            unsafe { global_features.tell(geometry, x, seen) };
+            // SAFETY: the caller has the instructions of the vector.
+            unsafe { global_features.write(geometry, x, context) };
         }
     }
 
@@ -161,15 +167,15 @@ impl Stack {
         Planes::len(self, geometry)
     }
 
-    /// What every site has seen, and space for its gradient.
+    /// The context of every site, and space for its gradient.
     #[inline(always)]
-    pub(super) fn seen<'a, V>(
+    pub(super) fn context<'a, V>(
         &self,
         geometry: &Geometry,
         scratch: &'a mut [V],
     ) -> (&'a [V], &'a mut [V]) {
-        let Planes { seen, d_seen, .. } = Planes::cut_mut(self, geometry, scratch);
-        (seen, d_seen)
+        let Planes { context, d_context, .. } = Planes::cut_mut(self, geometry, scratch);
+        (context, d_context)
     }
 
     /// Copy the values beside a row of zeros, and embed the times for every residual layer.
@@ -183,6 +189,7 @@ impl Stack {
         times: &mut [V],
     ) {
         let outputs = self.time.outputs;
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             let (q, none) = x.split_at_mut(group.x.len());
             q.copy_from_slice(group.x);
@@ -190,9 +197,9 @@ impl Stack {
             for layer in 1..self.depth {
                 let parameters = &packed[self.layer_range(layer)];
                 let p = &parameters[self.next.packed() + self.channels..];
-                let kept = &mut embeddings[(layer - 1) * self.time.scratch()..];
+                let saved = &mut embeddings[(layer - 1) * self.time.scratch()..];
                 let time = &mut times[(layer - 1) * outputs..][..outputs];
-                self.time.forward(p, group.features, kept, time);
+                self.time.forward(p, group.features, saved, time);
             }
         }
     }
@@ -208,6 +215,7 @@ impl Stack {
         let (plane, outputs) = (self.plane(geometry), self.time.outputs);
         let all = geometry.directions.len() * plane;
         let s = Planes::cut_mut(self, geometry, scratch);
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             self.prepare(packed, group, s.x, s.embeddings, s.time);
             // One direction after the other, so that its channels are still near when the next layer reads them.
@@ -229,13 +237,13 @@ impl Stack {
                     conv.forward((weights, bias), direction, s.active, h, out, buffers);
                 }
                 let h = &s.h[(self.depth - 1) * all + k * plane..][..plane];
-                look_back(self.channels, k, &direction.before, h, s.seen);
+                look_back(self.channels, k, &direction.before, h, s.context);
             }
-            self.tell(geometry, s.x, s.seen);
+            self.add_global_features(geometry, s.x, s.context);
         }
     }
 
-    /// Add the gradient of the parameters, given that of what sites have seen.
+    /// Add the gradient of the parameters, given that of the contexts of sites.
     #[inline(always)]
     pub(super) unsafe fn backward<V: Vector>(
         &self,
@@ -248,12 +256,13 @@ impl Stack {
         let (plane, outputs) = (self.plane(geometry), self.time.outputs);
         let all = geometry.directions.len() * plane;
         let s = Planes::cut_mut(self, geometry, scratch);
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             s.d_time.fill(V::zero());
             for (k, direction) in geometry.directions.iter().enumerate() {
                 let h = &s.h[(self.depth - 1) * all + k * plane..][..plane];
                 let d_h = &mut s.d_h[k * plane..][..plane];
-                look_ahead(self.channels, k, &direction.after, h, s.d_seen, d_h);
+                look_ahead(self.channels, k, &direction.after, h, s.d_context, d_h);
             }
             for layer in (0..self.depth).rev() {
                 let conv = self.convolution(layer);
@@ -278,10 +287,10 @@ impl Stack {
                 }
                 conv.add_gradient(s.sums, g_weights);
                 if layer > 0 {
-                    let kept = &mut s.embeddings[(layer - 1) * self.time.scratch()..];
+                    let saved = &mut s.embeddings[(layer - 1) * self.time.scratch()..];
                     let d_time = &s.d_time[(layer - 1) * outputs..][..outputs];
                     let p = &rest[self.channels..];
-                    self.time.backward(p, group.features, kept, d_time, g_time);
+                    self.time.backward(p, group.features, saved, d_time, g_time);
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! Run the stack two planes at a time, for passes that no backward pass follows.
+//! CPU forward passes of the hollow convolution that no backward pass follows, two planes at a time.
 //!
 //! A plane depends only on itself and on planes behind it. A layer can therefore follow the one before it strip by strip,
 //! where a *strip* is a row of tiles, two planes thick, and of every layer only the last strips are needed, not the lattice: they stay in the cache
@@ -169,8 +169,8 @@ layout! {
     struct Planes(stack: &Stack, geometry: &Geometry) {
         /// The values, with a row of zeros for no site.
         x: (geometry.sites + 1) * stack.first.matrix.inputs,
-        /// What every site has seen, after the activation: `[site][direction][channel]`.
-        seen: geometry.sites * stack.seen_width(geometry),
+        /// The context of every site, after the activation: `[site][direction][channel]`.
+        context: geometry.sites * stack.context_width(geometry),
         /// Channels of a strip after a layer and after the next, with a row for no site.
         h: stack.strip_len(geometry).0,
         other: stack.strip_len(geometry).0,
@@ -205,7 +205,7 @@ impl Stack {
         Planes::len(self, geometry)
     }
 
-    /// What every site has seen, as [`forward`](Self::forward) computes it.
+    /// The context of every site, as [`forward`](Self::forward) computes it.
     #[inline(always)]
     pub(super) unsafe fn infer<'a, V: Vector>(
         &self,
@@ -215,14 +215,15 @@ impl Stack {
         scratch: &'a mut [V],
     ) -> &'a [V] {
         let mut s = Planes::cut_mut(self, geometry, scratch);
-        let width = self.seen_width(geometry);
+        let width = self.context_width(geometry);
         let mut tables = Tables { inputs: [0; CHUNK * MOST], outputs: [0; CHUNK * MOST] };
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             self.prepare(packed, group, s.x, s.embeddings, s.time);
             for k in 0..geometry.directions.len() {
                 let strips = &geometry.directions[k].strips;
                 for &site in &strips.edge {
-                    let row = &mut s.seen[site as usize * width + k * self.channels..];
+                    let row = &mut s.context[site as usize * width + k * self.channels..];
                     row[..self.channels].fill(V::zero());
                 }
                 for step in 0..strips.count + self.depth - 1 {
@@ -232,9 +233,9 @@ impl Stack {
                     }
                 }
             }
-            self.tell(geometry, s.x, s.seen);
+            self.add_global_features(geometry, s.x, s.context);
         }
-        s.seen
+        s.context
     }
 
     /// Compute a layer's strip, `step` steps after its first, along direction `k`.
@@ -267,6 +268,7 @@ impl Stack {
             let out = &mut s.other[..strip_len];
             let buffers = (&mut *s.read, &mut *s.products);
             let (parameters, points) = ((weights, bias), conv.points());
+            // SAFETY: the caller has the instructions of the vector.
             unsafe {
                 if layer == 0 {
                     let first = strip * tiles_across;
@@ -286,11 +288,12 @@ impl Stack {
         // The last strip of an odd side has one plane.
         let there = rows.min((strips.side - TILE * strip) * strips.plane);
         let h = &s.h[..there * channels];
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             if layer + 1 == self.depth {
                 let after = &strips.after[strip * rows..][..there];
-                let width = self.seen_width(geometry);
-                return look_forward(channels, k, width, after, h, s.seen);
+                let width = self.context_width(geometry);
+                return look_forward(channels, k, width, after, h, s.context);
             }
             if step == 0 {
                 s.began[layer * strip_len..][..h.len()].copy_from_slice(h);

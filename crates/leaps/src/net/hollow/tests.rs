@@ -1,4 +1,4 @@
-//! Check the hollow convolution: its gradients, its values, and what it must not see.
+//! Tests of the hollow convolution: its gradients, its values, and what it must not depend on.
 
 use super::*;
 use crate::device::level::dispatch;
@@ -144,6 +144,7 @@ struct Pass<'a, S> {
 
 #[inline(always)]
 unsafe fn at_level<L: Floats>(p: &mut Pass<'_, f32>) {
+    // SAFETY: the caller has the instructions of the level.
     unsafe {
         let features: &[L::V; FEATURES] = cast::<L>(p.features).try_into().unwrap();
         let group = Group { x: cast::<L>(p.x), t: features[0], features };
@@ -155,6 +156,7 @@ unsafe fn at_level<L: Floats>(p: &mut Pass<'_, f32>) {
 
 fn in_double_precision(p: Pass<'_, f64>) {
     let group = Group { x: p.x, t: p.features[0], features: p.features };
+    // SAFETY: plain arrays need no special instructions.
     unsafe {
         p.network.forward(p.packed, &group, p.scratch, p.out);
         p.network.backward(p.packed, &group, p.scratch, p.d_out, p.grad);
@@ -224,17 +226,18 @@ fn reference(case: &Case, lattice: &Lattice, sizes: &Sizes, lane: usize) -> Vec<
             *h = out;
         }
     }
-    let told =
-        |site| if sizes.global_features { told(case, lattice, lane, site) } else { Vec::new() };
-    let (width, seen) = (sizes.head, 2 * d * c + told(0).len());
-    let (m1, c1) = (take(&mut rest, width * seen), take(&mut rest, width));
+    let features = |site| {
+        if sizes.global_features { global_features(case, lattice, lane, site) } else { Vec::new() }
+    };
+    let (width, context) = (sizes.head, 2 * d * c + features(0).len());
+    let (m1, c1) = (take(&mut rest, width * context), take(&mut rest, width));
     let (m2, c2) = (take(&mut rest, width * width), take(&mut rest, width));
     let (m3, c3) = (take(&mut rest, case.channels * width), take(&mut rest, case.channels));
     let time = time(&mut rest, 2 * width);
     assert!(rest.is_empty());
     let mut out = Vec::new();
     for site in 0..n {
-        let mut seen = Vec::new();
+        let mut context = Vec::new();
         for (k, h) in h.iter().enumerate() {
             let (axis, backwards) = (k / 2, k % 2 == 1);
             let step = lattice.shape()[axis] - 1;
@@ -243,10 +246,10 @@ fn reference(case: &Case, lattice: &Lattice, sizes: &Sizes, lane: usize) -> Vec<
                 Boundary::Free if backwards => lattice.ahead(site, axis, 1),
                 Boundary::Free => (0..n).find(|&j| lattice.ahead(j, axis, 1) == Some(site)),
             };
-            seen.extend((0..c).map(|c_| before.map_or(0.0, |j| silu(h[j * c + c_]))));
+            context.extend((0..c).map(|c_| before.map_or(0.0, |j| silu(h[j * c + c_]))));
         }
-        seen.extend(told(site));
-        let u = matrix(m1, c1, &seen);
+        context.extend(features(site));
+        let u = matrix(m1, c1, &context);
         let v: Vec<f64> =
             (0..width).map(|i| silu(u[i] * (1.0 + time[i]) + time[width + i])).collect();
         let w = matrix(m2, c2, &v);
@@ -257,7 +260,7 @@ fn reference(case: &Case, lattice: &Lattice, sizes: &Sizes, lane: usize) -> Vec<
 }
 
 /// What the others add up to, site by site and bond by bond.
-fn told(case: &Case, lattice: &Lattice, lane: usize, site: usize) -> Vec<f64> {
+fn global_features(case: &Case, lattice: &Lattice, lane: usize, site: usize) -> Vec<f64> {
     let (n, io) = (lattice.sites(), case.channels);
     let site_value =
         |i: usize| -> Vec<f64> { (0..io).map(|s| case.x[i * io + s].0[lane]).collect() };
@@ -508,9 +511,9 @@ fn the_network_is_built_from_a_file() {
     assert!(net.parameters() > 0);
     // Files that do not speak of global_features are older than they.
     assert!(matches!(net.spec(), NetSpec::Hollow(own) if !own.global_features));
-    let told = r#"{"kind": "hollow", "channels": 9, "global_features": true}"#;
-    let told = Net::new(&serde_json::from_str(told).unwrap(), &model).unwrap();
-    assert_eq!(told.parameters() - net.parameters(), 18 * 8);
+    let json = r#"{"kind": "hollow", "channels": 9, "global_features": true}"#;
+    let with = Net::new(&serde_json::from_str(json).unwrap(), &model).unwrap();
+    assert_eq!(with.parameters() - net.parameters(), 18 * 8);
     assert!(serde_json::from_str::<NetSpec>(r#"{"kind": "hollow", "chanels": 9}"#).is_err());
     let graph =
         Pairwise::from_edges(Interaction::Ising, 3, 2, &[(0, 1, 1.0), (1, 2, 1.0)]).unwrap();

@@ -1,4 +1,4 @@
-//! Move rows of channels into transformed tiles and back.
+//! Transformed tiles of rows of channels.
 //!
 //! Transformed tiles are kept as `[point][tile][channel]`, so that every point is one product of matrices.
 
@@ -39,6 +39,7 @@ macro_rules! by_shape {
     () => {
         #[inline(always)]
         unsafe fn run(self) {
+            // SAFETY: the caller has the instructions of the vector.
             unsafe {
                 match self.shape {
                     Shape { along: 4, points: 16 } if V::REGISTERS >= 8 => {
@@ -73,6 +74,7 @@ impl<V: Vector> Read<'_, V> {
     unsafe fn with(self, Shape { along, points }: Shape) {
         let stride = stride(self.inputs.len() / points, self.channels);
         assert!(points <= MOST && self.read.len() >= points * stride);
+        // SAFETY: the caller has the instructions of the vector.
         let mut tile = unsafe { [V::zero(); MOST] };
         for (t, sites) in self.inputs.chunks_exact(points).enumerate() {
             let mut rows = [self.input.as_ptr(); MOST];
@@ -81,6 +83,8 @@ impl<V: Vector> Read<'_, V> {
                 rows[p] = row.as_ptr();
             }
             for c in 0..self.channels {
+                // SAFETY: the caller has the instructions of the vector. Rows are slices of `channels` numbers, and `t * channels + c`
+                // is below `stride`: all places are within the asserted `points * stride`.
                 unsafe {
                     for p in 0..points {
                         tile[p] = *rows[p].add(c);
@@ -118,9 +122,12 @@ impl<V: Vector> Write<'_, V> {
         let stride = stride(self.outputs.len() / places, channels);
         assert!(points <= MOST && self.products.len() >= points * stride);
         assert!(self.base.is_empty() || self.base.len() == self.out.len());
+        // SAFETY: the caller has the instructions of the vector.
         let mut tile = unsafe { [V::zero(); MOST] };
         for (t, sites) in self.outputs.chunks_exact(places).enumerate() {
             for c in 0..channels {
+                // SAFETY: the caller has the instructions of the vector. `t * channels + c` is below `stride`: all places are within
+                // the asserted `points * stride`.
                 unsafe {
                     let from = self.products.as_ptr().add(t * channels + c);
                     for p in 0..points {
@@ -162,10 +169,13 @@ impl<V: Vector> Unwrite<'_, V> {
         let (points, places) = (shape.points, shape.places());
         let stride = stride(self.tiles, self.channels);
         assert!(points <= MOST && self.products.len() >= points * stride);
+        // SAFETY: the caller has the instructions of the vector.
         let mut tile = unsafe { [V::zero(); MOST] };
         for t in 0..self.tiles {
             let sites = &self.direction.outputs[t * places..][..places];
             for c in 0..self.channels {
+                // SAFETY: the caller has the instructions of the vector. `t * channels + c` is below `stride`: all places are within
+                // the asserted `points * stride`.
                 unsafe {
                     for y in 0..places {
                         tile[winograd::place(y, points / shape.along)] =
@@ -201,10 +211,13 @@ impl<V: Vector> Unread<'_, V> {
     unsafe fn with(self, Shape { along, points }: Shape) {
         let stride = stride(self.tiles, self.channels);
         assert!(points <= MOST && self.read.len() >= points * stride);
+        // SAFETY: the caller has the instructions of the vector.
         let mut tile = unsafe { [V::zero(); MOST] };
         for t in 0..self.tiles {
             let sites = &self.direction.inputs[t * points..][..points];
             for c in 0..self.channels {
+                // SAFETY: the caller has the instructions of the vector. `t * channels + c` is below `stride`: all places are within
+                // the asserted `points * stride`.
                 unsafe {
                     let from = self.read.as_ptr().add(t * self.channels + c);
                     for p in 0..points {

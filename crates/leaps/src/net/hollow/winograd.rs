@@ -1,4 +1,4 @@
-//! Trade the taps of a convolution along a line for fewer products and some additions (Winograd's F(2, r)).
+//! Winograd's F(2, r): a convolution along a line with fewer products and some additions.
 //!
 //! Two outputs of a filter with r taps need 2r products; Winograd (1980) needs r + 1:
 //!
@@ -44,6 +44,7 @@ macro_rules! lines {
 /// `B^T` along one axis of `n` points.
 #[inline(always)]
 unsafe fn read_axis<V: Vector>(tile: &mut [V], n: usize, stride: usize) {
+    // SAFETY: the caller has the instructions of the vector.
     unsafe {
         match n {
             4 => lines!(tile, n, stride, |a: 0, b: 1, c: 2, d: 3| {
@@ -58,6 +59,7 @@ unsafe fn read_axis<V: Vector>(tile: &mut [V], n: usize, stride: usize) {
 /// `B` along one axis: the transpose of [`read_axis`].
 #[inline(always)]
 unsafe fn unread_axis<V: Vector>(tile: &mut [V], n: usize, stride: usize) {
+    // SAFETY: the caller has the instructions of the vector.
     unsafe {
         match n {
             4 => lines!(tile, n, stride, |a: 0, b: 1, c: 2, d: 3| {
@@ -74,6 +76,7 @@ unsafe fn unread_axis<V: Vector>(tile: &mut [V], n: usize, stride: usize) {
 /// `A^T` along one axis; the outputs take the places of the first two points.
 #[inline(always)]
 unsafe fn write_axis<V: Vector>(tile: &mut [V], n: usize, stride: usize) {
+    // SAFETY: the caller has the instructions of the vector.
     unsafe {
         match n {
             4 => lines!(tile, n, stride, |a: 0, b: 1, c: 2, d: 3| {
@@ -88,6 +91,7 @@ unsafe fn write_axis<V: Vector>(tile: &mut [V], n: usize, stride: usize) {
 /// `A` along one axis: the transpose of [`write_axis`].
 #[inline(always)]
 unsafe fn unwrite_axis<V: Vector>(tile: &mut [V], n: usize, stride: usize) {
+    // SAFETY: the caller has the instructions of the vector.
     unsafe {
         match n {
             4 => lines!(tile, n, stride, |a: 0, b: 1| {
@@ -106,6 +110,7 @@ macro_rules! every_axis {
         #[inline(always)]
         pub(super) unsafe fn $name<V: Vector>(tile: &mut [V], n: usize) {
             let mut stride = tile.len() / n;
+            // SAFETY: the caller has the instructions of the vector.
             unsafe {
                 $axis(tile, n, stride);
                 while stride > 1 {

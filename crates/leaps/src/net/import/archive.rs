@@ -1,4 +1,4 @@
-//! Read the entries of a zip archive that were stored as they are.
+//! Entries of a zip archive that were stored as they are.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Read networks trained by the authors' code from their PyTorch-Lightning checkpoints.
+//! Networks trained by the authors' code, read from their PyTorch-Lightning checkpoints.
 //!
 //! A checkpoint is a zip archive with a pickle in it. A pickle is a program; here it is only ever data: the
 //! interpreter knows the few instructions and the few names that tensors and settings are made of, refuses everything else, and

@@ -1,4 +1,4 @@
-//! Interpret a pickle that holds nothing but data.
+//! An interpreter of pickles that hold nothing but data.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Copy tensors out of their storages.
+//! Tensors, copied out of their storages.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Read checkpoints whole, cut short and damaged.
+//! Checkpoints whole, cut short and damaged.
 
 use proptest::prelude::*;
 

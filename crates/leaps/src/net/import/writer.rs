@@ -1,4 +1,4 @@
-//! Write small checkpoints as PyTorch does, for tests.
+//! A writer of small checkpoints as PyTorch makes them, for tests.
 
 /// Builds a pickle, instruction by instruction.
 #[derive(Default)]

@@ -1,4 +1,4 @@
-//! Attend from every site to all others.
+//! Attention from every site to all others.
 
 use crate::device::vector::Vector;
 
@@ -20,6 +20,7 @@ impl Attention {
     #[inline(always)]
     unsafe fn weights<V: Vector>(&self, key: &[V], query: &[V], i: usize, h: usize, p: &mut [V]) {
         let (size, width) = (self.size(), self.width);
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             let query = &query[i * size + h * width..][..width];
             let scale = V::constant(1.0 / (width as f64).sqrt());
@@ -55,6 +56,7 @@ impl Attention {
         a: &mut [V],
     ) {
         let (size, width) = (self.size(), self.width);
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             for i in 0..self.sites {
                 for h in 0..self.heads {
@@ -85,6 +87,7 @@ impl Attention {
     ) {
         let (size, width) = (self.size(), self.width);
         let (p, d_p) = p.split_at_mut(self.sites);
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             for d in d_key.iter_mut() {
                 *d = V::zero();

@@ -97,7 +97,7 @@ impl Lea {
         Lea { sites, inputs, outputs, embedding: spec.embedding, attention, time }
     }
 
-    /// The same network, told so many numbers beside the time.
+    /// The same network, conditioned on so many numbers beside the time.
     pub(crate) fn conditioned_on(mut self, conditions: usize) -> Self {
         self.time = self.time.conditioned_on(conditions);
         self
@@ -107,6 +107,7 @@ impl Lea {
 /// `out[o] = sum_i weight[o * inputs + i] input[i]`.
 #[inline(always)]
 unsafe fn multiply<V: Vector>(weight: &[V::Scalar], input: &[V], out: &mut [V]) {
+    // SAFETY: the caller has the instructions of the vector.
     unsafe {
         for (row, out) in weight.chunks_exact(input.len()).zip(out) {
             let mut sum = V::zero();
@@ -129,6 +130,7 @@ unsafe fn multiply_back<V: Vector>(
     d_input: &mut [V],
 ) {
     let outputs = weight.len() / width;
+    // SAFETY: the caller has the instructions of the vector.
     unsafe {
         for o in 0..outputs {
             for i in 0..width {
@@ -183,6 +185,7 @@ impl Network for Lea {
         let (n, e, a) = (self.sites, self.embedding, self.attention.size());
         let w = Parameters::cut(self, packed);
         let parts = Scratch::cut_mut(self, scratch);
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             self.time.forward(w.time, group.features, parts.time, parts.scale);
             for site in 0..n {
@@ -238,6 +241,7 @@ impl Network for Lea {
         let (n, e, a) = (self.sites, self.embedding, self.attention.size());
         let (w, g) = (Parameters::cut(self, packed), Parameters::cut_mut(self, grad));
         let parts = Scratch::cut_mut(self, scratch);
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             for d in parts.d_scale.iter_mut() {
                 *d = V::zero();

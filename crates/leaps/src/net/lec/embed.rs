@@ -1,4 +1,4 @@
-//! Turn values into the channels that convolutions read.
+//! Embeddings of values: the channels that convolutions read.
 
 use super::Lec;
 use crate::device::vector::{Real, Vector};
@@ -27,6 +27,7 @@ impl Lec {
         planes: &mut [V],
     ) {
         let (d, q, c) = (self.sites, self.inputs, self.channels);
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             if q == 1 {
                 planes[..d].copy_from_slice(x);
@@ -65,6 +66,7 @@ impl Lec {
     ) {
         let (d, q, c) = (self.sites, self.inputs, self.channels);
         let d_row = &mut spare[..c];
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             for site_value in 0..q {
                 let row = &embedding[site_value * c..][..c];

@@ -1,10 +1,11 @@
-//! Activate what a layer reads, and read the outputs off the last one; each beside its gradient.
+//! Activations that a layer reads, and outputs read off the last one; each beside its gradient.
 
 use crate::device::vector::Vector;
 
 /// `sum_c weight[c] u[c]`.
 #[inline(always)]
 unsafe fn dot<V: Vector>(weight: &[V::Scalar], u: &[V]) -> V {
+    // SAFETY: the caller has the instructions of the vector.
     unsafe {
         let mut sum = V::zero();
         for (&weight, &u) in weight.iter().zip(u) {
@@ -17,6 +18,7 @@ unsafe fn dot<V: Vector>(weight: &[V::Scalar], u: &[V]) -> V {
 /// `h = silu(scale u)`.
 #[inline(always)]
 pub(super) unsafe fn activate<V: Vector>(u: &[V], scale: V, h: &mut [V]) {
+    // SAFETY: the caller has the instructions of the vector.
     unsafe {
         for (h, u) in h.iter_mut().zip(u) {
             *h = u.mul(scale).silu();
@@ -27,6 +29,7 @@ pub(super) unsafe fn activate<V: Vector>(u: &[V], scale: V, h: &mut [V]) {
 /// Write the gradient of `u`, and give back that of `scale`.
 #[inline(always)]
 pub(super) unsafe fn activate_backward<V: Vector>(u: &[V], scale: V, d_h: &[V], d: &mut [V]) -> V {
+    // SAFETY: the caller has the instructions of the vector.
     unsafe {
         let mut d_scale = V::zero();
         for ((d, &d_h), &u) in d.iter_mut().zip(d_h).zip(u) {
@@ -48,6 +51,7 @@ pub(super) unsafe fn read_out<V: Vector>(
     out: &mut [V],
 ) {
     let q = weight.len() / channels;
+    // SAFETY: the caller has the instructions of the vector.
     unsafe {
         for (out, u) in out.chunks_exact_mut(q).zip(u.chunks_exact(channels)) {
             for (out, weight) in out.iter_mut().zip(weight.chunks_exact(channels)) {
@@ -69,6 +73,7 @@ pub(super) unsafe fn read_out_backward<V: Vector>(
     d: &mut [V],
 ) -> V {
     let q = weight.len() / channels;
+    // SAFETY: the caller has the instructions of the vector.
     unsafe {
         let mut d_scale = V::zero();
         for ((d, u), d_out) in

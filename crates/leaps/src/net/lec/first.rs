@@ -1,4 +1,4 @@
-//! Convolve the input once with a kernel that has no centre.
+//! The first convolution of the input, with a kernel that has no centre.
 
 use super::Lec;
 use super::stencil::BLOCK;
@@ -16,6 +16,7 @@ impl Lec {
         let (d, c, taps) = (self.sites, self.channels, self.first.taps());
         let weight = weight.as_chunks::<BLOCK>().0;
         let n = self.planes() * taps;
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             for (site, out) in out.chunks_exact_mut(c).take(d).enumerate() {
                 let near = &self.first.of(site)[..taps];
@@ -54,6 +55,7 @@ impl Lec {
         let weight = weight.as_chunks::<BLOCK>().0;
         let grad = grad.as_chunks_mut::<BLOCK>().0;
         let n = self.planes() * taps;
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             for block in 0..c.div_ceil(BLOCK) {
                 for p in 0..self.planes() {

@@ -1,4 +1,4 @@
-//! Differentiate a state-dependent convolution.
+//! The gradient of a state-dependent convolution.
 //!
 //! For a block of 8 taps of one channel, and a tile of sites: compute the arguments `z` again, turn the gradient of the outputs
 //! into that of `z`, push it to the layer's input (`A^T dz`), and add it to the gradient of `A` (`dz h^T`). With `out = -ln 2 sum_taps
@@ -60,6 +60,7 @@ pub(super) unsafe fn backward<V: Vector, const EMBEDDED: bool>(
     let sums = take_mut(&mut spare, c * BLOCK).as_chunks_mut::<BLOCK>().0;
     let d_z = take_mut(&mut spare, TILE * BLOCK).as_chunks_mut::<BLOCK>().0;
     let Output { h: d_h, planes: d_planes, theta: d_theta, a: d_a, inner, outer } = to;
+    // SAFETY: the caller has the instructions of the vector.
     unsafe {
         for value in d_h[..sites * c].iter_mut().chain(d_theta.iter_mut()) {
             *value = V::zero();
@@ -130,6 +131,7 @@ unsafe fn arguments_backward<V: Vector, const N: usize, const EMBEDDED: bool>(
     d_z: &mut [[V; BLOCK]],
 ) {
     let c = b.a.len();
+    // SAFETY: the caller has the instructions of the vector; what is read unchecked has its own reason below.
     unsafe {
         let z = arguments::<V, N>(b.a, b.inner, input.rows(site));
         let mut d = [[V::zero(); BLOCK]; N];
@@ -179,6 +181,7 @@ unsafe fn arguments_backward<V: Vector, const N: usize, const EMBEDDED: bool>(
 unsafe fn outer_products<V: Vector>(d_z: &[[V; BLOCK]], h: &[V], sums: &mut [[V; BLOCK]]) {
     let c = sums.len();
     let (threes, rest) = sums.as_chunks_mut::<3>();
+    // SAFETY: the caller has the instructions of the vector.
     unsafe {
         for (i, sums) in threes.iter_mut().enumerate() {
             outer_product(d_z, h, c, 3 * i, sums);
@@ -203,6 +206,7 @@ unsafe fn outer_product<V: Vector, const N: usize>(
     first: usize,
     sums: &mut [[V; BLOCK]; N],
 ) {
+    // SAFETY: the caller has the instructions of the vector.
     unsafe {
         let mut total = *sums;
         for (d_z, row) in d_z.iter().zip(h.chunks_exact(channels)) {

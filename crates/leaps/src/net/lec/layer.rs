@@ -1,4 +1,4 @@
-//! Convolve with kernels computed from the state.
+//! Convolutions with kernels computed from the state.
 //!
 //! The work is `A h` for every site, channel and tap. It is done in blocks of 8 taps times 3 sites, which fit the
 //! registers; the block's activations are used at once and never stored.
@@ -51,6 +51,7 @@ pub(super) unsafe fn arguments<V: Vector, const N: usize>(
     inner: &[V::Scalar; BLOCK],
     rows: [&[V]; N],
 ) -> [[V; BLOCK]; N] {
+    // SAFETY: the caller has the instructions of the vector.
     unsafe {
         let mut z = [[V::zero(); BLOCK]; N];
         for j in 0..BLOCK {
@@ -81,6 +82,7 @@ unsafe fn add_products<V: Vector, const N: usize, const FROM: usize, const TO: u
     rows: [&[V]; N],
     z: &mut [[V; BLOCK]; N],
 ) {
+    // SAFETY: the caller has the instructions of the vector.
     unsafe {
         let mut lines = rows;
         for r in 0..N {
@@ -100,6 +102,7 @@ unsafe fn add_products<V: Vector, const N: usize, const FROM: usize, const TO: u
 /// `1 / (1 + 2^z)`.
 #[inline(always)]
 pub(super) unsafe fn sigmoid<V: Vector>(z: V) -> V {
+    // SAFETY: the caller has the instructions of the vector.
     unsafe { V::constant(1.0).add(z.exp2()).reciprocal() }
 }
 
@@ -112,6 +115,7 @@ pub(super) unsafe fn forward<V: Vector, const EMBEDDED: bool>(
     out: &mut [V],
 ) {
     let whole = if many::<V>() { sites / SITES * SITES } else { 0 };
+    // SAFETY: the caller has the instructions of the vector.
     unsafe {
         for site in (0..whole).step_by(SITES) {
             some_sites::<V, SITES, EMBEDDED>(p, input, sites, site, out);
@@ -132,6 +136,7 @@ unsafe fn some_sites<V: Vector, const N: usize, const EMBEDDED: bool>(
 ) {
     let (c, blocks) = (input.channels, input.stencil.blocks());
     let rows = input.rows::<N>(site);
+    // SAFETY: the caller has the instructions of the vector; what is read unchecked has its own reason below.
     unsafe {
         let mut near: [&[[u32; BLOCK]]; N] = [&[]; N];
         let mut shared = [V::zero(); N];

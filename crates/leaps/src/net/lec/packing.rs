@@ -1,4 +1,4 @@
-//! Permutation the parameters as the passes read them.
+//! The order of the parameters in which the passes read them.
 //!
 //! Taps come in blocks of 8, and constants are folded in. With `z = -log2(e) a` the kernel is
 //! `silu(a) + c + theta = -ln 2 (z / (1 + 2^z) - c / ln 2 - theta / ln 2)`: `A` and `b` are stored times

@@ -56,6 +56,7 @@ impl Lec {
     /// Factors of the first convolution and of the outputs.
     #[inline(always)]
     pub(super) unsafe fn scales<V: Vector>(&self, t: V, time: &[V]) -> (V, V) {
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             let one = V::constant(1.0);
             if self.imported {
@@ -112,6 +113,7 @@ impl Network for Lec {
         let (c, q, cells) = (self.channels, self.inputs, self.cells());
         let space = Space::cut_mut(self, scratch);
         let mut p = packed;
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             let embedding = take(&mut p, if q == 1 { 0 } else { q * c });
             self.embed(embedding, group.x, space.planes);
@@ -120,12 +122,12 @@ impl Network for Lec {
             let mut layers = p;
             for layer in &self.layers {
                 let packed = layer.packed(c, &mut layers);
-                let kept = take_mut(&mut rest, layer.time.scratch());
+                let saved = take_mut(&mut rest, layer.time.scratch());
                 let theta = take_mut(&mut rest, layer.theta());
                 for value in theta.iter_mut() {
                     *value = V::zero();
                 }
-                layer.time.forward(packed.time, group.t, kept, theta);
+                layer.time.forward(packed.time, group.t, saved, theta);
             }
             let (mut scale, last) = self.scales(group.t, space.time);
             let mut time = &*space.time;
@@ -162,6 +164,7 @@ impl Network for Lec {
         let space = Space::cut_mut(self, scratch);
         let (body, weight) = packed.split_at(packed.len() - q * c);
         let (g_body, g_weight) = grad.split_at_mut(packed.len() - q * c);
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             let (first_scale, last_scale) = self.scales(group.t, space.time);
             let u = &space.u[depth * cells..][..cells];
@@ -177,7 +180,7 @@ impl Network for Lec {
                 end = start;
                 let theta = &space.time[time_end - layer.theta()..time_end];
                 time_end -= layer.theta();
-                let kept = &space.time[time_end - layer.time.scratch()..time_end];
+                let saved = &space.time[time_end - layer.time.scratch()..time_end];
                 time_end -= layer.time.scratch();
                 let scale = if l == 0 { first_scale } else { V::constant(1.0) };
                 let u = &space.u[l * cells..][..cells];
@@ -214,7 +217,7 @@ impl Network for Lec {
                     }
                     d_theta[at] = sum;
                 }
-                layer.time.backward(p.time, group.t, kept, space.spare, d_theta, g);
+                layer.time.backward(p.time, group.t, saved, space.spare, d_theta, g);
             }
             let start = end - self.first_size();
             let (first, g_first) = (&body[start..end], &mut g_body[start..end]);

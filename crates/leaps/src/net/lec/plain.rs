@@ -1,4 +1,4 @@
-//! Compute the network as its formulas are written, one site at a time, and compare.
+//! The network as its formulas are written, one site at a time, for comparison.
 
 use super::*;
 use crate::device::vector::{Array, WIDTH};
@@ -195,6 +195,7 @@ impl Case {
             .map(|i| Array(std::array::from_fn(|lane| f64::from(d_out(i, lane)))))
             .collect();
         let (mut grad, mut unpacked) = (vec![0.0; packed.len()], vec![0.0; self.parameters.len()]);
+        // SAFETY: plain arrays need no special instructions.
         unsafe {
             network.forward(&packed, &group, &mut scratch, &mut out);
             network.backward(&packed, &group, &mut scratch, &d_out, &mut grad);

@@ -1,4 +1,4 @@
-//! List the sites that a convolution reads around every site.
+//! The sites that a convolution reads around every site.
 
 use crate::target::Lattice;
 
@@ -70,10 +70,10 @@ mod tests {
         let lattice = Lattice::new(&[5, 5], Boundary::Periodic).unwrap();
         let stencil = Stencil::new(&lattice, 5, true);
         for site in 0..25 {
-            let mut seen = stencil.of(site).to_vec();
-            seen.push(site as u32);
-            seen.sort_unstable();
-            assert_eq!(seen, (0..25).collect::<Vec<_>>());
+            let mut context = stencil.of(site).to_vec();
+            context.push(site as u32);
+            context.sort_unstable();
+            assert_eq!(context, (0..25).collect::<Vec<_>>());
         }
     }
 

@@ -1,4 +1,4 @@
-//! Check gradients, hollowness and refusals.
+//! Tests of gradients, hollowness and refusals.
 
 use std::f64::consts::LN_2;
 
@@ -73,6 +73,7 @@ impl Lec {
         l: usize,
     ) -> Vec<V> {
         let Space { u, time, .. } = Space::cut(self, scratch);
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             let scale = if l == 0 { self.scales(group.t, time).0 } else { V::constant(1.0) };
             u[l * self.cells()..][..self.cells()].iter().map(|u| u.mul(scale)).collect()
@@ -85,6 +86,7 @@ impl Lec {
         let (start, layer) = (before.sum::<usize>(), &self.layers[l]);
         let theta =
             &Space::cut(self, scratch).time[start + layer.time.scratch()..][..layer.stencil.taps()];
+        // SAFETY: the caller has the instructions of the vector.
         unsafe { theta.iter().map(|theta| theta.mul(V::constant(-LN_2))).collect() }
     }
 }

@@ -52,6 +52,7 @@ impl TimeMlp {
     ) {
         let n = self.units;
         let mut input: &[V] = &[t];
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             for _ in 0..2 {
                 let weight = take(&mut p, n * input.len());
@@ -93,6 +94,7 @@ impl TimeMlp {
         take(&mut p, n);
         let w2 = take(&mut p, n * n);
         take(&mut p, n);
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             dense::backward(p, &after2[..n], &d_out[..self.outputs], g3, gb3, d2);
             for (d, before) in d2.iter_mut().zip(before2) {

@@ -1,4 +1,4 @@
-//! The network on a GPU, in float32.
+//! The multilayer perceptron on a GPU, in float32.
 
 #![cfg(feature = "cuda")]
 

@@ -46,7 +46,7 @@ impl Mlp {
         Mlp { hidden, sites, inputs, outputs, time: TimeEmbedding::new(2 * hidden) }
     }
 
-    /// The same network, told so many numbers beside the time.
+    /// The same network, conditioned on so many numbers beside the time.
     pub(crate) fn conditioned_on(mut self, conditions: usize) -> Self {
         self.time = self.time.conditioned_on(conditions);
         self
@@ -109,6 +109,7 @@ impl Network for Mlp {
         let (k, d, fan) = (self.hidden, self.sites, self.fan());
         let p = Parameters::cut(self, packed);
         let s = Scratch::cut_mut(self, scratch);
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             self.time.forward(p.time, group.features, s.embedding, s.time);
             let (scale, shift) = s.time.split_at(k);
@@ -151,6 +152,7 @@ impl Network for Mlp {
         let (p, g) = (Parameters::cut(self, packed), Parameters::cut_mut(self, grad));
         let s = Scratch::cut_mut(self, scratch);
         let (scale, shift) = s.time.split_at(k);
+        // SAFETY: the caller has the instructions of the vector.
         unsafe {
             for unit in 0..k {
                 let slope = V::constant(1.0).add(scale[unit]);

@@ -1,13 +1,13 @@
 // What all other sites add up to, as in global_features.rs: [slot][site][GLOBAL_FEATURES].
 //
-// Given: GLOBAL_FEATURES, the numbers of a site (0: none are told; on tensor cores padded with zeros to a multiple of 8).
+// Given: GLOBAL_FEATURES, the numbers of a site (0: there are none; on tensor cores padded with zeros to a multiple of 8).
 
 #if GLOBAL_FEATURES > 0
 
-// WeightBuffer that are told: four functions of every count. Two values have one count, the sum of the spins.
-#define TOLD (4 * ((Q == 2 ? 1 : Q) + 1))
+// Four functions of every count. Two values have one count, the sum of the spins.
+#define REAL_FEATURES (4 * ((Q == 2 ? 1 : Q) + 1))
 
-__device__ __forceinline__ float told(int function, float count, float factor, float offset, float root) {
+__device__ __forceinline__ float feature(int function, float count, float factor, float offset, float root) {
     float z = fmaf(count, factor, offset), square = z * z, y = z * root;
     switch (function) {
     case 0: return z;
@@ -50,11 +50,11 @@ write_global_features(const u8* states, const u32* rows, const u32* before, TOTA
         for (int k = 0; k < GLOBAL_FEATURES; k++) {
             int which = k / 4;
             float value = 0.0f;
-            if (k >= TOLD - 4) {
-                if (k < TOLD) value = told(k % 4, bond_count, bond_factor, bond_offset, root);
+            if (k >= REAL_FEATURES - 4) {
+                if (k < REAL_FEATURES) value = feature(k % 4, bond_count, bond_factor, bond_offset, root);
             } else {
                 int count = Q == 2 ? values[1] - values[0] - (site_value == 1 ? 1 : -1) : values[which] - (site_value == which);
-                value = told(k % 4, count, value_factor, value_offset, root);
+                value = feature(k % 4, count, value_factor, value_offset, root);
             }
             numbers[k % 2] = value;
             STORE_TOTAL(global_features, ((u64)blockIdx.x * SITES + site) * GLOBAL_FEATURES + k, numbers);

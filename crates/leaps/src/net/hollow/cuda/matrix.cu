@@ -142,10 +142,10 @@ __device__ __forceinline__ float sum_rows(float value) {
 
 #define FORWARD_ROWS (FORWARD_WARPS * FORWARD_TILES * 16)
 
-// seen: silu of the last layer, [lane][direction][site][channel]; kept: all layers, [layer] of the same, if KEEP.
+// context: silu of the last layer, [lane][direction][site][channel]; saved: all layers, [layer] of the same, if KEEP.
 template <bool KEEP>
 __device__ __forceinline__ void stack(const u8* states, const u32* rows, const u32* time_indices, const float* times, const u32* taps, const float* first,
-    const float* biases, const uint4* weights, u32* seen, u32* kept) {
+    const float* biases, const uint4* weights, u32* context, u32* saved) {
     u8* z = shared;
     u32 ring = shared_address(shared + PLANE);
     u32* tap = (u32*)(shared + PLANE + RING);
@@ -197,7 +197,7 @@ __device__ __forceinline__ void stack(const u8* states, const u32* rows, const u
         __syncthreads(); // nobody reads the last layer's rows and weights any more
         fetch_weights<FORWARD_WARPS * 32>(0, ring, own);
         fetch_weights<FORWARD_WARPS * 32>(1, ring, own);
-        u32* keep = kept + (layer - 1) * layer_size + item * plane;
+        u32* keep = saved + (layer - 1) * layer_size + item * plane;
 #pragma unroll
         for (int m = 0; m < FORWARD_TILES; m++) {
 #pragma unroll
@@ -220,7 +220,7 @@ __device__ __forceinline__ void stack(const u8* states, const u32* rows, const u
         }
         convolve<FORWARD_TILES, FORWARD_ROWS, FORWARD_WARPS * 32>(h, shared_address(z), tap, ring, own);
     }
-    u32* keep = kept + (LAYERS - 1) * layer_size + item * plane;
+    u32* keep = saved + (LAYERS - 1) * layer_size + item * plane;
 #pragma unroll
     for (int m = 0; m < FORWARD_TILES; m++) {
 #pragma unroll
@@ -231,7 +231,7 @@ __device__ __forceinline__ void stack(const u8* states, const u32* rows, const u
             for (int n = 0; n < N_TILES; n++) {
                 float* v = &h[m][n][2 * half];
                 u64 at = row * (CHANNELS / 2) + n * 4 + t;
-                seen[item * plane + at] = pack(quick_silu(v[0]), quick_silu(v[1]));
+                context[item * plane + at] = pack(quick_silu(v[0]), quick_silu(v[1]));
                 if (KEEP) keep[at] = pack(v[0], v[1]);
             }
         }
@@ -240,13 +240,13 @@ __device__ __forceinline__ void stack(const u8* states, const u32* rows, const u
 
 extern "C" __global__ void __launch_bounds__(FORWARD_WARPS * 32, FORWARD_BLOCKS)
 stack_forward(const u8* states, const u32* rows, const u32* time_indices, const float* times, const u32* taps, const float* first, const float* biases,
-    const uint4* weights, u32* seen, u32*, u32*) {
-    stack<false>(states, rows, time_indices, times, taps, first, biases, weights, seen, (u32*)0);
+    const uint4* weights, u32* context, u32*, u32*) {
+    stack<false>(states, rows, time_indices, times, taps, first, biases, weights, context, (u32*)0);
 }
 
 extern "C" __global__ void __launch_bounds__(FORWARD_WARPS * 32, FORWARD_BLOCKS)
 stack_train(const u8* states, const u32* rows, const u32* time_indices, const float* times, const u32* taps, const float* first, const float* biases,
-    const uint4* weights, u32* seen, u32* kept, u32*) {
-    stack<true>(states, rows, time_indices, times, taps, first, biases, weights, seen, kept);
+    const uint4* weights, u32* context, u32* saved, u32*) {
+    stack<true>(states, rows, time_indices, times, taps, first, biases, weights, context, saved);
 }
 

@@ -4,10 +4,10 @@
 #define BACK_SUMS (3 * CHANNELS)
 
 // Sums over sites for each lane, direction and layer: scale, shift, and bias of the layer.
-// d_kept: gradient of every layer's output, [layer][lane][direction][site][channel].
+// d_saved: gradient of every layer's output, [layer][lane][direction][site][channel].
 extern "C" __global__ void __launch_bounds__(BACK_WARPS * 32, BACK_BLOCKS)
-stack_backward(const u32* time_indices, const float* times, const u32* taps_back, const u32* after, const uint4* weights_back, const u32* kept, const u32* d_seen,
-    u32* d_kept, float* sums, u32*) {
+stack_backward(const u32* time_indices, const float* times, const u32* taps_back, const u32* after, const uint4* weights_back, const u32* saved, const u32* d_context,
+    u32* d_saved, float* sums, u32*) {
     u8* z = shared;              // gradient of a layer's output
     u8* below = shared + PLANE;  // the layer's input
     u32 ring = shared_address(shared + 2 * PLANE);
@@ -22,7 +22,7 @@ stack_backward(const u32* time_indices, const float* times, const u32* taps_back
     for (int i = thread; i < (STRIDE + 32) / 4; i += threads) ((u32*)(z + SITES * STRIDE))[i] = 0;
     u64 plane = (u64)SITES * (CHANNELS / 2), layer_size = (u64)gridDim.x * plane;
     float d[BACK_TILES][N_TILES][4];
-    const u32* top = kept + (LAYERS - 1) * layer_size + item * plane;
+    const u32* top = saved + (LAYERS - 1) * layer_size + item * plane;
 #pragma unroll
     for (int m = 0; m < BACK_TILES; m++)
 #pragma unroll
@@ -31,20 +31,20 @@ stack_backward(const u32* time_indices, const float* times, const u32* taps_back
             u32 to = row < SITES ? after[direction * SITES + row] : NONE;
 #pragma unroll
             for (int n = 0; n < N_TILES; n++) {
-                u32 seen = 0, h = 0;
+                u32 context = 0, h = 0;
                 if (to != NONE) {
-                    seen = d_seen[((u64)batch_lane * SITES + to) * (SEEN_WIDTH / 2) + direction * (CHANNELS / 2) + n * 4 + t];
+                    context = d_context[((u64)batch_lane * SITES + to) * (SEEN_WIDTH / 2) + direction * (CHANNELS / 2) + n * 4 + t];
                     h = top[row * (CHANNELS / 2) + n * 4 + t];
                 }
-                d[m][n][2 * half] = low(seen) * quick_slope(low(h));
-                d[m][n][2 * half + 1] = high(seen) * quick_slope(high(h));
+                d[m][n][2 * half] = low(context) * quick_slope(low(h));
+                d[m][n][2 * half + 1] = high(context) * quick_slope(high(h));
             }
         }
 #pragma unroll 1
     for (int layer = LAYERS - 1; layer >= 0; layer--) {
         const uint4* back = weights_back + (layer - 1) * K_STEPS * N_PAIRS * 32;
         if (layer > 0) {
-            const u32* h = kept + (layer - 1) * layer_size + item * plane;
+            const u32* h = saved + (layer - 1) * layer_size + item * plane;
             u32 to = shared_address(below);
             for (int i = thread; i < SITES * CHUNKS; i += threads) copy_16(to + i / CHUNKS * STRIDE + i % CHUNKS * 16, h + i * 4);
             fetch_weights<BACK_WARPS * 32>(0, ring, back);
@@ -73,7 +73,7 @@ stack_backward(const u32* time_indices, const float* times, const u32* taps_back
             }
         }
         __syncthreads();
-        u32* keep = d_kept + layer * layer_size + item * plane;
+        u32* keep = d_saved + layer * layer_size + item * plane;
         for (int i = thread; i < SITES * CHUNKS; i += threads)
             ((uint4*)keep)[i] = *(uint4*)(z + i / CHUNKS * STRIDE + i % CHUNKS * 16);
         if (layer > 0) {

@@ -22,9 +22,9 @@ __device__ __forceinline__ void as_factor(const float* one, const float* two, u3
 
 // out: [lane][site][output]; u, v, w: what the backward pass needs, [lane][site][HEAD], if KEEP.
 template <bool KEEP>
-__device__ __forceinline__ void head(const u32* seen, const u32* global_features, const u32* before, const u32* time_indices, const float* times, const uint4* mix, const float* mix_bias,
-    const uint4* hidden, const float* hidden_bias, const float* last, const float* last_bias, float* out, u32* kept_u, u32* kept_v,
-    u32* kept_w) {
+__device__ __forceinline__ void head(const u32* context, const u32* global_features, const u32* before, const u32* time_indices, const float* times, const uint4* mix, const float* mix_bias,
+    const uint4* hidden, const float* hidden_bias, const float* last, const float* last_bias, float* out, u32* saved_u, u32* saved_v,
+    u32* saved_w) {
     __shared__ float scale[HEAD], shift[HEAD], c1[HEAD], c2[HEAD], m3[OUTPUTS * HEAD];
     int thread = threadIdx.x, lane = thread & 31, warp = thread >> 5, g = lane >> 2, t = lane & 3;
     int batch_lane = blockIdx.x;
@@ -45,7 +45,7 @@ __device__ __forceinline__ void head(const u32* seen, const u32* global_features
         for (int n = 0; n < H_TILES; n++)
 #pragma unroll
             for (int k = 0; k < 4; k++) u[m][n][k] = c1[n * 8 + 2 * t + (k & 1)];
-    const u32* own = seen + (u64)batch_lane * DIRECTIONS * SITES * (CHANNELS / 2);
+    const u32* own = context + (u64)batch_lane * DIRECTIONS * SITES * (CHANNELS / 2);
 #pragma unroll 2
     for (int step = 0; step < MIX_STEPS; step++) {
         u32 a[HEAD_TILES][4];
@@ -88,11 +88,11 @@ __device__ __forceinline__ void head(const u32* seen, const u32* global_features
                 int c = n * 8 + 2 * t, row = start + m * 16 + half * 8 + g;
                 float* pair = &u[m][n][2 * half];
                 u64 at = ((u64)batch_lane * SITES + row) * (HEAD / 2) + c / 2;
-                if (KEEP && row < SITES) kept_u[at] = pack(pair[0], pair[1]);
+                if (KEEP && row < SITES) saved_u[at] = pack(pair[0], pair[1]);
                 float v0 = quick_silu(fmaf(pair[0], scale[c], shift[c]));
                 float v1 = quick_silu(fmaf(pair[1], scale[c + 1], shift[c + 1]));
                 u32 both = pack(v0, v1);
-                if (KEEP && row < SITES) kept_v[at] = both;
+                if (KEEP && row < SITES) saved_v[at] = both;
                 v[m][n / 2][2 * (n % 2) + half] = both;
                 pair[0] = v0 + c2[c];
                 pair[1] = v1 + c2[c + 1];
@@ -118,7 +118,7 @@ __device__ __forceinline__ void head(const u32* seen, const u32* global_features
             if (KEEP && row < SITES)
 #pragma unroll
                 for (int n = 0; n < H_TILES; n++)
-                    kept_w[site * (HEAD / 2) + n * 4 + t] = pack(u[m][n][2 * half], u[m][n][2 * half + 1]);
+                    saved_w[site * (HEAD / 2) + n * 4 + t] = pack(u[m][n][2 * half], u[m][n][2 * half + 1]);
 #pragma unroll
             for (int n = 0; n < H_TILES; n++) {
                 u[m][n][2 * half] = quick_silu(u[m][n][2 * half]);
@@ -140,25 +140,25 @@ __device__ __forceinline__ void head(const u32* seen, const u32* global_features
 }
 
 extern "C" __global__ void __launch_bounds__(HEAD_WARPS * 32, 2)
-head_forward(const u32* seen, const u32* global_features, const u32* before, const u32* time_indices, const float* times, const uint4* mix, const float* mix_bias, const uint4* hidden,
+head_forward(const u32* context, const u32* global_features, const u32* before, const u32* time_indices, const float* times, const uint4* mix, const float* mix_bias, const uint4* hidden,
     const float* hidden_bias, const float* last, const float* last_bias, float* out, u32*, u32*, u32*) {
-    head<false>(seen, global_features, before, time_indices, times, mix, mix_bias, hidden, hidden_bias, last, last_bias, out, (u32*)0, (u32*)0, (u32*)0);
+    head<false>(context, global_features, before, time_indices, times, mix, mix_bias, hidden, hidden_bias, last, last_bias, out, (u32*)0, (u32*)0, (u32*)0);
 }
 
 extern "C" __global__ void __launch_bounds__(HEAD_WARPS * 32, 2)
-head_train(const u32* seen, const u32* global_features, const u32* before, const u32* time_indices, const float* times, const uint4* mix, const float* mix_bias, const uint4* hidden,
-    const float* hidden_bias, const float* last, const float* last_bias, float* out, u32* kept_u, u32* kept_v, u32* kept_w) {
-    head<true>(seen, global_features, before, time_indices, times, mix, mix_bias, hidden, hidden_bias, last, last_bias, out, kept_u, kept_v, kept_w);
+head_train(const u32* context, const u32* global_features, const u32* before, const u32* time_indices, const float* times, const uint4* mix, const float* mix_bias, const uint4* hidden,
+    const float* hidden_bias, const float* last, const float* last_bias, float* out, u32* saved_u, u32* saved_v, u32* saved_w) {
+    head<true>(context, global_features, before, time_indices, times, mix, mix_bias, hidden, hidden_bias, last, last_bias, out, saved_u, saved_v, saved_w);
 }
 
 // Sums over a block's rows, one row of HEAD_SUMS numbers for each block: scale and shift of the first activation, biases of
 // mix and hidden, weights and biases of the last layer.
 #define HEAD_SUMS (4 * HEAD + OUTPUTS * HEAD + OUTPUTS)
 
-// Writes d_u, d_w [lane][site][HEAD], d_seen [lane][site][direction * channel] and the sums.
+// Writes d_u, d_w [lane][site][HEAD], d_context [lane][site][direction * channel] and the sums.
 extern "C" __global__ void __launch_bounds__(HEAD_WARPS * 32, 2)
-head_backward(const u32* time_indices, const float* times, const uint4* mix_back, const uint4* hidden_back, const float* last, const float* d_out, const u32* kept_u,
-    const u32* kept_w, u32* d_u_out, u32* d_w_out, u32* d_seen, float* sums) {
+head_backward(const u32* time_indices, const float* times, const uint4* mix_back, const uint4* hidden_back, const float* last, const float* d_out, const u32* saved_u,
+    const u32* saved_w, u32* d_u_out, u32* d_w_out, u32* d_context, float* sums) {
     __shared__ float scale[HEAD], shift[HEAD], m3[OUTPUTS * HEAD], part[HEAD_WARPS][HEAD_SUMS];
     int thread = threadIdx.x, lane = thread & 31, warp = thread >> 5, g = lane >> 2, t = lane & 3;
     int batch_lane = blockIdx.x;
@@ -200,7 +200,7 @@ head_backward(const u32* time_indices, const float* times, const uint4* mix_back
 #pragma unroll
                 for (int half = 0; half < 2; half++) {
                     int row = start + m * 16 + half * 8 + g;
-                    u32 w = row < SITES ? kept_w[((u64)batch_lane * SITES + row) * (HEAD / 2) + c / 2] : 0;
+                    u32 w = row < SITES ? saved_w[((u64)batch_lane * SITES + row) * (HEAD / 2) + c / 2] : 0;
                     sum0 = fmaf(slope[m][half], quick_silu(low(w)), sum0);
                     sum1 = fmaf(slope[m][half], quick_silu(high(w)), sum1);
                     d[m][n][2 * half] = fmaf(slope[m][half], w0, d[m][n][2 * half]);
@@ -226,7 +226,7 @@ head_backward(const u32* time_indices, const float* times, const uint4* mix_back
             for (int half = 0; half < 2; half++) {
                 int row = start + m * 16 + half * 8 + g;
                 u64 at = ((u64)batch_lane * SITES + row) * (HEAD / 2) + c / 2;
-                u32 w = row < SITES ? kept_w[at] : 0;
+                u32 w = row < SITES ? saved_w[at] : 0;
                 float* pair = &d[m][n][2 * half];
                 pair[0] *= quick_slope(low(w));
                 pair[1] *= quick_slope(high(w));
@@ -265,7 +265,7 @@ head_backward(const u32* time_indices, const float* times, const uint4* mix_back
             for (int half = 0; half < 2; half++) {
                 int row = start + m * 16 + half * 8 + g;
                 u64 at = ((u64)batch_lane * SITES + row) * (HEAD / 2) + c / 2;
-                u32 u = row < SITES ? kept_u[at] : 0;
+                u32 u = row < SITES ? saved_u[at] : 0;
                 float* pair = &d[m][n][2 * half];
                 float z0 = pair[0] * quick_slope(fmaf(low(u), scale[c], shift[c]));
                 float z1 = pair[1] * quick_slope(fmaf(high(u), scale[c + 1], shift[c + 1]));
@@ -295,16 +295,16 @@ head_backward(const u32* time_indices, const float* times, const uint4* mix_back
         for (int w = 0; w < HEAD_WARPS; w++) sum += part[w][i];
         to[i] = sum;
     }
-    // To what was seen, direction by direction.
+    // To the context, direction by direction.
 #pragma unroll 1
     for (int direction = 0; direction < DIRECTIONS; direction++) {
-        float seen[HEAD_TILES][N_PAIRS * 2][4];
+        float context[HEAD_TILES][N_PAIRS * 2][4];
 #pragma unroll
         for (int m = 0; m < HEAD_TILES; m++)
 #pragma unroll
             for (int n = 0; n < N_PAIRS * 2; n++)
 #pragma unroll
-                for (int k = 0; k < 4; k++) seen[m][n][k] = 0.0f;
+                for (int k = 0; k < 4; k++) context[m][n][k] = 0.0f;
 #pragma unroll
         for (int step = 0; step < H_STEPS; step++)
 #pragma unroll
@@ -312,8 +312,8 @@ head_backward(const u32* time_indices, const float* times, const uint4* mix_back
                 uint4 b = __ldg(mix_back + ((direction * H_STEPS + step) * N_PAIRS + p) * 32 + lane);
 #pragma unroll
                 for (int m = 0; m < HEAD_TILES; m++) {
-                    multiply(seen[m][2 * p], factor[m][step], b.x, b.y);
-                    multiply(seen[m][2 * p + 1], factor[m][step], b.z, b.w);
+                    multiply(context[m][2 * p], factor[m][step], b.x, b.y);
+                    multiply(context[m][2 * p + 1], factor[m][step], b.z, b.w);
                 }
             }
 #pragma unroll
@@ -322,9 +322,9 @@ head_backward(const u32* time_indices, const float* times, const uint4* mix_back
             for (int half = 0; half < 2; half++) {
                 int row = start + m * 16 + half * 8 + g;
                 if (row >= SITES) continue;
-                u32* to = d_seen + ((u64)batch_lane * SITES + row) * (SEEN_WIDTH / 2) + direction * (CHANNELS / 2);
+                u32* to = d_context + ((u64)batch_lane * SITES + row) * (SEEN_WIDTH / 2) + direction * (CHANNELS / 2);
 #pragma unroll
-                for (int n = 0; n < N_TILES; n++) to[n * 4 + t] = pack(seen[m][n][2 * half], seen[m][n][2 * half + 1]);
+                for (int n = 0; n < N_TILES; n++) to[n * 4 + t] = pack(context[m][n][2 * half], context[m][n][2 * half + 1]);
             }
     }
 }

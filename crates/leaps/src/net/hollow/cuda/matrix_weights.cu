@@ -6,7 +6,7 @@
 // Weights of one layer, partial sums of one group of lanes and directions: [group][layer - 1][tap][input][output].
 // A warp has one tap.
 extern "C" __global__ void __launch_bounds__(OUTER_TAPS * 32, 2)
-weights_backward(const u32* time_indices, const float* times, const u32* taps, const u32* kept, const u32* d_kept, float* parts, u32 items) {
+weights_backward(const u32* time_indices, const float* times, const u32* taps, const u32* saved, const u32* d_saved, float* parts, u32 items) {
     u8* z = shared;
     u8* d = shared + PLANE;
     u32* tap = (u32*)(d + SITE_STEPS * 16 * STRIDE + 32);
@@ -33,8 +33,8 @@ weights_backward(const u32* time_indices, const float* times, const u32* taps, c
     for (u32 batch_lane = blockIdx.x / DIRECTIONS; batch_lane < items / DIRECTIONS; batch_lane += groups) {
         u64 item = (u64)batch_lane * DIRECTIONS + direction;
         const float* time = times + (u64)time_indices[batch_lane] * TIME_ROW + (layer - 1) * 2 * CHANNELS;
-        const u32* h = kept + (layer - 1) * layer_size + item * plane;
-        const u32* dh = d_kept + layer * layer_size + item * plane;
+        const u32* h = saved + (layer - 1) * layer_size + item * plane;
+        const u32* dh = d_saved + layer * layer_size + item * plane;
         __syncthreads();
         u32 d_to = shared_address(d);
         for (int i = thread; i < SITES * CHUNKS; i += threads) {
@@ -87,7 +87,7 @@ weights_backward(const u32* time_indices, const float* times, const u32* taps, c
 
 // Weights of the first layer: parts [group][tap][value][channel]. A thread has one tap and two channels, a block some values.
 #define VALUE_BLOCK (Q < 8 ? Q : 8)
-extern "C" __global__ void first_backward(const u8* states, const u32* rows, const u32* taps, const u32* d_kept, float* parts, u32 items) {
+extern "C" __global__ void first_backward(const u8* states, const u32* rows, const u32* taps, const u32* d_saved, float* parts, u32 items) {
     u32* d = (u32*)shared;
     u32* tap = d + SITES * (CHANNELS / 2);
     u16* site_value = (u16*)(tap + TAPS * SITES);
@@ -101,7 +101,7 @@ extern "C" __global__ void first_backward(const u8* states, const u32* rows, con
     for (int s = 0; s < VALUE_BLOCK; s++) sums[0][s] = sums[1][s] = 0.0f;
     for (u32 batch_lane = blockIdx.x / DIRECTIONS; batch_lane < items / DIRECTIONS; batch_lane += groups) {
         const u8* x = states + (u64)rows[batch_lane] * SITES;
-        const u32* from = d_kept + ((u64)batch_lane * DIRECTIONS + direction) * SITES * (CHANNELS / 2);
+        const u32* from = d_saved + ((u64)batch_lane * DIRECTIONS + direction) * SITES * (CHANNELS / 2);
         __syncthreads();
         for (int i = thread; i < SITES * (CHANNELS / 2); i += threads) d[i] = from[i];
         for (int i = thread; i <= SITES; i += threads) site_value[i] = i < SITES ? x[i] : 0xffff;
@@ -212,8 +212,8 @@ __device__ __forceinline__ void head_outer(const u32* entering, const u32* globa
             }
 }
 
-extern "C" __global__ void mix_outer(const u32* seen, const u32* global_features, const u32* before, const u32* d_u, float* parts, u32 lanes) {
-    head_outer<MIX_WIDTH, true>(seen, global_features, before, d_u, parts, lanes);
+extern "C" __global__ void mix_outer(const u32* context, const u32* global_features, const u32* before, const u32* d_u, float* parts, u32 lanes) {
+    head_outer<MIX_WIDTH, true>(context, global_features, before, d_u, parts, lanes);
 }
 
 extern "C" __global__ void hidden_outer(const u32* v, const u32* d_w, float* parts, u32 lanes) {

@@ -27,13 +27,13 @@ __device__ __forceinline__ float convolved(float sum, const float* z, const u32*
 
 template <bool KEEP>
 __device__ void stack(const u8* states, const u32* rows, const u32* time_indices, const float* times, const u32* taps, const float* first, const float* biases,
-    const float* weights, float* seen, float* kept, float* scratch) {
+    const float* weights, float* context, float* saved, float* scratch) {
     int item = blockIdx.x, lane = item / DIRECTIONS, direction = item % DIRECTIONS;
     const u8* x = states + (u64)rows[lane] * SITES;
     const u32* tap = taps + (u64)direction * TAPS * FORWARD_ROWS;
     const float* time = times + (u64)time_indices[lane] * TIME_ROW;
     u64 plane = (u64)SITES * CHANNELS, layer_size = (u64)gridDim.x * plane;
-    float* h = seen + item * plane;
+    float* h = context + item * plane;
     float* z = SHARED_PLANE ? space : scratch + (u64)item * PLANE;
     for (int i = threadIdx.x; i < SITES * CHANNELS; i += THREADS) {
         int site = i / CHANNELS, c = i % CHANNELS;
@@ -53,7 +53,7 @@ __device__ void stack(const u8* states, const u32* rows, const u32* time_indices
         __syncthreads();
         for (int i = threadIdx.x; i < SITES * CHANNELS; i += THREADS) {
             int c = i % CHANNELS;
-            if (KEEP) kept[(layer - 1) * layer_size + item * plane + i] = h[i];
+            if (KEEP) saved[(layer - 1) * layer_size + item * plane + i] = h[i];
             z[i] = silu(fmaf(h[i], 1.0f + scale[c], shift[c]));
         }
         __syncthreads();
@@ -63,21 +63,21 @@ __device__ void stack(const u8* states, const u32* rows, const u32* time_indices
         }
     }
     for (int i = threadIdx.x; i < SITES * CHANNELS; i += THREADS) {
-        if (KEEP) kept[(LAYERS - 1) * layer_size + item * plane + i] = h[i];
+        if (KEEP) saved[(LAYERS - 1) * layer_size + item * plane + i] = h[i];
         h[i] = silu(h[i]);
     }
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
 stack_forward(const u8* states, const u32* rows, const u32* time_indices, const float* times, const u32* taps, const float* first, const float* biases,
-    const float* weights, float* seen, float*, float* scratch) {
-    stack<false>(states, rows, time_indices, times, taps, first, biases, weights, seen, (float*)0, scratch);
+    const float* weights, float* context, float*, float* scratch) {
+    stack<false>(states, rows, time_indices, times, taps, first, biases, weights, context, (float*)0, scratch);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
 stack_train(const u8* states, const u32* rows, const u32* time_indices, const float* times, const u32* taps, const float* first, const float* biases,
-    const float* weights, float* seen, float* kept, float* scratch) {
-    stack<true>(states, rows, time_indices, times, taps, first, biases, weights, seen, kept, scratch);
+    const float* weights, float* context, float* saved, float* scratch) {
+    stack<true>(states, rows, time_indices, times, taps, first, biases, weights, context, saved, scratch);
 }
 
 // ---- The head. A block has HEAD_ROWS sites of one lane.
@@ -85,8 +85,8 @@ stack_train(const u8* states, const u32* rows, const u32* time_indices, const fl
 #define HEAD_ROWS 16
 #define HEAD_SUMS (4 * HEAD + OUTPUTS * HEAD + OUTPUTS)
 
-// What site `row` of the block has seen of the others, channel by channel.
-__device__ void load_seen(const float* seen, const float* global_features, const u32* before, float* to) {
+// The context of site `row` of the block, channel by channel.
+__device__ void load_context(const float* context, const float* global_features, const u32* before, float* to) {
     for (int i = threadIdx.x; i < HEAD_ROWS * MIX_WIDTH; i += THREADS) {
         int site = blockIdx.y * HEAD_ROWS + i / MIX_WIDTH, c = i % MIX_WIDTH, direction = c / CHANNELS;
         if (c >= SEEN_WIDTH) {
@@ -94,14 +94,14 @@ __device__ void load_seen(const float* seen, const float* global_features, const
             continue;
         }
         u32 from = site < SITES ? before[direction * SITES + site] : NONE;
-        to[i] = from == NONE ? 0.0f : seen[((u64)(blockIdx.x * DIRECTIONS + direction) * SITES + from) * CHANNELS + c % CHANNELS];
+        to[i] = from == NONE ? 0.0f : context[((u64)(blockIdx.x * DIRECTIONS + direction) * SITES + from) * CHANNELS + c % CHANNELS];
     }
     __syncthreads();
 }
 
 template <bool KEEP>
-__device__ void head(const float* seen, const float* global_features, const u32* before, const u32* time_indices, const float* times, const float* mix, const float* mix_bias, const float* hidden,
-    const float* hidden_bias, const float* last, const float* last_bias, float* out, float* kept_u, float* kept_v, float* kept_w) {
+__device__ void head(const float* context, const float* global_features, const u32* before, const u32* time_indices, const float* times, const float* mix, const float* mix_bias, const float* hidden,
+    const float* hidden_bias, const float* last, const float* last_bias, float* out, float* saved_u, float* saved_v, float* saved_w) {
     float* entering = space;
     float* v = entering + HEAD_ROWS * MIX_WIDTH;
     float* r = v + HEAD_ROWS * HEAD;
@@ -109,14 +109,14 @@ __device__ void head(const float* seen, const float* global_features, const u32*
     const float* shift = scale + HEAD;
     u64 start = (u64)blockIdx.x * SITES + blockIdx.y * HEAD_ROWS;
     int rows = min(HEAD_ROWS, SITES - (int)blockIdx.y * HEAD_ROWS);
-    load_seen(seen, global_features, before, entering);
+    load_context(context, global_features, before, entering);
     for (int i = threadIdx.x; i < rows * HEAD; i += THREADS) {
         int row = i / HEAD, c = i % HEAD;
         float sum = mix_bias[c];
         for (int k = 0; k < MIX_WIDTH; k++) sum = fmaf(entering[row * MIX_WIDTH + k], mix[k * HEAD + c], sum);
         v[i] = silu(fmaf(sum, 1.0f + scale[c], shift[c]));
-        if (KEEP) kept_u[start * HEAD + i] = sum;
-        if (KEEP) kept_v[start * HEAD + i] = v[i];
+        if (KEEP) saved_u[start * HEAD + i] = sum;
+        if (KEEP) saved_v[start * HEAD + i] = v[i];
     }
     __syncthreads();
     for (int i = threadIdx.x; i < rows * HEAD; i += THREADS) {
@@ -124,7 +124,7 @@ __device__ void head(const float* seen, const float* global_features, const u32*
         float sum = hidden_bias[c];
         for (int k = 0; k < HEAD; k++) sum = fmaf(v[row * HEAD + k], hidden[k * HEAD + c], sum);
         sum += v[i];
-        if (KEEP) kept_w[start * HEAD + i] = sum;
+        if (KEEP) saved_w[start * HEAD + i] = sum;
         r[i] = silu(sum);
     }
     __syncthreads();
@@ -137,20 +137,20 @@ __device__ void head(const float* seen, const float* global_features, const u32*
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-head_forward(const float* seen, const float* global_features, const u32* before, const u32* time_indices, const float* times, const float* mix, const float* mix_bias, const float* hidden,
+head_forward(const float* context, const float* global_features, const u32* before, const u32* time_indices, const float* times, const float* mix, const float* mix_bias, const float* hidden,
     const float* hidden_bias, const float* last, const float* last_bias, float* out, float*, float*, float*) {
-    head<false>(seen, global_features, before, time_indices, times, mix, mix_bias, hidden, hidden_bias, last, last_bias, out, (float*)0, (float*)0, (float*)0);
+    head<false>(context, global_features, before, time_indices, times, mix, mix_bias, hidden, hidden_bias, last, last_bias, out, (float*)0, (float*)0, (float*)0);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-head_train(const float* seen, const float* global_features, const u32* before, const u32* time_indices, const float* times, const float* mix, const float* mix_bias, const float* hidden,
-    const float* hidden_bias, const float* last, const float* last_bias, float* out, float* kept_u, float* kept_v, float* kept_w) {
-    head<true>(seen, global_features, before, time_indices, times, mix, mix_bias, hidden, hidden_bias, last, last_bias, out, kept_u, kept_v, kept_w);
+head_train(const float* context, const float* global_features, const u32* before, const u32* time_indices, const float* times, const float* mix, const float* mix_bias, const float* hidden,
+    const float* hidden_bias, const float* last, const float* last_bias, float* out, float* saved_u, float* saved_v, float* saved_w) {
+    head<true>(context, global_features, before, time_indices, times, mix, mix_bias, hidden, hidden_bias, last, last_bias, out, saved_u, saved_v, saved_w);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
 head_backward(const u32* time_indices, const float* times, const float* mix_back, const float* hidden_back, const float* last, const float* d_out,
-    const float* kept_u, const float* kept_w, float* d_u_out, float* d_w_out, float* d_seen, float* sums) {
+    const float* saved_u, const float* saved_w, float* d_u_out, float* d_w_out, float* d_context, float* sums) {
     float* d_w = space;
     float* d_v = d_w + HEAD_ROWS * HEAD;
     const float* scale = times + (u64)time_indices[blockIdx.x] * TIME_ROW + (LAYERS - 1) * 2 * CHANNELS;
@@ -162,7 +162,7 @@ head_backward(const u32* time_indices, const float* times, const float* mix_back
         int row = i / HEAD, c = i % HEAD;
         float d = 0.0f;
         for (int o = 0; o < OUTPUTS; o++) d = fmaf(d_out[(start + row) * OUTPUTS + o], last[o * HEAD + c], d);
-        d_w[i] = d * silu_slope(kept_w[start * HEAD + i]);
+        d_w[i] = d * silu_slope(saved_w[start * HEAD + i]);
         d_w_out[start * HEAD + i] = d_w[i];
     }
     __syncthreads();
@@ -170,14 +170,14 @@ head_backward(const u32* time_indices, const float* times, const float* mix_back
         int row = i / HEAD, c = i % HEAD;
         float d = d_w[i];
         for (int k = 0; k < HEAD; k++) d = fmaf(d_w[row * HEAD + k], hidden_back[k * HEAD + c], d);
-        d_v[i] = d * silu_slope(fmaf(kept_u[start * HEAD + i], 1.0f + scale[c], shift[c]));
+        d_v[i] = d * silu_slope(fmaf(saved_u[start * HEAD + i], 1.0f + scale[c], shift[c]));
         d_u_out[start * HEAD + i] = d_v[i] * (1.0f + scale[c]);
     }
     __syncthreads();
     for (int c = threadIdx.x; c < HEAD; c += THREADS) {
         float d_scale = 0.0f, d_shift = 0.0f, d_w_sum = 0.0f;
         for (int row = 0; row < rows; row++) {
-            d_scale = fmaf(d_v[row * HEAD + c], kept_u[(start + row) * HEAD + c], d_scale);
+            d_scale = fmaf(d_v[row * HEAD + c], saved_u[(start + row) * HEAD + c], d_scale);
             d_shift += d_v[row * HEAD + c];
             d_w_sum += d_w[row * HEAD + c];
         }
@@ -188,7 +188,7 @@ head_backward(const u32* time_indices, const float* times, const float* mix_back
         for (int o = 0; o < OUTPUTS; o++) {
             float sum = 0.0f;
             for (int row = 0; row < rows; row++)
-                sum = fmaf(d_out[(start + row) * OUTPUTS + o], silu(kept_w[(start + row) * HEAD + c]), sum);
+                sum = fmaf(d_out[(start + row) * OUTPUTS + o], silu(saved_w[(start + row) * HEAD + c]), sum);
             to[4 * HEAD + o * HEAD + c] = sum;
         }
     }
@@ -204,7 +204,7 @@ head_backward(const u32* time_indices, const float* times, const float* mix_back
             float d_u = d_v[row * HEAD + k] * (1.0f + scale[k]);
             sum = fmaf(d_u, mix_back[k * SEEN_WIDTH + c], sum);
         }
-        d_seen[start * SEEN_WIDTH + i] = sum;
+        d_context[start * SEEN_WIDTH + i] = sum;
     }
 }
 
@@ -213,24 +213,24 @@ head_backward(const u32* time_indices, const float* times, const float* mix_back
 #define BACK_SUMS (3 * CHANNELS)
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-stack_backward(const u32* time_indices, const float* times, const u32* taps_back, const u32* after, const float* weights_back, const float* kept, const float* d_seen,
-    float* d_kept, float* sums, float* scratch) {
+stack_backward(const u32* time_indices, const float* times, const u32* taps_back, const u32* after, const float* weights_back, const float* saved, const float* d_context,
+    float* d_saved, float* sums, float* scratch) {
     int item = blockIdx.x, lane = item / DIRECTIONS, direction = item % DIRECTIONS;
     const u32* tap = taps_back + (u64)direction * TAPS * BACK_ROWS;
     const float* time = times + (u64)time_indices[lane] * TIME_ROW;
     u64 plane = (u64)SITES * CHANNELS, layer_size = (u64)gridDim.x * plane;
     float* z = SHARED_PLANE ? space : scratch + (u64)item * PLANE;
-    const float* top = kept + (LAYERS - 1) * layer_size + item * plane;
-    float* d_top = d_kept + (LAYERS - 1) * layer_size + item * plane;
+    const float* top = saved + (LAYERS - 1) * layer_size + item * plane;
+    float* d_top = d_saved + (LAYERS - 1) * layer_size + item * plane;
     for (int i = threadIdx.x; i < SITES * CHANNELS; i += THREADS) {
         int site = i / CHANNELS, c = i % CHANNELS;
         u32 to = after[direction * SITES + site];
-        float seen = to == NONE ? 0.0f : d_seen[((u64)lane * SITES + to) * SEEN_WIDTH + direction * CHANNELS + c];
-        d_top[i] = seen * silu_slope(top[i]);
+        float context = to == NONE ? 0.0f : d_context[((u64)lane * SITES + to) * SEEN_WIDTH + direction * CHANNELS + c];
+        d_top[i] = context * silu_slope(top[i]);
     }
     for (int i = threadIdx.x; i < CHANNELS; i += THREADS) z[SITES * CHANNELS + i] = 0.0f;
     for (int layer = LAYERS - 1; layer >= 0; layer--) {
-        const float* d = d_kept + layer * layer_size + item * plane;
+        const float* d = d_saved + layer * layer_size + item * plane;
         float* to = sums + ((u64)layer * gridDim.x + item) * BACK_SUMS;
         __syncthreads();
         for (int i = threadIdx.x; i < SITES * CHANNELS; i += THREADS) z[i] = d[i];
@@ -242,8 +242,8 @@ stack_backward(const u32* time_indices, const float* times, const u32* taps_back
             if (layer == 0) to[c] = to[CHANNELS + c] = 0.0f;
         }
         if (layer == 0) break;
-        const float* h = kept + (layer - 1) * layer_size + item * plane;
-        float* below = d_kept + (layer - 1) * layer_size + item * plane;
+        const float* h = saved + (layer - 1) * layer_size + item * plane;
+        float* below = d_saved + (layer - 1) * layer_size + item * plane;
         const float* scale = time + (layer - 1) * 2 * CHANNELS;
         const float* shift = scale + CHANNELS;
         const float* w = weights_back + (u64)(layer - 1) * TAPS * CHANNELS * CHANNELS;
@@ -304,7 +304,7 @@ __device__ __forceinline__ void outer(float* to, u32 tiles, Load load) {
 #define SITE_TILES ((SITES + TILE - 1) / TILE)
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-weights_backward(const u32* time_indices, const float* times, const u32* taps, const float* kept, const float* d_kept, float* parts, u32 items) {
+weights_backward(const u32* time_indices, const float* times, const u32* taps, const float* saved, const float* d_saved, float* parts, u32 items) {
     int layer = blockIdx.y + 1, k = blockIdx.z;
     int direction = blockIdx.x % DIRECTIONS, groups = gridDim.x / DIRECTIONS, group = blockIdx.x / DIRECTIONS;
     u64 plane = (u64)SITES * CHANNELS, layer_size = (u64)items * plane;
@@ -318,15 +318,15 @@ weights_backward(const u32* time_indices, const float* times, const u32* taps, c
         for (int i = threadIdx.x; i < TILE * CHANNELS; i += THREADS) {
             u32 site = start + i / CHANNELS, c = i % CHANNELS;
             u32 from = site < SITES ? tap[site] / STRIDE : SITES;
-            float h = from < SITES ? kept[(layer - 1) * layer_size + item * plane + from * CHANNELS + c] : 0.0f;
+            float h = from < SITES ? saved[(layer - 1) * layer_size + item * plane + from * CHANNELS + c] : 0.0f;
             a[i] = from < SITES ? silu(fmaf(h, 1.0f + scale[c], scale[CHANNELS + c])) : 0.0f;
-            b[i] = site < SITES ? d_kept[layer * layer_size + item * plane + site * CHANNELS + c] : 0.0f;
+            b[i] = site < SITES ? d_saved[layer * layer_size + item * plane + site * CHANNELS + c] : 0.0f;
         }
     });
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-first_backward(const u8* states, const u32* rows, const u32* taps, const float* d_kept, float* parts, u32 items) {
+first_backward(const u8* states, const u32* rows, const u32* taps, const float* d_saved, float* parts, u32 items) {
     int direction = blockIdx.x % DIRECTIONS, groups = gridDim.x / DIRECTIONS, site_value = blockIdx.y;
     for (int i = threadIdx.x; i < TAPS * CHANNELS; i += THREADS) {
         int k = i / CHANNELS, c = i % CHANNELS;
@@ -334,7 +334,7 @@ first_backward(const u8* states, const u32* rows, const u32* taps, const float* 
         float sum = 0.0f;
         for (u32 lane = blockIdx.x / DIRECTIONS; lane < items / DIRECTIONS; lane += groups) {
             const u8* x = states + (u64)rows[lane] * SITES;
-            const float* d = d_kept + ((u64)lane * DIRECTIONS + direction) * SITES * CHANNELS;
+            const float* d = d_saved + ((u64)lane * DIRECTIONS + direction) * SITES * CHANNELS;
             for (int site = 0; site < SITES; site++) {
                 u32 from = tap[site] / STRIDE;
                 if (from < SITES && x[from] == site_value) sum += d[site * CHANNELS + c];
@@ -372,8 +372,8 @@ __device__ void head_outer(const float* entering, const float* global_features, 
     });
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) mix_outer(const float* seen, const float* global_features, const u32* before, const float* d_u, float* parts, u32 lanes) {
-    head_outer<MIX_WIDTH, true>(seen, global_features, before, d_u, parts, lanes);
+extern "C" __global__ void __launch_bounds__(THREADS) mix_outer(const float* context, const float* global_features, const u32* before, const float* d_u, float* parts, u32 lanes) {
+    head_outer<MIX_WIDTH, true>(context, global_features, before, d_u, parts, lanes);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) hidden_outer(const float* v, const float* d_w, float* parts, u32 lanes) {

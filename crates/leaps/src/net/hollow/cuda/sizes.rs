@@ -1,4 +1,4 @@
-//! Choose the shapes of blocks and arrays for a network and a GPU.
+//! Shapes of blocks and arrays for a network and a GPU.
 
 use crate::device::cuda::Gpu;
 use crate::net::cuda::TIME_DEFINES;
@@ -300,7 +300,7 @@ impl Sizes {
         (width.div_ceil(48) * 32, 64 * (stride(width) + stride(self.head)) + 256)
     }
 
-    /// Channels that enter the head: what was seen and what was told.
+    /// Channels that enter the head: context and global features.
     pub(super) fn mix_width(&self) -> usize {
         self.directions * self.channels + self.global_features
     }

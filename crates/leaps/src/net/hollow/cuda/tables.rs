@@ -1,4 +1,4 @@
-//! Where every number of the kernels comes from, and where every gradient is collected.
+//! Tables of where every number of the kernels comes from, and where every gradient is collected.
 
 use super::sizes::Sizes;
 use crate::net::cuda::Entry;
@@ -42,9 +42,9 @@ impl Offsets {
         Offsets { layers, mix, hidden, out, embeddings, total: at }
     }
 
-    /// Where the weights of mix start that lead from what was seen along `direction` to channel `o`; past the last
-    /// direction, from what was told.
-    fn seen(&self, sizes: &Sizes, o: usize, direction: usize) -> usize {
+    /// Where the weights of mix start that lead from the context along `direction` to channel `o`; past the last
+    /// direction, from global features.
+    fn context(&self, sizes: &Sizes, o: usize, direction: usize) -> usize {
         let row = sizes.directions * sizes.real_channels + sizes.real_global_features;
         self.mix.0 + o * row + direction * sizes.real_channels
     }
@@ -133,10 +133,10 @@ impl Orders {
         }
         let head = |n: usize| n < s.real_head;
         let mix_at = |o: usize, direction: usize, i: usize| {
-            when(head(o) && real(i), || offsets.seen(&s, o, direction) + i)
+            when(head(o) && real(i), || offsets.context(&s, o, direction) + i)
         };
         let told_at = |o: usize, i: usize| {
-            when(head(o) && i < s.real_global_features, || offsets.seen(&s, o, s.directions) + i)
+            when(head(o) && i < s.real_global_features, || offsets.context(&s, o, s.directions) + i)
         };
         let hidden_at = |o: usize, i: usize| {
             when(head(o) && head(i), || offsets.hidden.0 + o * s.real_head + i)
@@ -262,12 +262,12 @@ impl Collection {
             set(offsets.hidden.1 + n, head, 3 * s.head + n);
             for direction in 0..s.directions {
                 for i in 0..s.real_channels {
-                    let parameter = offsets.seen(s, n, direction) + i;
+                    let parameter = offsets.context(s, n, direction) + i;
                     set(parameter, mix, (direction * c + i) * s.head + n);
                 }
             }
             for i in 0..s.real_global_features {
-                let parameter = offsets.seen(s, n, s.directions) + i;
+                let parameter = offsets.context(s, n, s.directions) + i;
                 set(parameter, mix, (s.directions * c + i) * s.head + n);
             }
             for i in 0..s.real_head {

@@ -1,3 +1,5 @@
+//! Whether the kernels of the hollow convolution compile.
+
 use super::source;
 use crate::device::cuda::testing::compiles;
 use crate::net::cuda::TIME_DEFINES;

@@ -107,9 +107,9 @@ __device__ __forceinline__ void put(float* to, const Place& at, u32 site, const 
     }
 }
 
-// Write `seen[lane][site][SIZE]`, and `logs[lane][head][site]`: of the sum that weights are divided by.
+// Write `context[lane][site][SIZE]`, and `logs[lane][head][site]`: of the sum that weights are divided by.
 extern "C" __global__ void __launch_bounds__(THREADS)
-lea_attend(const float* tables, const float* times, const u8* states, const u32* rows, float* seen, float* logs) {
+lea_attend(const float* tables, const float* times, const u8* states, const u32* rows, float* context, float* logs) {
     __shared__ __align__(16) float keys[TILE * ROW], values[TILE * ROW];
     Place at = place(PARTS, ROWS);
     const u8* x = states + (u64)rows[at.lane] * SITES;
@@ -163,30 +163,30 @@ lea_attend(const float* tables, const float* times, const u8* states, const u32*
 #pragma unroll
     for (int r = 0; r < ROWS; r++) {
         u32 site = at.first + r * at.step;
-        put(seen, at, site, sum[r], 1.0f / total[r]);
+        put(context, at, site, sum[r], 1.0f / total[r]);
         if (at.slice == 0 && site < SITES) logs[((u64)at.lane * HEADS + at.head) * SITES + site] = top[r] + log2f(total[r]);
     }
 }
 
-// Write `means[lane][head][site]`, the mean over weights of the gradient of a weight, which is that of `seen` times `seen`.
-extern "C" __global__ void lea_means(const float* seen, const float* d_seen, float* means, u32 lanes) {
+// Write `means[lane][head][site]`, the mean over weights of the gradient of a weight, which is that of `context` times `context`.
+extern "C" __global__ void lea_means(const float* context, const float* d_context, float* means, u32 lanes) {
     u64 k = (u64)blockIdx.x * blockDim.x + threadIdx.x;
     if (k >= (u64)lanes * SITES * HEADS) return;
     u64 head = k % HEADS, site = k / HEADS % SITES, lane = k / HEADS / SITES;
     float sum = 0.0f;
-    for (int d = 0; d < WIDTH; d++) sum = fmaf(seen[k * WIDTH + d], d_seen[k * WIDTH + d], sum);
+    for (int d = 0; d < WIDTH; d++) sum = fmaf(context[k * WIDTH + d], d_context[k * WIDTH + d], sum);
     means[(lane * HEADS + head) * SITES + site] = sum;
 }
 
 // Write the gradients of keys and values, for rows of sites that are read.
 extern "C" __global__ void __launch_bounds__(BACK_THREADS)
 lea_keys_back(const float* tables, const float* times, const u8* states, const u32* rows, const float* logs, const float* means,
-              const float* d_seen, float* d_key, float* d_value) {
+              const float* d_context, float* d_key, float* d_value) {
     __shared__ __align__(16) float queries[TILE * ROW], slopes[TILE * ROW];
     __shared__ float log[TILE], mean[TILE];
     Place at = place(BACK_PARTS, BACK_ROWS);
     const u8* x = states + (u64)rows[at.lane] * SITES;
-    const float* d_a = d_seen + at.lane * TABLE + at.head * WIDTH;
+    const float* d_a = d_context + at.lane * TABLE + at.head * WIDTH;
     Queries query(tables, times, at);
     auto slope = [&](u32 site, u32 d) { return d_a[site * SIZE + d]; };
     float key[BACK_ROWS][SLICE], value[BACK_ROWS][SLICE], to_key[BACK_ROWS][SLICE], to_value[BACK_ROWS][SLICE];
@@ -228,14 +228,14 @@ lea_keys_back(const float* tables, const float* times, const u8* states, const u
     }
 }
 
-// Write the gradients of queries over those of what they have seen: each is read by the threads that write it, and before.
+// Write the gradients of queries over those of their contexts: each is read by the threads that write it, and before.
 extern "C" __global__ void __launch_bounds__(BACK_THREADS)
 lea_queries_back(const float* tables, const float* times, const u8* states, const u32* rows, const float* logs,
-                 const float* means, float* d_seen) {
+                 const float* means, float* d_context) {
     __shared__ __align__(16) float keys[TILE * ROW], values[TILE * ROW];
     Place at = place(BACK_PARTS, BACK_ROWS);
     const u8* x = states + (u64)rows[at.lane] * SITES;
-    const float* d_a = d_seen + at.lane * TABLE + at.head * WIDTH;
+    const float* d_a = d_context + at.lane * TABLE + at.head * WIDTH;
     Queries queries(tables, times, at);
     Lookup key(tables, x, at), value(tables + T_VALUE, x, at);
     auto slope = [&](u32 site, u32 d) { return d_a[site * SIZE + d]; };
@@ -269,5 +269,5 @@ lea_queries_back(const float* tables, const float* times, const u8* states, cons
         }
     }
 #pragma unroll
-    for (int r = 0; r < BACK_ROWS; r++) put(d_seen, at, at.first + r * at.step, sum[r], rsqrtf((float)WIDTH));
+    for (int r = 0; r < BACK_ROWS; r++) put(d_context, at, at.first + r * at.step, sum[r], rsqrtf((float)WIDTH));
 }

@@ -1,4 +1,4 @@
-//! Divide the attention of a head among the threads of a GPU.
+//! Division of the attention of a head among the threads of a GPU.
 
 /// Numbers of shared memory that blocks of attention have for rows: what any GPU has without being asked.
 const SHARED: usize = 10 << 10;

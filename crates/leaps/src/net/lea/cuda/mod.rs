@@ -1,4 +1,4 @@
-//! The network on a GPU, in float32.
+//! The attention network on a GPU, in float32.
 
 #![cfg(feature = "cuda")]
 
@@ -40,7 +40,7 @@ functions!(
     outputs,
     hidden_back,
     hidden_weights,
-    seen_back,
+    context_back,
     means,
     keys_back,
     queries_back,
@@ -61,8 +61,8 @@ struct CudaLea {
     time: CudaTime,
     /// Keys and values with every value and queries, see `lea.cu`.
     tables: CudaSlice<f32>,
-    /// What heads have seen, `[slot][site][size]`; on the way back, gradients of keys.
-    seen: CudaSlice<f32>,
+    /// Contexts of heads, `[slot][site][size]`; on the way back, gradients of keys.
+    context: CudaSlice<f32>,
     /// Of the sums that weights are divided by, `[slot][head][site]`.
     logs: CudaSlice<f32>,
     /// Hidden units before the time's scale and shift, `[slot][site][embedding]`.
@@ -77,8 +77,8 @@ struct Saved {
     d_hidden: CudaSlice<f32>,
     ends: CudaSlice<f32>,
     hidden_parts: CudaSlice<f32>,
-    /// Gradients of what heads have seen, then of queries, and of values, `[slot][site][size]`.
-    d_seen: CudaSlice<f32>,
+    /// Gradients of contexts of heads, then of queries, and of values, `[slot][site][size]`.
+    d_context: CudaSlice<f32>,
     d_value: CudaSlice<f32>,
     means: CudaSlice<f32>,
     d_tables: CudaSlice<f32>,
@@ -158,7 +158,7 @@ impl Lea {
             rows: SumRows::new(&kernels)?,
             time: CudaTime::new(gpu, &kernels, self.time, slots, own)?,
             tables: gpu.zeros(self.tables())?,
-            seen: gpu.zeros(slots * self.table())?,
+            context: gpu.zeros(slots * self.table())?,
             logs: gpu.zeros(slots * self.rows())?,
             before: gpu.zeros(slots * self.sites * self.embedding)?,
             division: Division::new(self.sites, self.attention.width),
@@ -174,7 +174,7 @@ impl CudaLea {
         ((slots * self.lea.attention.heads * rows.parts) as u32, 1, 1)
     }
 
-    /// Back through the read-out: gradients of its weights and of what heads have seen.
+    /// Back through the read-out: gradients of its weights and of contexts of heads.
     fn readout_back(
         &mut self,
         base: &Base,
@@ -204,14 +204,14 @@ impl CudaLea {
         self.rows.sum(gpu, &saved.ends, gradient, start, ends, slots)?;
         let grid = (size.div_ceil(EDGE) as u32, e.div_ceil(EDGE) as u32, HIDDEN_PARTS as u32);
         let parts = &mut saved.hidden_parts;
-        launch!(gpu, f.hidden_weights, (grid, 256, 0), &saved.d_hidden, &self.seen, parts, &n)?;
+        launch!(gpu, f.hidden_weights, (grid, 256, 0), &saved.d_hidden, &self.context, parts, &n)?;
         let (start, parts) = (start - e * size, &saved.hidden_parts);
         self.rows.sum(gpu, parts, gradient, start, e * size, HIDDEN_PARTS)?;
         let grid = (sites.div_ceil(EDGE) as u32, size.div_ceil(EDGE) as u32, 1);
-        launch!(gpu, f.seen_back, (grid, 256, 0), p, &saved.d_hidden, &mut saved.d_seen, &n)
+        launch!(gpu, f.context_back, (grid, 256, 0), p, &saved.d_hidden, &mut saved.d_context, &n)
     }
 
-    /// Back through attention: gradients of keys, values and queries take the places of `seen`, `d_value` and `d_seen`.
+    /// Back through attention: gradients of keys, values and queries take the places of `context`, `d_value` and `d_context`.
     fn attention_back(
         &mut self,
         gpu: &Gpu,
@@ -221,7 +221,15 @@ impl CudaLea {
         let (f, rows) = (&self.functions, self.division.back);
         let (grid, n) = (self.heads(batch.slots, rows), batch.slots as u32);
         let means = ((batch.slots * self.lea.rows()).div_ceil(256) as u32, 1, 1);
-        launch!(gpu, f.means, (means, 256, 0), &self.seen, &saved.d_seen, &mut saved.means, &n)?;
+        launch!(
+            gpu,
+            f.means,
+            (means, 256, 0),
+            &self.context,
+            &saved.d_context,
+            &mut saved.means,
+            &n
+        )?;
         launch!(
             gpu,
             f.keys_back,
@@ -232,8 +240,8 @@ impl CudaLea {
             batch.rows,
             &self.logs,
             &saved.means,
-            &saved.d_seen,
-            &mut self.seen,
+            &saved.d_context,
+            &mut self.context,
             &mut saved.d_value
         )?;
         launch!(
@@ -246,7 +254,7 @@ impl CudaLea {
             batch.rows,
             &self.logs,
             &saved.means,
-            &mut saved.d_seen
+            &mut saved.d_context
         )
     }
 
@@ -255,13 +263,13 @@ impl CudaLea {
         let (f, lea) = (&self.functions, &self.lea);
         let (q, table, size) = (lea.q(), lea.table(), lea.attention.size());
         let (n, columns) = (batch.slots as u32, table.div_ceil(COLUMNS) as u32);
-        for (d, start) in [(&self.seen, 0), (&saved.d_value, q * table)] {
+        for (d, start) in [(&self.context, 0), (&saved.d_value, q * table)] {
             let mut to = saved.d_tables.slice_mut(start..start + q * table);
             let grid = (columns, q as u32, 1);
             launch!(gpu, f.sum_table, (grid, 256, 0), d, batch.states, batch.rows, &mut to, &n)?;
         }
         let mut to = saved.d_tables.slice_mut(2 * q * table..);
-        let (d, times) = (&saved.d_seen, &self.time.times);
+        let (d, times) = (&saved.d_context, &self.time.times);
         launch!(gpu, f.sum_queries, ((columns, 1, 1), 256, 0), d, times, &mut to, &n)?;
         let grid = (n, size.div_ceil(COLUMNS) as u32, 1);
         launch!(gpu, f.sum_times, (grid, 256, 0), d, &self.tables, &mut self.time.d_times)
@@ -306,7 +314,7 @@ impl CudaPasses for CudaLea {
             d_hidden: gpu.zeros(hidden)?,
             ends: gpu.zeros(slots * lea.ends().0)?,
             hidden_parts: gpu.zeros(HIDDEN_PARTS * lea.embedding * lea.attention.size())?,
-            d_seen: gpu.zeros(slots * lea.table())?,
+            d_context: gpu.zeros(slots * lea.table())?,
             d_value: gpu.zeros(slots * lea.table())?,
             means: gpu.zeros(slots * lea.rows())?,
             d_tables: gpu.zeros(lea.tables())?,
@@ -332,13 +340,13 @@ impl CudaPasses for CudaLea {
             &self.time.times,
             batch.states,
             batch.rows,
-            &mut self.seen,
+            &mut self.context,
             &mut self.logs
         )?;
         let (p, sites) = (&base.parameters, batch.slots * self.lea.sites);
         let grid = (sites.div_ceil(EDGE) as u32, self.lea.embedding.div_ceil(EDGE) as u32, 1);
         let (n, before) = (sites as u32, &mut self.before);
-        launch!(gpu, f.hidden, (grid, 256, 0), p, &self.seen, &mut *before, &n)?;
+        launch!(gpu, f.hidden, (grid, 256, 0), p, &self.context, &mut *before, &n)?;
         let grid = (sites.div_ceil(256) as u32, 1, 1);
         launch!(gpu, f.outputs, (grid, 256, 0), p, &self.time.times, &self.before, out, &n)
     }

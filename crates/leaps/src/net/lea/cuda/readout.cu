@@ -1,4 +1,4 @@
-// From what heads have seen to outputs, and back: hidden units `[lane][site][EMBEDDING]`, with time as a scale and a shift.
+// From contexts of heads to outputs, and back: hidden units `[lane][site][EMBEDDING]`, with time as a scale and a shift.
 //
 // Given: HIDDEN_PARTS, into which rows are divided to sum the gradient of the hidden weights.
 
@@ -43,9 +43,9 @@ __device__ __forceinline__ void product(u32 first_m, u32 all_m, u32 first_n, u32
 }
 
 // Write hidden units before the time's scale and shift; `sites` of all lanes.
-extern "C" __global__ void __launch_bounds__(256) lea_hidden(const float* p, const float* seen, float* before, u32 sites) {
+extern "C" __global__ void __launch_bounds__(256) lea_hidden(const float* p, const float* context, float* before, u32 sites) {
     product<true, true>(
-        blockIdx.x * EDGE, sites, blockIdx.y * EDGE, EMBEDDING, SIZE, [&](u32 m, u32 k) { return seen[(u64)m * SIZE + k]; },
+        blockIdx.x * EDGE, sites, blockIdx.y * EDGE, EMBEDDING, SIZE, [&](u32 m, u32 k) { return context[(u64)m * SIZE + k]; },
         [&](u32 k, u32 n) { return p[P_HIDDEN + n * SIZE + k]; },
         [&](u32 m, u32 n, float sum) { before[(u64)m * EMBEDDING + n] = sum + p[P_HIDDEN_BIAS + n]; });
 }
@@ -96,21 +96,21 @@ extern "C" __global__ void lea_hidden_back(const float* p, const float* times, c
     FOR(s, OUTPUTS) g[(OUTPUTS + 1) * EMBEDDING + s] = over_sites(d + s, OUTPUTS);
 }
 
-// Write the gradient of what heads have seen.
-extern "C" __global__ void __launch_bounds__(256) lea_seen_back(const float* p, const float* d_hidden, float* d_seen, u32 sites) {
+// Write the gradient of contexts of heads.
+extern "C" __global__ void __launch_bounds__(256) lea_context_back(const float* p, const float* d_hidden, float* d_context, u32 sites) {
     product<true, false>(
         blockIdx.x * EDGE, sites, blockIdx.y * EDGE, SIZE, EMBEDDING,
         [&](u32 m, u32 k) { return d_hidden[(u64)m * EMBEDDING + k]; }, [&](u32 k, u32 n) { return p[P_HIDDEN + k * SIZE + n]; },
-        [&](u32 m, u32 n, float sum) { d_seen[(u64)m * SIZE + n] = sum; });
+        [&](u32 m, u32 n, float sum) { d_context[(u64)m * SIZE + n] = sum; });
 }
 
 // Write `parts[part][EMBEDDING][SIZE]`, what a part of the sites adds to the gradient of the hidden weights.
-extern "C" __global__ void __launch_bounds__(256) lea_hidden_weights(const float* d_hidden, const float* seen, float* parts, u32 sites) {
+extern "C" __global__ void __launch_bounds__(256) lea_hidden_weights(const float* d_hidden, const float* context, float* parts, u32 sites) {
     u32 each = (sites + HIDDEN_PARTS - 1) / HIDDEN_PARTS, start = min(blockIdx.z * each, sites);
     float* g = parts + (u64)blockIdx.z * EMBEDDING * SIZE;
     product<false, false>(
         blockIdx.y * EDGE, EMBEDDING, blockIdx.x * EDGE, SIZE, min(each, sites - start),
         [&](u32 m, u32 k) { return d_hidden[(u64)(start + k) * EMBEDDING + m]; },
-        [&](u32 k, u32 n) { return seen[(u64)(start + k) * SIZE + n]; },
+        [&](u32 k, u32 n) { return context[(u64)(start + k) * SIZE + n]; },
         [&](u32 m, u32 n, float sum) { g[m * SIZE + n] = sum; });
 }

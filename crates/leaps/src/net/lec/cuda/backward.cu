@@ -481,11 +481,11 @@ extern "C" __global__ void theta_back(const float* d, const Seen* x, const Near*
     for (u32 tap = warp; tap < taps; tap += blockDim.x / 32) {
         float sum = 0.0f;
         for (u32 site = me; site < SITES; site += 32) {
-            Seen seen = x[near[tap * SITES + site]];
+            Seen context = x[near[tap * SITES + site]];
 #if SPINS
-            sum = fmaf(seen_by[site], seen, sum);
+            sum = fmaf(seen_by[site], context, sum);
 #else
-            sum += seen_by[site * (Q + 1) + seen];
+            sum += seen_by[site * (Q + 1) + context];
 #endif
         }
         sum = warp_sum(sum);
@@ -494,9 +494,9 @@ extern "C" __global__ void theta_back(const float* d, const Seen* x, const Near*
 }
 
 // ---- Functions of time: a block for every lane and layer. Keeps, for `time_sum`,
-// `kept[((lane * layers + layer) * 4 + k) * UNITS + unit]`: both hidden layers, then their gradients.
+// `saved[((lane * layers + layer) * 4 + k) * UNITS + unit]`: both hidden layers, then their gradients.
 extern "C" __global__ void time_back(const float* parameters, const float* turned, const Time* layers, const u32* time_indices,
-                                     const float* table, const float* d_ends, float* d_theta, float* kept) {
+                                     const float* table, const float* d_ends, float* d_theta, float* saved) {
     __shared__ float z1[UNITS], a1[UNITS], z2[UNITS], a2[UNITS], d2[UNITS];
     u32 lane = blockIdx.x;
     Time layer = layers[blockIdx.y];
@@ -513,7 +513,7 @@ extern "C" __global__ void time_back(const float* parameters, const float* turne
     d_theta += layer.theta;
     time_hidden(p, turned + layer.turned, table[time_indices[lane] * TIME_FEATURES], z1, a1, z2, a2);
     const float *w2 = p + UNITS * 2, *w3 = p + UNITS * (UNITS + 3);
-    kept += ((u64)lane * gridDim.y + blockIdx.y) * 4 * UNITS;
+    saved += ((u64)lane * gridDim.y + blockIdx.y) * 4 * UNITS;
     for (int k = threadIdx.x; k < UNITS; k += blockDim.x) {
         float sum = 0.0f;
         for (u32 o = 0; o < layer.outputs; o++) sum = fmaf(w3[o * UNITS + k], d_theta[o], sum);
@@ -523,20 +523,20 @@ extern "C" __global__ void time_back(const float* parameters, const float* turne
     for (int k = threadIdx.x; k < UNITS; k += blockDim.x) {
         float sum = 0.0f;
         for (int o = 0; o < UNITS; o++) sum = fmaf(w2[o * UNITS + k], d2[o], sum);
-        kept[k] = a1[k];
-        kept[UNITS + k] = a2[k];
-        kept[2 * UNITS + k] = sum * silu_slope(z1[k]);
-        kept[3 * UNITS + k] = d2[k];
+        saved[k] = a1[k];
+        saved[UNITS + k] = a2[k];
+        saved[2 * UNITS + k] = sum * silu_slope(z1[k]);
+        saved[3 * UNITS + k] = d2[k];
     }
 }
 
 // All gradients of the functions of time: a thread for every parameter of layer blockIdx.y, lanes in order.
-extern "C" __global__ void time_sum(const float* kept, const float* d_theta, const Time* layers, const u32* time_indices,
+extern "C" __global__ void time_sum(const float* saved, const float* d_theta, const Time* layers, const u32* time_indices,
                                     const float* table, float* gradient, u32 lanes) {
     Time layer = layers[blockIdx.y];
     u32 at = blockIdx.x * blockDim.x + threadIdx.x, k = at;
     if (at >= UNITS * (UNITS + 3) + layer.outputs * (UNITS + 1)) return;
-    kept += blockIdx.y * 4 * UNITS;
+    saved += blockIdx.y * 4 * UNITS;
     d_theta += layer.theta;
     const u64 step = (u64)gridDim.y * 4 * UNITS;
     // The gradient is the sum of left times right, a row of each for every lane; no right is a 1.
@@ -544,19 +544,19 @@ extern "C" __global__ void time_sum(const float* kept, const float* d_theta, con
     u64 left_step = step;
     bool with_time = false;
     if (k < 2 * UNITS) {
-        left = kept + 2 * UNITS + k % UNITS;
+        left = saved + 2 * UNITS + k % UNITS;
         with_time = k < UNITS;
     } else if ((k -= 2 * UNITS) < UNITS * UNITS) {
-        left = kept + 3 * UNITS + k / UNITS;
-        right = kept + k % UNITS;
+        left = saved + 3 * UNITS + k / UNITS;
+        right = saved + k % UNITS;
     } else if ((k -= UNITS * UNITS) < UNITS) {
-        left = kept + 3 * UNITS + k;
+        left = saved + 3 * UNITS + k;
     } else {
         k -= UNITS;
         bool weight = k < layer.outputs * UNITS;
         left = d_theta + (weight ? k / UNITS : k - layer.outputs * UNITS);
         left_step = THETAS;
-        if (weight) right = kept + UNITS + k % UNITS;
+        if (weight) right = saved + UNITS + k % UNITS;
     }
     float sum = 0.0f;
 #pragma unroll 8

@@ -1,4 +1,4 @@
-//! The backward pass on a GPU.
+//! Backward pass of the LEC network on a GPU.
 
 use cudarc::driver::{CudaSlice, CudaViewMut};
 

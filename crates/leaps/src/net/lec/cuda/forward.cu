@@ -192,13 +192,13 @@ extern "C" __global__ void first_forward(const Seen* x, const Near* near, const 
 #pragma unroll
     for (int c = 0; c < CHANNELS; c++) sum[c] = 0.0f;
     for (u32 tap = 0; tap < taps; tap++) {
-        Seen seen = x[near[tap * SITES + site]];
+        Seen context = x[near[tap * SITES + site]];
 #if SPINS
         const float* row = first + tap * CHANNELS;
 #pragma unroll
-        for (int c = 0; c < CHANNELS; c++) sum[c] = fmaf(row[c], seen, sum[c]);
+        for (int c = 0; c < CHANNELS; c++) sum[c] = fmaf(row[c], context, sum[c]);
 #else
-        const float* row = first + (tap * (Q + 1) + seen) * CHANNELS;
+        const float* row = first + (tap * (Q + 1) + context) * CHANNELS;
 #pragma unroll
         for (int c = 0; c < CHANNELS; c++) sum[c] += row[c];
 #endif
@@ -226,7 +226,7 @@ layer_exact(const float* __restrict__ u, const float* __restrict__ ends, const S
     if (!live) at = all - 1;
     u32 set = at / SITES, site = at % SITES, lane[PER];
     float h[PER][CHANNELS], sum[PER][GROUP], shared_sum[PER]; // what all channels share: the function of time, for spins
-    u32 seen[PER], angle[PER]; // where a lane's input and its function of time start
+    u32 context[PER], angle[PER]; // where a lane's input and its function of time start
 #pragma unroll
     for (int p = 0; p < PER; p++) {
         lane[p] = min(set * PER + p, lanes - 1);
@@ -236,7 +236,7 @@ layer_exact(const float* __restrict__ u, const float* __restrict__ ends, const S
 #pragma unroll
         for (int c = 0; c < GROUP; c++) sum[p][c] = 0.0f;
         shared_sum[p] = 0.0f;
-        seen[p] = lane[p] * PLACES;
+        context[p] = lane[p] * PLACES;
         angle[p] = lane[p] * THETAS;
     }
     for (u32 start = 0; start < taps; start += STAGED) {
@@ -254,7 +254,7 @@ layer_exact(const float* __restrict__ u, const float* __restrict__ ends, const S
             float turn[PER];
 #pragma unroll
             for (int p = 0; p < PER; p++) {
-                v[p] = x[seen[p] + place];
+                v[p] = x[context[p] + place];
                 turn[p] = theta[angle[p] + start + i];
 #if SPINS
                 shared_sum[p] = fmaf(turn[p], v[p], shared_sum[p]);
@@ -319,7 +319,7 @@ layer_tf32(const float* __restrict__ u, const float* __restrict__ ends, const Se
            const float* __restrict__ theta, const uint4* __restrict__ weights, const float* __restrict__ outer,
            const Near* __restrict__ near, const float* __restrict__ values, float* __restrict__ out, u32 lanes, u32 taps,
            u32 is_first) {
-    __shared__ __align__(16) Seen seen[2][16 * SEEN_STRIDE];
+    __shared__ __align__(16) Seen context[2][16 * SEEN_STRIDE];
     __shared__ float turned[POSITIONS];
     const u32 all = lanes * SITES, base = blockIdx.x * POSITIONS, mine = threadIdx.x / 32 * (TILES * 8);
     const u32 me = threadIdx.x & 31, g = me >> 2, t = me & 3, c0 = blockIdx.y * SOME;
@@ -347,7 +347,7 @@ layer_tf32(const float* __restrict__ u, const float* __restrict__ ends, const Se
     outer += c0 * 16 + g;
     float own_turn = 0.0f; // what all channels share: the function of time, for spins
     for (u32 tile = 0; tile * 16 < taps; tile++) {
-        Seen* stage = seen[tile & 1];
+        Seen* stage = context[tile & 1];
 #pragma unroll 8
         for (int r = 0; r < 16; r++) {
             u32 tap = tile * 16 + r;

@@ -1,4 +1,4 @@
-//! The network on a GPU: its memory there and the forward pass.
+//! The LEC network on a GPU: its memory there and the forward pass.
 
 #![cfg(feature = "cuda")]
 

@@ -76,25 +76,7 @@ __device__ __forceinline__ bool find_value(const double* weights, double& point,
 
 // ---- Walkers in lanes.
 
-// All fields have 8 bytes.
-struct RateModel {
-    u8* states;          // [walker * SITES + site]
-    double* log_weights; // [walker]
-    double* energies;    // [walker * TERMS + term]
-    double* pending;     // [walker]
-    u32* passes;         // [walker]
-    u32* rows;           // [lane]: the walker
-    u32* moments;        // [lane]
-    u32* intervals;      // [lane]: 0 is an empty lane
-    u32* passed;         // [lane]: passes in this interval
-    double* left;        // [lane]: of this interval
-    const float* outputs;
-    const double* lambda;    // [moment * TERMS + term]
-    const double* slopes;    // [moment * TERMS + term]
-    const double* durations; // [interval]
-    u64* counters;
-    u64 seed, start, end, closing, walkers, weigh; // trapezoid makes one more pass before interval `closing`
-};
+// The structure Following is declared by network.rs.
 
 // Places of the counters.
 #define WAITING 0
@@ -106,7 +88,7 @@ struct RateModel {
 #define FAILED_VALUE 6
 
 // Keep the first number that is not finite: kind 1 is the sum of the rates, 2 + k is energy term k.
-__device__ void fail(const RateModel& f, u64 kind, u32 walker, u32 interval, double value) {
+__device__ void fail(const Following& f, u64 kind, u32 walker, u32 interval, double value) {
     if (atomicCAS(f.counters + FAILED, 0ull, kind) != 0) return;
     f.counters[FAILED_WALKER] = walker;
     f.counters[FAILED_INTERVAL] = interval;
@@ -114,7 +96,7 @@ __device__ void fail(const RateModel& f, u64 kind, u32 walker, u32 interval, dou
 }
 
 // U_{t_{k-1}}(x) - U_{t_k}(x), which only events weighs by.
-__device__ double energy_drop(const RateModel& f, u32 walker, u32 k) {
+__device__ double energy_drop(const Following& f, u32 walker, u32 k) {
     double sum = 0.0;
     if (SCHEME == 2)
         for (u32 term = 0; term < TERMS; term++)
@@ -126,7 +108,7 @@ __device__ double energy_drop(const RateModel& f, u32 walker, u32 k) {
 
 // Let the walker of a lane, done with interval k, into the next one that needs the network; if it has arrived, let the next
 // waiting walker in. One thread does it.
-__device__ void enter(const RateModel& f, u32 lane, u32 walker, u32 k) {
+__device__ void enter(const Following& f, u32 lane, u32 walker, u32 k) {
     for (;;) {
         while (++k < f.end) {
             if (f.weigh) f.log_weights[walker] += energy_drop(f, walker, k);
@@ -152,19 +134,19 @@ __device__ void enter(const RateModel& f, u32 lane, u32 walker, u32 k) {
 }
 
 // Fill the lanes with the first walkers.
-extern "C" __global__ void begin(RateModel f, u32 lanes) {
+extern "C" __global__ void begin(Following f, u32 lanes) {
     u32 lane = blockIdx.x * blockDim.x + threadIdx.x;
     if (lane < lanes) enter(f, lane, lane, (u32)f.start - 1);
 }
 
 // Weigh all walkers for interval k.
-extern "C" __global__ void weigh(RateModel f, u32 k) {
+extern "C" __global__ void weigh(Following f, u32 k) {
     u32 walker = blockIdx.x * blockDim.x + threadIdx.x;
     if (walker < f.walkers) f.log_weights[walker] += energy_drop(f, walker, k);
 }
 
 // Look at all energies.
-extern "C" __global__ void check(RateModel f, u32 k) {
+extern "C" __global__ void check(Following f, u32 k) {
     u32 walker = blockIdx.x * blockDim.x + threadIdx.x;
     if (walker >= f.walkers) return;
     for (u32 term = 0; term < TERMS; term++) {
@@ -174,7 +156,7 @@ extern "C" __global__ void check(RateModel f, u32 k) {
 }
 
 // Move lanes that hold walkers to the front, in order; the rest of the first `keep` becomes empty. One block of 1024 threads.
-extern "C" __global__ void compact(RateModel f, u32 lanes, u32 keep) {
+extern "C" __global__ void compact(Following f, u32 lanes, u32 keep) {
     __shared__ u32 counts[32];
     u32 base = 0, lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     for (u32 first = 0; first < lanes; first += 1024) {
@@ -204,7 +186,7 @@ extern "C" __global__ void compact(RateModel f, u32 lanes, u32 keep) {
 }
 
 // Use the network's outputs for the walkers in the lanes: one block each.
-extern "C" __global__ void __launch_bounds__(BLOCK) act(Pairs p, RateModel f) {
+extern "C" __global__ void __launch_bounds__(BLOCK) act(Pairs p, Following f) {
     extern __shared__ u8 values[];
     __shared__ double space[33], parts[BLOCK / 32], measured[TERMS];
 #if SCHEME == 2

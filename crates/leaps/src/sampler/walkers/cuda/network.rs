@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaEvent, CudaFunction, CudaSlice, PinnedHostSlice};
 
+use crate::device::cuda::arguments::{Input, Output, arguments, join};
 use crate::device::cuda::{Gpu, address, failed, launch};
 use crate::device::{Progress, Purpose, StopOnly};
 use crate::net::cuda::{CudaBatch, CudaNetwork, TIME_FEATURES, time_features};
@@ -22,7 +23,48 @@ use crate::target::{Target, show_state};
 use crate::{Error, Result};
 
 /// Source of the kernels.
-pub(crate) const FLOW: &str = include_str!("network.cu");
+pub(crate) const FLOW: &str = join!(Following::SOURCE, include_str!("network.cu"));
+
+arguments! {
+    /// Walkers that follow a network, as kernels read and write them.
+    struct Following {
+        /// `[walker * SITES + site]`.
+        states: Output<u8>,
+        /// `[walker]`.
+        log_weights: Output<f64>,
+        /// `[walker * TERMS + term]`.
+        energies: Output<f64>,
+        /// `[walker]`.
+        pending: Output<f64>,
+        /// `[walker]`.
+        passes: Output<u32>,
+        /// `[slot]`: the walker.
+        rows: Output<u32>,
+        /// `[slot]`: time indices.
+        moments: Output<u32>,
+        /// `[slot]`: 0 is an empty slot.
+        intervals: Output<u32>,
+        /// `[slot]`: passes in this interval.
+        passed: Output<u32>,
+        /// `[slot]`: of this interval.
+        left: Output<f64>,
+        outputs: Input<f32>,
+        /// `[time index * TERMS + term]`.
+        lambda: Input<f64>,
+        /// `[time index * TERMS + term]`.
+        slopes: Input<f64>,
+        /// `[interval]`.
+        durations: Input<f64>,
+        counters: Output<u64>,
+        seed: u64,
+        start: u64,
+        end: u64,
+        /// Trapezoid makes one more pass before this interval.
+        closing: u64,
+        walkers: u64,
+        weigh: u64,
+    }
+}
 
 /// The kernel that follows a network pass.
 const ACT: &str = "act";
@@ -140,7 +182,7 @@ impl<'a> CudaWalkers<'a> {
         let everyone: Vec<u32> = (0..walkers as u32).collect();
         let outputs = if q == 2 { 1 } else { q };
         let context = gpu.stream.context();
-        // Nobody reads them before a copy has filled them.
+        // SAFETY: nobody reads them before a copy has filled them.
         let news = || unsafe { context.alloc_pinned(COUNTERS) }.map_err(failed("memory"));
         let event = || context.new_event(None).map_err(failed("memory"));
         let mut made = CudaWalkers {
@@ -244,7 +286,7 @@ impl<'a> CudaWalkers<'a> {
         Ok(())
     }
 
-    /// The structure `RateModel` of the kernels, for the intervals given; trapezoid weighs with the state at the end of the
+    /// The arguments of the kernels, for the intervals given; trapezoid weighs with the state at the end of the
     /// stretch before interval `closing`.
     fn arguments(
         &self,
@@ -252,31 +294,31 @@ impl<'a> CudaWalkers<'a> {
         intervals: &std::ops::Range<usize>,
         closing: usize,
         weigh: bool,
-    ) -> [u64; 21] {
+    ) -> Following {
         let gpu = self.gpu();
-        [
-            address(gpu, &self.states),
-            address(gpu, &self.log_weights),
-            address(gpu, &self.energies),
-            address(gpu, &self.pending),
-            address(gpu, &self.passes),
-            address(gpu, &self.rows),
-            address(gpu, &self.moments),
-            address(gpu, &self.phase[0]),
-            address(gpu, &self.phase[1]),
-            address(gpu, &self.left),
-            address(gpu, &self.outputs),
-            address(gpu, &tables.lambda),
-            address(gpu, &tables.slopes),
-            address(gpu, &tables.durations),
-            address(gpu, &self.counters),
-            self.seed,
-            intervals.start as u64,
-            intervals.end as u64,
-            closing as u64,
-            self.walkers as u64,
-            u64::from(weigh),
-        ]
+        Following {
+            states: Output::of(gpu, &self.states),
+            log_weights: Output::of(gpu, &self.log_weights),
+            energies: Output::of(gpu, &self.energies),
+            pending: Output::of(gpu, &self.pending),
+            passes: Output::of(gpu, &self.passes),
+            rows: Output::of(gpu, &self.rows),
+            moments: Output::of(gpu, &self.moments),
+            intervals: Output::of(gpu, &self.phase[0]),
+            passed: Output::of(gpu, &self.phase[1]),
+            left: Output::of(gpu, &self.left),
+            outputs: Input::of(gpu, &self.outputs),
+            lambda: Input::of(gpu, &tables.lambda),
+            slopes: Input::of(gpu, &tables.slopes),
+            durations: Input::of(gpu, &tables.durations),
+            counters: Output::of(gpu, &self.counters),
+            seed: self.seed,
+            start: intervals.start as u64,
+            end: intervals.end as u64,
+            closing: closing as u64,
+            walkers: self.walkers as u64,
+            weigh: u64::from(weigh),
+        }
     }
 
     /// Run all walkers through the intervals, weighing first in each if `weigh`.
@@ -433,7 +475,7 @@ impl<'a> CudaWalkers<'a> {
     }
 
     /// One network pass and what follows from it.
-    fn pass(&mut self, tables: &Tables, flow: &[u64; 21], batch: usize) -> Result<()> {
+    fn pass(&mut self, tables: &Tables, flow: &Following, batch: usize) -> Result<()> {
         let lanes = CudaBatch {
             slots: batch,
             states: &self.states,
