@@ -1,5 +1,7 @@
 //! Sample an energy of your own: the Blume-Capel model, spins -1, 0, +1 on a ring.
 
+use std::sync::Arc;
+
 use leaps::device::NoProgress;
 use leaps::exact;
 use leaps::path::{Path, Schedule};
@@ -25,12 +27,12 @@ impl Target for BlumeCapel {
 }
 
 pub(crate) fn main() -> leaps::Result<()> {
-    let target = BlumeCapel { sites: 10, crystal_field: 0.4 };
+    let target: Arc<dyn Target> = Arc::new(BlumeCapel { sites: 10, crystal_field: 0.4 });
     let beta = 0.8;
     let path = Path::new(&[beta], Schedule::Linear)?;
     let (ensemble, _) = sample(&target, &path, &Settings::default(), &NoProgress)?;
     let log_z = ensemble.log_z();
-    let exact = exact::solve(&target, &[beta], None, &NoProgress)?.log_z;
+    let exact = exact::solve(&*target, &[beta], None, &NoProgress)?.log_z;
     println!("log Z = {:.3} +- {:.3}, exact {exact:.3}", log_z.mean, log_z.error);
     assert!((log_z.mean - exact).abs() < 5.0 * log_z.error);
     Ok(())

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -70,7 +71,7 @@ pub struct Summary {
 /// let model = leaps::store::Model::load("runs/a")?;
 /// let target = build(&model.target);
 /// let net = model.net(&target)?;
-/// let flow = model.flow(&net)?; // ready for NetworkWalkers
+/// let rates = model.rates(&std::sync::Arc::new(net))?; // ready for NetworkWalkers
 /// # Ok(()) }
 /// ```
 #[derive(Clone, Debug, PartialEq)]
@@ -370,7 +371,7 @@ impl Model {
 
     /// The rates of the averaged network, for samplers. One of a family is to be
     /// [conditioned on](RateModel::conditioned_on) the member at hand.
-    pub fn flow<'n>(&self, net: &'n Net) -> Result<RateModel<'n>> {
+    pub fn rates(&self, net: &Arc<Net>) -> Result<RateModel> {
         Ok(RateModel::new(net, &self.parameters(net)?, self.parametrisation))
     }
 

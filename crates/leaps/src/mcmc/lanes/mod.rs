@@ -1,4 +1,4 @@
-//! Sweep many walkers at once: heat bath and Metropolis with walkers along SIMD lanes.
+//! Sweeps of many walkers at once: heat bath and Metropolis with walkers along SIMD lanes.
 //!
 //! The chance of a new value depends on a site's neighbours only through a small integer, so that all
 //! chances at one temperature fit a table of 32-bit thresholds and an update is a few additions, a
@@ -15,4 +15,4 @@ mod tile;
 pub use chains::run_lane_chains;
 pub use plan::{Plan, Rule, Scan};
 pub use tables::Tables;
-pub use tile::Tile;
+pub use tile::{Tile, Updates};
