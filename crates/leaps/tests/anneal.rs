@@ -124,7 +124,7 @@ fn log_z_is_unbiased_for_every_kernel_and_scheme() {
         let (_, exact) = law(&*target, &lambda);
         let log_z = run(&target, beta, &settings).log_z();
         let z = (log_z.mean - exact) / log_z.error;
-        // Errors are 0.003 to 0.04: a bias of 5 errors is seen.
+        // Errors are 0.003 to 0.04: a bias of 5 errors is found.
         assert!(z.abs() < 5.0 && log_z.error < 0.05, "{name}: {log_z:?}, exact {exact}");
     }
 }

@@ -473,14 +473,13 @@ fn chains_do_not_depend_on_threads() {
     let kernel = AnyKernel::new(KernelName::Dlmc, &torus, &lambda).unwrap();
     let settings = ChainSettings { chains: 9, burn_in: 50, steps: 70, every: 7, seed: 5 };
     let ladder = vec![vec![0.2, 0.2], vec![0.5, 0.4], lambda.to_vec()];
-    let tempering = TemperingSettings { ladder, houdayer: true };
+    let tempering = TemperingSettings { ladder, houdayer: true, chains: settings };
     let run = |threads: usize| {
         rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(|| {
             let make = |_| Counter(0);
             let chains = run_chains(&model, &kernel, &settings, make, &NoProgress).unwrap();
             let make = |_, _| Counter(0);
-            let ladders =
-                run_tempering(&torus, &kernel, &tempering, &settings, make, &NoProgress).unwrap();
+            let ladders = run_tempering(&torus, &kernel, &tempering, make, &NoProgress).unwrap();
             let of_chains: Vec<_> =
                 chains.into_iter().map(|c| (c.recorder.0, c.acceptance, c.last)).collect();
             let of_ladders: Vec<_> = ladders
@@ -666,10 +665,9 @@ fn tempering_samples_its_last_rung() {
     let rho = law(&Density::new(&torus, &ladder[2]));
     let kernel = HeatBath::new(&torus).unwrap();
     let settings = ChainSettings { chains: 20, burn_in: 200, steps: 40_000, every: 20, seed: 5 };
-    let tempering = TemperingSettings { ladder, houdayer: true };
+    let tempering = TemperingSettings { ladder, houdayer: true, chains: settings };
     let make = |_, _| Histogram { counts: vec![0; 512], q: 2 };
-    let outcomes =
-        run_tempering(&torus, &kernel, &tempering, &settings, make, &NoProgress).unwrap();
+    let outcomes = run_tempering(&torus, &kernel, &tempering, make, &NoProgress).unwrap();
     // Houdayer moves tie the copies together, so each is tested on its own.
     for copy in 0..2 {
         let mut counts = vec![0; 512];

@@ -95,7 +95,7 @@ fn events_is_unbiased_with_an_untrained_network() {
     }
 }
 
-/// Half of a step's weight comes from its end, wherever walkers are looked at. Euler makes the same steps, so that its weights tell K
+/// Half of a step's weight comes from its end, wherever walkers are looked at. Euler makes the same steps, so that its weights give K
 /// at every one of them.
 #[test]
 fn trapezoid_is_weighed_to_the_end_of_every_stretch() {

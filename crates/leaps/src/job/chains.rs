@@ -274,10 +274,10 @@ impl Chains {
                 let tempering = TemperingSettings {
                     ladder: betas.iter().map(|&beta| vec![beta; lambda.len()]).collect(),
                     houdayer: exchange == Move::Houdayer,
+                    chains: settings,
                 };
                 let local = AnyKernel::new(spec.tempering_kernel, target, lambda)?;
-                let outcomes =
-                    run_tempering(target, &local, &tempering, &settings, |_, _| make(), progress)?;
+                let outcomes = run_tempering(target, &local, &tempering, |_, _| make(), progress)?;
                 return Ok(tempered(outcomes, betas));
             }
         };

@@ -16,8 +16,7 @@ use crate::target::Target;
 pub struct RateModel {
     /// The network.
     pub net: Arc<Net>,
-    /// Its parameters.
-    pub(super) parameters: Arc<[f32]>,
+    parameters: Arc<[f32]>,
     /// The same, packed by [`Net::pack`].
     pub(super) packed: Arc<[f32]>,
     /// What the network is conditioned on beside the time.
@@ -36,6 +35,11 @@ impl RateModel {
             condition: vec![0.0; net.conditions()],
             parametrisation,
         }
+    }
+
+    /// The parameters of the network.
+    pub fn parameters(&self) -> &[f32] {
+        &self.parameters
     }
 
     /// The member of its family that the network is conditioned on: [`Ranges::condition`](crate::path::Ranges::condition).

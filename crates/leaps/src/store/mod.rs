@@ -21,7 +21,7 @@ pub use atomic::{remove_unfinished, write as write_file};
 pub use checkpoint::{Checkpoint, Checkpoints, Manifest, Standing, Validation};
 pub use directory::{START, check_directory};
 pub use events::{Event, Metrics, Observer, Stop};
-pub use model::{Model, Summary};
+pub use model::{Model, ModelParts, Summary};
 pub use npz::NpzWriter;
 pub use setup::{Identity, Setup};
 pub use training::{Outcome, TrainingRun};

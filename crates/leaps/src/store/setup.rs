@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::model::{Model, Summary};
+use super::model::{Model, ModelParts, Summary};
 use super::parameters;
 use super::tensors::Tensors;
 use super::warm::Origin;
@@ -196,16 +196,16 @@ impl Setup {
 
     /// The network as it is.
     pub(crate) fn model(&self, trainer: &Trainer, training: Summary) -> Result<Model> {
-        let model = Model::new(
-            &self.net,
-            &self.free,
-            self.parametrisation,
-            self.described_target.clone(),
-            self.described_path.clone(),
+        let model = Model::new(ModelParts {
+            net: &self.net,
+            free: &self.free,
+            parametrisation: self.parametrisation,
+            target: self.described_target.clone(),
+            path: self.described_path.clone(),
             training,
-            &trainer.state.optimiser.average,
-            Some(&trainer.state.optimiser.parameters),
-        )?;
+            average: &trainer.state.optimiser.average,
+            raw: Some(&trainer.state.optimiser.parameters),
+        })?;
         Ok(Model { family: self.train.ranges(), files: self.files.clone(), ..model })
     }
 

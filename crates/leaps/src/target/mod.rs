@@ -11,6 +11,7 @@ pub(crate) mod cuda;
 mod edges;
 mod foreign;
 mod glass;
+mod identity;
 mod lattice;
 mod pairwise;
 mod spec;
@@ -18,6 +19,7 @@ mod spec;
 pub use colouring::Colouring;
 pub use edges::read_edges;
 pub use glass::Disorder;
+pub use identity::TargetIdentity;
 pub use lattice::{Boundary, Lattice};
 pub use pairwise::{Interaction, Pairwise, Term};
 pub use spec::{Described, Field, Geometry, Kind, Size, TargetSpec, undescribed, unprinted};
@@ -67,6 +69,11 @@ pub trait Target: Send + Sync {
     fn name(&self) -> String {
         let path = std::any::type_name::<Self>();
         path.rsplit("::").next().unwrap_or(path).to_owned()
+    }
+
+    /// What the target is, for models: a custom energy of this name, unless it says otherwise. A model is used with the version it was trained on.
+    fn identity(&self) -> TargetIdentity {
+        TargetIdentity::Custom { name: self.name(), version: None }
     }
 
     /// A word for term `term`, used as a name in outputs and configurations.

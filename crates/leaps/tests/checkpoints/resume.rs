@@ -63,7 +63,7 @@ fn a_family_goes_on_as_if_it_had_never_stopped() {
         let outcome = train(&setup, &directory);
         assert_same(&directory, &outcome, (&whole, &expected), &format!("stopped at {stops:?}"));
     }
-    // The files know the family: the model as what the network is told, the manifest as a setting.
+    // The files know the family: the model as what the network is conditioned on, the manifest as a setting.
     let model = Model::load(&whole).unwrap();
     assert_eq!(model.family, Some(ranges));
     assert_eq!(model.net(&*bench.target).unwrap().conditions(), 1);
@@ -139,9 +139,9 @@ fn stops_do_not_push_out_the_checkpoint_to_roll_back_to() {
 #[test]
 fn the_run_directory_tells_what_happened() {
     #[derive(Default)]
-    struct Seen(std::sync::Mutex<(Vec<u64>, Vec<Event>)>);
-    impl Progress for Seen {}
-    impl Observer for Seen {
+    struct Record(std::sync::Mutex<(Vec<u64>, Vec<Event>)>);
+    impl Progress for Record {}
+    impl Observer for Record {
         fn measured(&self, metrics: &Metrics) {
             self.0.lock().unwrap().0.push(metrics.step_metrics.step);
         }
@@ -154,9 +154,9 @@ fn the_run_directory_tells_what_happened() {
     let mut run = TrainingRun::new(&directory, bench.setup(Reference::Pool));
     run.config = "[train]\nsteps = 20\n".into();
     run.command = vec!["leaps".into(), "train".into()];
-    let seen = Seen::default();
-    let outcome = run.run(&seen).unwrap();
-    let (steps, events) = seen.0.into_inner().unwrap();
+    let record = Record::default();
+    let outcome = run.run(&record).unwrap();
+    let (steps, events) = record.0.into_inner().unwrap();
     assert_eq!(steps, (1..=20).collect::<Vec<u64>>());
     let text = fs::read_to_string(directory.join("events.jsonl")).unwrap();
     let names: Vec<String> = text

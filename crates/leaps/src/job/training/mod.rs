@@ -222,7 +222,7 @@ impl Training {
             Grown::Stopped(outcome) => return Ok(outcome),
             Grown::Start(start) => start,
         };
-        let setup = self.setup(start.as_ref(), context, observer)?;
+        let setup = self.setup(start.as_deref(), context, observer)?;
         let run = TrainingRun {
             config: self.config_text(directory),
             command: self.command.clone(),
@@ -242,7 +242,7 @@ impl Training {
             Grown::Stopped(_) => return Err(Error::Interrupted),
             Grown::Start(start) => start,
         };
-        let setup = self.setup(start.as_ref(), context, observer)?;
+        let setup = self.setup(start.as_deref(), context, observer)?;
         observer.total(setup.train.steps);
         let mut trainer = setup.start(observer)?;
         let mut loss = None;

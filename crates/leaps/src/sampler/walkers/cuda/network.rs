@@ -107,7 +107,7 @@ pub(in crate::sampler) fn network_walkers(
         let room = fitting(fixed + walkers * walker, slot, gpu.free_memory()?);
         let slots = walkers.min(SLOTS).min(room.max(FEWEST_SLOTS));
         let mut network = rates.net.on_gpu(gpu, slots, precision)?;
-        network.refresh(&gpu.upload(&rates.parameters)?)?;
+        network.refresh(&gpu.upload(rates.parameters())?)?;
         let on_gpu = &Arc::new(CudaTarget::new(gpu, &**target)?);
         let there = CudaRates { network, slots, parametrisation: rates.parametrisation };
         let walk = CudaWalk { target, on_gpu, path, plan, population };

@@ -90,7 +90,7 @@ impl CudaResampler {
         Ok(())
     }
 
-    /// Keep the log-weights before an interval.
+    /// Copy the log-weights before an interval.
     pub(crate) fn remember(&mut self, log_weights: &CudaSlice<f64>) -> Result<()> {
         let (from, mut to) =
             (log_weights.slice(..self.walkers), self.before.slice_mut(..self.walkers));
@@ -143,7 +143,7 @@ impl CudaResampler {
         launch!(gpu, self.settle, (grid, 128, 0), &record, &carried, &self.spare, log_weights, &n)
     }
 
-    /// A stretch of `intervals` ends: tell the lineage what came of it.
+    /// A stretch of `intervals` ends: write to the lineage what came of it.
     pub(crate) fn end(&self, lineage: &mut Lineage, intervals: usize) -> Result<()> {
         let records = self.gpu.download(&self.records.slice(..intervals * RECORD))?;
         for record in records.chunks_exact(RECORD) {
