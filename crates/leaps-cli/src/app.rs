@@ -75,7 +75,7 @@ impl Context {
     /// What jobs are given.
     pub fn job<'a>(&self, progress: &'a dyn Progress) -> job::Context<'a> {
         let precision = self.globals.precision.into();
-        job::Context { device: self.globals.device, precision, progress }
+        job::Context { device: self.globals.device, precision, progress, ..job::Context::default() }
     }
 
     /// What was computed, with its origin and this command.

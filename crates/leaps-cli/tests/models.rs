@@ -3,15 +3,15 @@
 mod common;
 
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use common::{fails, files, json, near_exact, number, run, stdout, train};
 use leaps::device::NoProgress;
 use leaps::net::{FreeEnergy, FreeEnergySpec};
 use leaps::path::Schedule;
 use leaps::store::Model;
-use leaps::target::{Boundary, Lattice, Pairwise};
-use leaps::train::{Batch, Loss};
+use leaps::target::{Boundary, Lattice, Pairwise, Target};
+use leaps::train::{Batch, Loss, Objective};
 use safetensors::Dtype;
 use safetensors::tensor::{SafeTensors, TensorView, serialize};
 
@@ -289,7 +289,10 @@ fn rates_are_what_the_loss_sees() {
     let mut batch = Batch::new(9);
     batch.states = spins.iter().map(|&spin| u8::from(spin > 0.0)).collect();
     batch.times = times.iter().map(|&t| f64::from(t)).collect();
-    let mut loss = Loss::new(&target, &path, &net, &free, model.parametrisation);
+    let target: Arc<dyn Target> = Arc::new(target);
+    let (net, free) = (Arc::new(net), Arc::new(free));
+    let objective = Objective::new(&target, &path, &net, &free, model.parametrisation);
+    let mut loss = Loss::new(&objective);
     let mut gradient = vec![0.0; parameters.len()];
     let residuals = loss.gradient(&parameters, &batch, &mut gradient, &NoProgress).unwrap();
     for (ours, theirs) in get("residual").1.iter().zip(residuals) {

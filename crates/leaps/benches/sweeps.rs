@@ -7,9 +7,9 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use leaps::device::{NoProgress, SimdLevel};
-use leaps::mcmc::lanes::{Plan, Rule, Scan, Tables, Tile};
+use leaps::mcmc::lanes::{Plan, Rule, Scan, Tables, Tile, Updates};
 use leaps::path::{Path, Schedule};
-use leaps::sampler::{Grid, LaneWalkers, Resampling, anneal};
+use leaps::sampler::{Grid, LaneWalkers, Population, Protocol, Resampling, anneal};
 use leaps::target::{Boundary, Disorder, Lattice, Pairwise, Target};
 
 /// What anyone would write first: one walker, exp for every update, a fast generator.
@@ -124,7 +124,7 @@ fn main() {
                 slow.push(rate(sweeps * n, || (0..sweeps).for_each(|_| plain.sweep(rule))));
                 black_box(&plain.values);
                 fast.push(rate(sweeps * n * Tile::WALKERS as u64, || {
-                    tile.update(&plan, &tables, level, made, sweeps * n)
+                    tile.update(&plan, &tables, level, Updates { from: made, count: sweeps * n })
                 }));
                 made += sweeps * n;
             }
@@ -148,9 +148,10 @@ fn main() {
         let path = Path::new(&vec![beta; model.terms()], Schedule::Linear).unwrap();
         let grid = Grid::uniform(&path, intervals).unwrap();
         let plan = Plan::new(&model, Rule::Metropolis, Scan::Systematic).unwrap();
-        let mut population = LaneWalkers::new(&model, plan, 1, walkers, 1);
-        let ensemble =
-            anneal(&model, &mut population, &grid, &Resampling::NEVER, 20, 1, &NoProgress).unwrap();
+        let mut population = LaneWalkers::new(&model, plan, 1, Population::new(walkers, 1));
+        let resampling = Resampling::NEVER;
+        let protocol = Protocol { grid: &grid, resampling, points: 20, seed: 1 };
+        let ensemble = anneal(&model, &mut population, protocol, &NoProgress).unwrap();
         let (log_z, ess) = (ensemble.log_z(), ensemble.ess());
         println!(
             "{name:<12}{:>7.2} s   log Z {:.3} +- {:.3}   ESS {:.3}",

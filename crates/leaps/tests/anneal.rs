@@ -1,5 +1,7 @@
 //! AIS and SMC: log Z unbiased, laws right, errors honest, bytes independent of threads and batches.
 
+use std::sync::Arc;
+
 use leaps::Error;
 use leaps::device::NoProgress;
 use leaps::exact::enumerate;
@@ -32,7 +34,7 @@ fn settings() -> Settings {
     }
 }
 
-fn run(target: &dyn Target, beta: f64, settings: &Settings) -> Ensemble {
+fn run(target: &Arc<dyn Target>, beta: f64, settings: &Settings) -> Ensemble {
     let path = Path::new(&vec![beta; target.terms()], Schedule::Linear).unwrap();
     sample(target, &path, settings, &NoProgress).unwrap().0
 }
@@ -69,13 +71,13 @@ impl Target for Triplets {
     }
 }
 
-fn targets() -> Vec<(&'static str, Box<dyn Target>, f64)> {
+fn targets() -> Vec<(&'static str, Arc<dyn Target>, f64)> {
     vec![
-        ("ising", Box::new(Pairwise::ising(torus(&[3, 3]), 1.0, 0.25).unwrap()), 0.44),
-        ("potts", Box::new(Pairwise::potts(torus(&[2, 3]), 3, 1.0, 0.3).unwrap()), 0.9),
+        ("ising", Arc::new(Pairwise::ising(torus(&[3, 3]), 1.0, 0.25).unwrap()), 0.44),
+        ("potts", Arc::new(Pairwise::potts(torus(&[2, 3]), 3, 1.0, 0.3).unwrap()), 0.9),
         (
             "glass",
-            Box::new(
+            Arc::new(
                 Pairwise::edwards_anderson(torus(&[3, 3]), Disorder::Gaussian, 2)
                     .unwrap()
                     .with_uniform_field(-0.2)
@@ -85,15 +87,15 @@ fn targets() -> Vec<(&'static str, Box<dyn Target>, f64)> {
         ),
         (
             "complete",
-            Box::new(Pairwise::sherrington_kirkpatrick(9, Disorder::Pm1, 1).unwrap()),
+            Arc::new(Pairwise::sherrington_kirkpatrick(9, Disorder::Pm1, 1).unwrap()),
             1.0,
         ),
-        ("triplets", Box::new(Triplets), 0.5),
+        ("triplets", Arc::new(Triplets), 0.5),
     ]
 }
 
 /// Every kernel and every resampling scheme over the targets, kernels in turn.
-fn runs() -> Vec<(String, Box<dyn Target>, f64, Settings)> {
+fn runs() -> Vec<(String, Arc<dyn Target>, f64, Settings)> {
     let mut runs = Vec::new();
     let schemes = Resampler::ALL.map(|resampler| Resampling { threshold: 0.9, resampler });
     let mut kernels = KernelName::ALL.into_iter().cycle();
@@ -120,9 +122,9 @@ fn log_z_is_unbiased_for_every_kernel_and_scheme() {
     for (name, target, beta, settings) in runs() {
         let lambda = vec![beta; target.terms()];
         let (_, exact) = law(&*target, &lambda);
-        let log_z = run(&*target, beta, &settings).log_z();
+        let log_z = run(&target, beta, &settings).log_z();
         let z = (log_z.mean - exact) / log_z.error;
-        // Errors are 0.003 to 0.04: a bias of 5 errors is seen.
+        // Errors are 0.003 to 0.04: a bias of 5 errors is found.
         assert!(z.abs() < 5.0 && log_z.error < 0.05, "{name}: {log_z:?}, exact {exact}");
     }
 }
@@ -135,8 +137,8 @@ fn g_statistic(law: &[f64], shares: &[f64], n: f64) -> f64 {
 
 #[test]
 fn the_reweighted_law_is_the_enumerated_one() {
-    let target = Pairwise::ising(torus(&[3, 3]), 1.0, 0.25).unwrap();
-    let (law, _) = law(&target, &[0.44, 0.44]);
+    let target: Arc<dyn Target> = Arc::new(Pairwise::ising(torus(&[3, 3]), 1.0, 0.25).unwrap());
+    let (law, _) = law(&*target, &[0.44, 0.44]);
     let path = Path::new(&[0.44, 0.44], Schedule::Trigonometric).unwrap();
     for kernel in [KernelName::HeatBath, KernelName::Metropolis] {
         let mut settings = Settings { walkers: 250_000, times: Times::Uniform(40), ..settings() };
@@ -159,7 +161,8 @@ fn the_reweighted_law_is_the_enumerated_one() {
 
 #[test]
 fn errors_are_as_large_as_the_scatter_of_repeated_runs() {
-    let target = Pairwise::ising(torus(&[4, 4]), 1.0, -0.1 / 0.4407).unwrap();
+    let target: Arc<dyn Target> =
+        Arc::new(Pairwise::ising(torus(&[4, 4]), 1.0, -0.1 / 0.4407).unwrap());
     let exact = 16.2975361949;
     for resampling in [
         Resampling::NEVER,
@@ -184,19 +187,19 @@ fn errors_are_as_large_as_the_scatter_of_repeated_runs() {
 
 #[test]
 fn estimates_along_the_path_are_right_everywhere() {
-    let target = Pairwise::ising(torus(&[3, 3]), 1.0, 0.25).unwrap();
+    let target: Arc<dyn Target> = Arc::new(Pairwise::ising(torus(&[3, 3]), 1.0, 0.25).unwrap());
     for threshold in [0.0, 0.9] {
         let resampling = Resampling { threshold, resampler: Resampler::Systematic };
         let ensemble = run(&target, 0.6, &Settings { walkers: 20_000, resampling, ..settings() });
         assert!(ensemble.trace.len() >= 10);
         assert_eq!(ensemble.segments.resamplings() > 0, threshold > 0.0);
         for point in &ensemble.trace {
-            let (law, log_z) = law(&target, &point.lambda);
+            let (law, log_z) = law(&*target, &point.lambda);
             let (mut energy, mut first, mut second) = (0.0, 0.0, 0.0);
             for (code, p) in law.iter().enumerate() {
                 let x: Vec<u8> = (0..9).map(|i| (code >> i & 1) as u8).collect();
-                energy += p * potential(&target, &[1.0, 1.0], &x) / 9.0;
-                let u = potential(&target, &point.lambda, &x);
+                energy += p * potential(&*target, &[1.0, 1.0], &x) / 9.0;
+                let u = potential(&*target, &point.lambda, &x);
                 first += p * u;
                 second += p * u * u;
             }
@@ -220,7 +223,7 @@ fn bytes_do_not_depend_on_threads() {
         let in_pool = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| {
-                let ensemble = run(&*target, beta, &settings);
+                let ensemble = run(&target, beta, &settings);
                 let bits: Vec<u64> = ensemble.weights.log().iter().map(|w| w.to_bits()).collect();
                 (ensemble.states, bits, ensemble.families)
             })
@@ -238,8 +241,8 @@ fn no_walker_depends_on_the_others() {
         for (name, target, beta) in targets() {
             let mut settings = settings();
             settings.moves.kernel = kernel;
-            let many = run(&*target, beta, &Settings { walkers: 200, ..settings.clone() });
-            let few = run(&*target, beta, &Settings { walkers: 70, ..settings });
+            let many = run(&target, beta, &Settings { walkers: 200, ..settings.clone() });
+            let few = run(&target, beta, &Settings { walkers: 70, ..settings });
             let bytes = 70 * target.sites();
             assert_eq!(many.states[..bytes], few.states[..], "{name} {kernel}");
             assert_eq!(many.weights.log()[..70], few.weights.log()[..], "{name} {kernel}");
@@ -251,7 +254,8 @@ fn no_walker_depends_on_the_others() {
 fn single_site_updates_add_up_to_sweeps() {
     // The same updates in the same order, whether in one interval of a sweep or with nothing to weigh
     // between them: 9 times more intervals at a constant temperature.
-    let target = Pairwise::edwards_anderson(torus(&[3, 3]), Disorder::Gaussian, 5).unwrap();
+    let target: Arc<dyn Target> =
+        Arc::new(Pairwise::edwards_anderson(torus(&[3, 3]), Disorder::Gaussian, 5).unwrap());
     let table = [(0.0, 0.0), (0.1, 1.0), (1.0, 1.0)];
     let path = Path::new(&[0.7], Schedule::piecewise(&table).unwrap()).unwrap();
     for kernel in [KernelName::HeatBath, KernelName::Metropolis] {
@@ -264,7 +268,7 @@ fn single_site_updates_add_up_to_sweeps() {
         let (a, _) = sample(&target, &path, &by_site, &NoProgress).unwrap();
         let (b, _) = sample(&target, &path, &by_sweep, &NoProgress).unwrap();
         // Only the first tenth of the path differs in temperature, and there only the weights.
-        let exact = law(&target, &[0.7]).1;
+        let exact = law(&*target, &[0.7]).1;
         for ensemble in [&a, &b] {
             let log_z = ensemble.log_z();
             assert!((log_z.mean - exact).abs() < 5.0 * log_z.error, "{log_z:?} {exact}");
@@ -278,7 +282,8 @@ fn single_site_updates_add_up_to_sweeps() {
 
 #[test]
 fn adaptive_times_even_out_the_steps_and_stay_exact() {
-    let target = Pairwise::ising(torus(&[4, 4]), 1.0, -0.1 / 0.4407).unwrap();
+    let target: Arc<dyn Target> =
+        Arc::new(Pairwise::ising(torus(&[4, 4]), 1.0, -0.1 / 0.4407).unwrap());
     let path = Path::new(&[0.4407, 0.4407], Schedule::geometric(30.0).unwrap()).unwrap();
     let settings = Settings {
         times: Times::Adaptive { conditional_ess: 0.95, pilot_walkers: 1000 },
@@ -298,18 +303,18 @@ fn adaptive_times_even_out_the_steps_and_stay_exact() {
 
 #[test]
 fn observables_of_the_ensemble_are_right() {
-    let target = Pairwise::ising(torus(&[3, 3]), 1.0, 0.25).unwrap();
+    let target: Arc<dyn Target> = Arc::new(Pairwise::ising(torus(&[3, 3]), 1.0, 0.25).unwrap());
     let settings = Settings { walkers: 20_000, ..settings() };
     let ensemble = run(&target, 0.44, &settings);
     let samples = WeightedSamples::new(
-        &target,
+        &*target,
         &[0.44, 0.44],
         &ensemble.states,
         &ensemble.weights,
         &ensemble.families,
     )
     .unwrap();
-    let (law, _) = law(&target, &[0.44, 0.44]);
+    let (law, _) = law(&*target, &[0.44, 0.44]);
     let m: f64 = law
         .iter()
         .enumerate()
@@ -339,10 +344,11 @@ impl Target for Broken {
 #[test]
 fn an_energy_that_is_not_a_number_stops_the_run() {
     let path = Path::new(&[1.0], Schedule::Linear).unwrap();
+    let broken: Arc<dyn Target> = Arc::new(Broken);
     for kernel in [KernelName::Metropolis, KernelName::RandomWalk, KernelName::Gwg] {
         let mut settings = settings();
         settings.moves.kernel = kernel;
-        match sample(&Broken, &path, &settings, &NoProgress) {
+        match sample(&broken, &path, &settings, &NoProgress) {
             Err(Error::NonFinite { seed: 3, state, .. }) => assert_eq!(state, "[1,1,1,1,1,1]"),
             other => panic!("{kernel}: {:?}", other.map(|_| "ran")),
         }
@@ -351,7 +357,7 @@ fn an_energy_that_is_not_a_number_stops_the_run() {
 
 #[test]
 fn impossible_settings_are_refused() {
-    let target = Pairwise::ising(torus(&[3, 3]), 1.0, 0.0).unwrap();
+    let target: Arc<dyn Target> = Arc::new(Pairwise::ising(torus(&[3, 3]), 1.0, 0.0).unwrap());
     let path = Path::new(&[0.4], Schedule::Linear).unwrap();
     let never = Resampling::NEVER;
     let mut by_site = settings();
@@ -379,7 +385,7 @@ fn impossible_settings_are_refused() {
 
 #[test]
 fn runs_that_should_not_be_believed_say_so() {
-    let target = Pairwise::ising(torus(&[12, 12]), 1.0, 0.0).unwrap();
+    let target: Arc<dyn Target> = Arc::new(Pairwise::ising(torus(&[12, 12]), 1.0, 0.0).unwrap());
     let resampling = Resampling { threshold: 0.5, resampler: Resampler::Systematic };
     let coarse = Settings { walkers: 500, times: Times::Uniform(4), resampling, ..settings() };
     let warnings = run(&target, 0.4407, &coarse).warnings();

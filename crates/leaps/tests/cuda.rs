@@ -1,6 +1,8 @@
 //! Whether a GPU computes what the CPU does, through the public interface.
 #![cfg(feature = "cuda")]
 
+use std::sync::Arc;
+
 use leaps::device::{NoProgress, Placement, Precision};
 use leaps::exact::enumerate;
 use leaps::mcmc::KernelName;
@@ -9,11 +11,11 @@ use leaps::net::{FreeEnergy, FreeEnergySpec, HollowSpec, MlpSpec, Net, NetSpec};
 use leaps::path::{Path, Schedule};
 use leaps::rates::Parametrisation;
 use leaps::sampler::{
-    Amount, Ensemble, Moves, RateModel, Resampler, Resampling, Scheme, Settings, Times, anneal,
-    followers, sample_on, scheme_grid,
+    Amount, Ensemble, Moves, NetworkWalk, Population, Protocol, RateModel, Resampler, Resampling,
+    Scheme, Settings, Times, WalkPlan, anneal, sample_on,
 };
 use leaps::target::{Boundary, Disorder, Lattice, Pairwise, Target};
-use leaps::train::{TrainSpec, Trainer};
+use leaps::train::{Objective, TrainSpec, Trainer};
 
 fn gpu(precision: Precision) -> Placement {
     Placement::cuda(0, precision).unwrap()
@@ -29,9 +31,9 @@ fn up_to(walkers: usize) -> usize {
     if few() { walkers.min(130) } else { walkers }
 }
 
-fn ising(side: usize) -> Pairwise {
+fn ising(side: usize) -> Arc<dyn Target> {
     let lattice = Lattice::new(&[side, side], Boundary::Periodic).unwrap();
-    Pairwise::ising(lattice, 1.0, 0.1).unwrap()
+    Arc::new(Pairwise::ising(lattice, 1.0, 0.1).unwrap())
 }
 
 fn hollow(target: &dyn Target) -> Net {
@@ -42,22 +44,24 @@ fn hollow(target: &dyn Target) -> Net {
 /// Weighted walkers of a network that has learned nothing but says much.
 fn run(
     placement: &Placement,
-    target: &dyn Target,
+    target: &Arc<dyn Target>,
     beta: f64,
     (scheme, intervals): (Scheme, usize),
     walkers: usize,
 ) -> (Ensemble, Vec<u8>) {
-    let net = hollow(target);
+    let net = Arc::new(hollow(&**target));
     let parameters: Vec<f32> = net.initial(3).iter().map(|p| 2.5 * p).collect();
-    let flow = RateModel::new(&net, &parameters, Parametrisation::Barker);
+    let rates = &RateModel::new(&net, &parameters, Parametrisation::Barker);
     let path = Path::new(&vec![beta; target.terms()], Schedule::Linear).unwrap();
     let cuts: Vec<f64> = (0..=intervals).map(|k| k as f64 / intervals as f64).collect();
-    let (grid, durations) = scheme_grid(&path, scheme, &cuts).unwrap();
-    let mut population =
-        followers(placement, target, &path, &flow, scheme, durations, 0, walkers, 7).unwrap();
-    let never = Resampling::NEVER;
-    let ensemble = anneal(target, &mut *population, &grid, &never, 1, 7, &NoProgress).unwrap();
-    let states = population.states().unwrap();
+    let plan = &WalkPlan::new(&path, scheme, &cuts).unwrap();
+    let population = Population::new(walkers, 7);
+    let walk = NetworkWalk { target, path: &path, rates, plan, population };
+    let mut walkers = walk.on(placement).unwrap();
+    let resampling = Resampling::NEVER;
+    let protocol = Protocol { grid: &plan.grid, resampling, points: 1, seed: 7 };
+    let ensemble = anneal(&**target, &mut *walkers, protocol, &NoProgress).unwrap();
+    let states = walkers.states().unwrap();
     (ensemble, states)
 }
 
@@ -80,8 +84,8 @@ fn walkers_take_the_same_way_on_a_gpu() {
 /// antisymmetric. Steps of fixed length are what a bias looks like: with 5 of them, log Z is off by far more.
 fn weights_are_exact(placement: &Placement) {
     let (target, beta) = (ising(4), 0.15);
-    let name = hollow(&target).computed_on(placement);
-    let wanted = enumerate::solve(&target, &[beta; 2], &NoProgress).unwrap().log_z;
+    let name = hollow(&*target).computed_on(placement);
+    let wanted = enumerate::solve(&*target, &[beta; 2], &NoProgress).unwrap().log_z;
     let z = |scheme| {
         let (ensemble, _) = run(placement, &target, beta, (scheme, 5), up_to(100_000));
         let log_z = ensemble.log_z();
@@ -111,14 +115,13 @@ fn weights_are_exact_on_a_gpu_whatever_the_precision() {
 fn training_goes_the_same_way_on_a_gpu() {
     let placement = gpu(Precision::Float32);
     let target = ising(6);
-    let net = hollow(&target);
-    let free = FreeEnergy::new(&FreeEnergySpec::Rate, target.sites()).unwrap();
+    let net = Arc::new(hollow(&*target));
+    let free = Arc::new(FreeEnergy::new(&FreeEnergySpec::Rate, target.sites()).unwrap());
     let path = Path::new(&[0.4, 0.4], Schedule::Linear).unwrap();
     let spec = TrainSpec { batch: 64, pool: 256, ..TrainSpec::default() };
     let losses = |placement: &Placement| -> Vec<f64> {
-        let barker = Parametrisation::Barker;
-        let trainer =
-            Trainer::new(&target, &path, &net, &free, barker, &spec, 5, &NoProgress).unwrap();
+        let objective = Objective::new(&target, &path, &net, &free, Parametrisation::Barker);
+        let trainer = Trainer::new(&objective, &spec, 5, &NoProgress).unwrap();
         let mut trainer = trainer.place_on(placement).unwrap();
         (0..8).map(|_| trainer.step(&NoProgress).unwrap().loss).collect()
     };
@@ -130,17 +133,18 @@ fn training_goes_the_same_way_on_a_gpu() {
 }
 
 /// Targets with tables of every code, and one without tables: complete graphs have too many neighbours.
-fn targets() -> Vec<(&'static str, Pairwise, f64)> {
+fn targets() -> Vec<(&'static str, Arc<dyn Target>, f64)> {
     let torus = |side| Lattice::new(&[side, side], Boundary::Periodic).unwrap();
     let free = Lattice::new(&[5, 7], Boundary::Free).unwrap();
     let glass = Pairwise::edwards_anderson(torus(6), Disorder::Gaussian, 2).unwrap();
+    let complete = Pairwise::sherrington_kirkpatrick(40, Disorder::Gaussian, 3).unwrap();
     vec![
         ("ising", ising(8), 0.4),
-        ("free ends", Pairwise::ising(free, -1.0, 0.2).unwrap(), 0.6),
-        ("potts 3", Pairwise::potts(torus(6), 3, 1.0, 0.3).unwrap(), 0.9),
-        ("potts 5", Pairwise::potts(torus(5), 5, 1.0, 0.0).unwrap(), 1.1),
-        ("glass", glass.with_uniform_field(-0.2).unwrap(), 0.9),
-        ("complete", Pairwise::sherrington_kirkpatrick(40, Disorder::Gaussian, 3).unwrap(), 0.7),
+        ("free ends", Arc::new(Pairwise::ising(free, -1.0, 0.2).unwrap()), 0.6),
+        ("potts 3", Arc::new(Pairwise::potts(torus(6), 3, 1.0, 0.3).unwrap()), 0.9),
+        ("potts 5", Arc::new(Pairwise::potts(torus(5), 5, 1.0, 0.0).unwrap()), 1.1),
+        ("glass", Arc::new(glass.with_uniform_field(-0.2).unwrap()), 0.9),
+        ("complete", Arc::new(complete), 0.7),
         ("beyond shared memory", ising(95), 0.3),
     ]
 }
@@ -159,7 +163,7 @@ fn annealing(walkers: usize, kernel: KernelName) -> Settings {
 
 fn anneal_on(
     placement: &Placement,
-    target: &dyn Target,
+    target: &Arc<dyn Target>,
     beta: f64,
     settings: &Settings,
 ) -> Ensemble {
@@ -168,7 +172,7 @@ fn anneal_on(
 }
 
 /// AIS and SMC: walkers in the same states with the same weights and families.
-fn same_walkers(name: &str, target: &Pairwise, here: &Ensemble, there: &Ensemble) {
+fn same_walkers(name: &str, target: &Arc<dyn Target>, here: &Ensemble, there: &Ensemble) {
     let (n, sites) = (here.weights.len(), target.sites());
     let differ = (0..n).filter(|i| {
         here.states[i * sites..][..sites] != there.states[i * sites..][..sites]
@@ -189,7 +193,7 @@ fn same_walkers(name: &str, target: &Pairwise, here: &Ensemble, there: &Ensemble
             assert!((a.log_z.mean - b.log_z.mean).abs() < 1e-9, "{name}");
         }
     }
-    assert_eq!(here.energy_calls, there.energy_calls, "{name}");
+    assert_eq!(here.cost, there.cost, "{name}");
 }
 
 #[test]
@@ -255,22 +259,23 @@ fn ancestors_are_the_same_on_a_gpu() {
 /// Networks too are resampled on the GPU.
 #[test]
 #[ignore = "needs a GPU: cargo test -p leaps --test cuda -- --ignored --skip speed"]
-fn followers_are_resampled_on_a_gpu() {
+fn walkers_of_networks_are_resampled_on_a_gpu() {
     let placement = gpu(Precision::Float32);
-    let target = ising(6);
-    let net = Net::new(&NetSpec::Mlp(MlpSpec { hidden: 8 }), &target).unwrap();
+    let target = &ising(6);
+    let net = Arc::new(Net::new(&NetSpec::Mlp(MlpSpec { hidden: 8 }), &**target).unwrap());
     let parameters: Vec<f32> = net.initial(3).iter().map(|p| 2.2 * p).collect();
-    let flow = RateModel::new(&net, &parameters, Parametrisation::Barker);
+    let rates = &RateModel::new(&net, &parameters, Parametrisation::Barker);
     let path = Path::new(&[0.3, 0.3], Schedule::Linear).unwrap();
     let cuts: Vec<f64> = (0..=12).map(|k| f64::from(k) / 12.0).collect();
     for scheme in [Scheme::Events, Scheme::Euler, Scheme::Trapezoid] {
-        let (grid, durations) = scheme_grid(&path, scheme, &cuts).unwrap();
+        let plan = &WalkPlan::new(&path, scheme, &cuts).unwrap().sweeps(1);
         let resampling = Resampling { threshold: 0.8, resampler: Resampler::Systematic };
         let [here, there] = [&Placement::Cpu, &placement].map(|placement| {
-            let durations = durations.clone();
-            let mut population =
-                followers(placement, &target, &path, &flow, scheme, durations, 1, 500, 7).unwrap();
-            anneal(&target, &mut *population, &grid, &resampling, 2, 7, &NoProgress).unwrap()
+            let population = Population::new(500, 7);
+            let walk = NetworkWalk { target, path: &path, rates, plan, population };
+            let protocol = Protocol { grid: &plan.grid, resampling, points: 2, seed: 7 };
+            let mut walkers = walk.on(placement).unwrap();
+            anneal(&**target, &mut *walkers, protocol, &NoProgress).unwrap()
         });
         let resamplings = (here.segments.resamplings(), there.segments.resamplings());
         let log_z = (here.log_z(), there.log_z());
@@ -289,11 +294,11 @@ fn log_z_of_annealing_on_a_gpu_is_exact() {
     let glass = Pairwise::edwards_anderson(torus(&[4, 4]), Disorder::Gaussian, 2).unwrap();
     for (name, target, beta) in [
         ("ising", ising(4), 0.44),
-        ("potts", Pairwise::potts(torus(&[3, 3]), 3, 1.0, 0.3).unwrap(), 0.9),
-        ("glass", glass.with_uniform_field(-0.2).unwrap(), 0.8),
+        ("potts", Arc::new(Pairwise::potts(torus(&[3, 3]), 3, 1.0, 0.3).unwrap()), 0.9),
+        ("glass", Arc::new(glass.with_uniform_field(-0.2).unwrap()), 0.8),
     ] {
         let lambda = vec![beta; target.terms()];
-        let wanted = enumerate::solve(&target, &lambda, &NoProgress).unwrap().log_z;
+        let wanted = enumerate::solve(&*target, &lambda, &NoProgress).unwrap().log_z;
         for kernel in Moves::ON_GPU {
             for threshold in [0.0, 0.9] {
                 let resampling = Resampling { threshold, resampler: Resampler::Systematic };
@@ -314,7 +319,7 @@ fn log_z_of_annealing_on_a_gpu_is_exact() {
 #[test]
 fn kernels_that_gpus_do_not_have_are_refused() {
     let settings = annealing(10, KernelName::Wolff);
-    let error = settings.moves.check_gpu(&ising(4)).unwrap_err().to_string();
+    let error = settings.moves.check_gpu(&*ising(4)).unwrap_err().to_string();
     assert!(
         error.contains("heat-bath and metropolis") && error.contains("the device cpu"),
         "{error}"

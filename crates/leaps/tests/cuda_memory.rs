@@ -2,19 +2,24 @@
 //! is no GPU.
 #![cfg(feature = "cuda")]
 
+use std::sync::Arc;
+
 use leaps::Result;
 use leaps::device::{NoProgress, Placement, Precision};
 use leaps::mcmc::KernelName;
 use leaps::net::{FreeEnergy, FreeEnergySpec, HollowSpec, LecSpec, MlpSpec, Net, NetSpec};
 use leaps::path::{Path, Schedule};
 use leaps::rates::Parametrisation;
-use leaps::sampler::{Moves, Population, RateModel, Scheme, Settings, followers, scheme_grid};
+use leaps::sampler::{
+    Lineage, Moves, NetworkWalk, Population, RateModel, Resampling, Scheme, Settings, Span,
+    WalkPlan, Walkers,
+};
 use leaps::target::{Boundary, Lattice, Pairwise, Target};
-use leaps::train::{Reference, StepMetrics, TrainSpec, Trainer};
+use leaps::train::{Objective, Reference, StepMetrics, TrainSpec, Trainer};
 
-fn ising(side: usize) -> Pairwise {
+fn ising(side: usize) -> Arc<dyn Target> {
     let lattice = Lattice::new(&[side, side], Boundary::Periodic).unwrap();
-    Pairwise::ising(lattice, 1.0, 0.1).unwrap()
+    Arc::new(Pairwise::ising(lattice, 1.0, 0.1).unwrap())
 }
 
 fn path() -> Path {
@@ -38,12 +43,12 @@ fn train(
     steps: usize,
 ) -> Result<Vec<StepMetrics>> {
     let (target, path) = (ising(16), path());
-    let net = Net::new(spec, &target)?;
-    let free = FreeEnergy::new(&FreeEnergySpec::Rate, target.sites())?;
+    let net = Arc::new(Net::new(spec, &*target)?);
+    let free = Arc::new(FreeEnergy::new(&FreeEnergySpec::Rate, target.sites())?);
     let reference = Reference::Buffer;
     let spec = TrainSpec { batch, reference, rollout_steps: 3, ..TrainSpec::default() };
-    let barker = Parametrisation::Barker;
-    let trainer = Trainer::new(&target, &path, &net, &free, barker, &spec, 5, &NoProgress)?;
+    let objective = Objective::new(&target, &path, &net, &free, Parametrisation::Barker);
+    let trainer = Trainer::new(&objective, &spec, 5, &NoProgress)?;
     let mut trainer = trainer.place_on(placement)?;
     (0..steps).map(|_| trainer.step(&NoProgress)).collect()
 }
@@ -51,24 +56,20 @@ fn train(
 /// Walkers of a network, and where they end.
 fn follow(placement: &Placement, walkers: usize) -> Result<Vec<u8>> {
     let (target, path) = (ising(16), path());
-    let net = Net::new(&NetSpec::Mlp(MlpSpec { hidden: 64 }), &target)?;
+    let net = Arc::new(Net::new(&NetSpec::Mlp(MlpSpec { hidden: 64 }), &*target)?);
     let parameters = net.initial(3);
-    let flow = RateModel::new(&net, &parameters, Parametrisation::Barker);
-    let (grid, durations) = scheme_grid(&path, Scheme::Euler, &[0.0, 0.5, 1.0])?;
-    let scheme = Scheme::Euler;
-    let mut population =
-        followers(placement, &target, &path, &flow, scheme, durations, 0, walkers, 7)?;
-    population.advance(&grid, 1..3, &mut vec![0.0; walkers], &NoProgress)?;
-    population.states()
+    let rates = &RateModel::new(&net, &parameters, Parametrisation::Barker);
+    let plan = &WalkPlan::new(&path, Scheme::Euler, &[0.0, 0.5, 1.0])?;
+    let (population, mut lineage) = (Population::new(walkers, 7), Lineage::new(walkers, 0.0, 7));
+    let walk = NetworkWalk { target: &target, path: &path, rates, plan, population };
+    let mut made = walk.on(placement)?;
+    made.advance(Span::whole(&plan.grid), &Resampling::NEVER, &mut lineage, &NoProgress)?;
+    made.states()
 }
 
-fn sweepers<'a>(
-    placement: &Placement,
-    target: &'a Pairwise,
-    n: usize,
-) -> Result<Box<dyn Population + 'a>> {
+fn sweepers(placement: &Placement, target: &Arc<dyn Target>, n: usize) -> Result<Box<dyn Walkers>> {
     let moves = Moves { kernel: KernelName::HeatBath, ..Settings::default().moves };
-    moves.population(placement, target, &path(), n, 1)
+    moves.walkers(placement, target, &path(), Population::new(n, 1))
 }
 
 #[test]
@@ -103,7 +104,7 @@ fn what_does_not_fit_is_refused_with_what_does_and_walkers_take_turns() {
         hogs.push(hog);
     }
     println!("{} hogs of {n} walkers", hogs.len());
-    assert!(follow(&placement, walkers).unwrap() == wanted, "fewer lanes change results");
+    assert!(follow(&placement, walkers).unwrap() == wanted, "fewer slots change results");
     drop(hogs);
     assert_eq!(large.sites(), 4096);
 }

@@ -3,7 +3,7 @@
 use leaps::device::{NoProgress, SimdLevel};
 use leaps::exact::enumerate;
 use leaps::mcmc::ChainSettings;
-use leaps::mcmc::lanes::{Plan, Rule, Scan, Tables, Tile, run_lane_chains};
+use leaps::mcmc::lanes::{Plan, Rule, Scan, Tables, Tile, Updates, run_lane_chains};
 use leaps::observe::Recorder;
 use leaps::target::{Boundary, Density, Disorder, Lattice, Pairwise, Target};
 
@@ -51,7 +51,7 @@ fn every_level_gives_the_same_bits() {
                     .into_iter()
                     .map(|level| {
                         let mut tile = Tile::new(model.sites(), 9, 128);
-                        tile.update(&plan, &tables, level, 0, updates);
+                        tile.update(&plan, &tables, level, Updates { from: 0, count: updates });
                         let mut energies = vec![0.0; 64 * model.terms()];
                         tile.energies(&plan, level, &mut energies);
                         let mut all = Vec::new();
@@ -152,11 +152,11 @@ fn extreme_temperatures_freeze_and_melt() {
         let plan = Plan::new(&model, rule, Scan::Systematic).unwrap();
         let cold = Tables::new(&plan, &[1e6, 1e6]);
         let mut tile = Tile::new(16, 1, 0);
-        tile.update(&plan, &cold, SimdLevel::detect(), 0, 16 * 50);
+        tile.update(&plan, &cold, SimdLevel::detect(), Updates { from: 0, count: 16 * 50 });
         // All down is a local minimum at this field; from it, nothing moves at beta = 10^6.
         assert!((0..64).all(|lane| (0..16).all(|site| tile.value(lane, site) == 0)));
         let hot = Tables::new(&plan, &[0.0, 0.0]);
-        tile.update(&plan, &hot, SimdLevel::detect(), 16 * 50, 16 * 51);
+        tile.update(&plan, &hot, SimdLevel::detect(), Updates { from: 16 * 50, count: 16 * 51 });
         let ups: u32 =
             (0..64).map(|lane| (0..16).map(|s| u32::from(tile.value(lane, s))).sum::<u32>()).sum();
         let z = (f64::from(ups) - 512.0) / 16.0;

@@ -5,7 +5,7 @@ use leaps::exact::enumerate;
 use leaps::net::{LeaSpec, MlpSpec, Net, NetSpec, Worker};
 use leaps::path::{Path, Schedule};
 use leaps::rates::{Parametrisation, Rates, flux};
-use leaps::sampler::{Scheme, scheme_grid};
+use leaps::sampler::{Scheme, WalkPlan};
 use leaps::target::{Boundary, Interaction, Lattice, Pairwise, Target, potential};
 
 /// Six spins on a ring with fields of both signs, three values on a triangle, and an untrained network for each.
@@ -133,7 +133,7 @@ fn exact_run(
     let all = states(target);
     let path = Path::new(&vec![0.5; target.terms()], Schedule::Linear).unwrap();
     let cuts: Vec<f64> = (0..=intervals).map(|k| k as f64 / intervals as f64).collect();
-    let (grid, durations) = scheme_grid(&path, scheme, &cuts).unwrap();
+    let WalkPlan { grid, durations, .. } = WalkPlan::new(&path, scheme, &cuts).unwrap();
     let mut v = vec![1.0 / all.len() as f64; all.len()];
     for k in 1..=grid.intervals() {
         let at = if scheme == Scheme::Events { k } else { k - 1 };

@@ -53,11 +53,11 @@ fn a_stop_leaves_chains_of_fewer_steps() {
         let all = run_lane_chains(&model, &plan, settings, |_| States::default(), progress)?;
         Ok(all.into_iter().map(|chain| (chain.steps, format!("{chain:?}"))).collect())
     };
-    let tempering =
-        TemperingSettings { ladder: vec![vec![0.1; 2], lambda.clone()], houdayer: true };
     let ladders = |settings: &ChainSettings, progress: &dyn Progress| {
         let make = |_, _| States::default();
-        let all = run_tempering(&target, &kernel, &tempering, settings, make, progress)?;
+        let ladder = vec![vec![0.1; 2], lambda.clone()];
+        let tempering = TemperingSettings { ladder, houdayer: true, chains: *settings };
+        let all = run_tempering(&target, &kernel, &tempering, make, progress)?;
         Ok(all.into_iter().map(|ladder| (ladder.steps, format!("{ladder:?}"))).collect())
     };
     let runs: [(&str, usize, Run); 3] =

@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use leaps::net::{FreeEnergy, Net, import_checkpoint};
 use leaps::rates::Parametrisation;
-use leaps::store::{Model, Summary};
+use leaps::store::{Model, ModelParts, Summary};
 use leaps::target::Interaction;
 use serde_json::json;
 
@@ -47,16 +47,16 @@ pub fn run(args: &ImportArgs, context: &Context) -> Result<()> {
     }
     let name = args.file.file_name().unwrap_or_default().to_string_lossy();
     let source = format!("{name}, a checkpoint of the authors' code");
-    let model = Model::new(
-        &net,
-        &free,
-        Parametrisation::Relu, // the paper's
-        described,
-        json!({ "schedule": "linear" }),
-        Summary { source: Some(source), ..Summary::default() },
-        &parameters,
-        None,
-    )?;
+    let model = Model::new(ModelParts {
+        net: &net,
+        free: &free,
+        parametrisation: Parametrisation::Relu, // the paper's
+        target: described,
+        path: json!({ "schedule": "linear" }),
+        training: Summary { source: Some(source), ..Summary::default() },
+        average: &parameters,
+        raw: None,
+    })?;
     model.save(&args.out)?;
     let (out, n) = (args.out.display(), parameters.len());
     context.say(format!("wrote {out}: {n} parameters; next: 'leaps sample --model {out}'"));

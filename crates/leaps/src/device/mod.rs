@@ -13,6 +13,7 @@ mod placement;
 mod precision;
 mod progress;
 pub(crate) mod random;
+mod ranks;
 pub(crate) mod vector;
 
 pub use cpu_name::cpu_name;
@@ -27,3 +28,4 @@ pub use placement::{Device, Placement};
 pub use precision::Precision;
 pub use progress::{NoProgress, Progress, StopOnly};
 pub use random::{Draw, Purpose, Stream, threshold};
+pub use ranks::{Ranks, Single};

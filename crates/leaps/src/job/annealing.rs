@@ -10,7 +10,8 @@ use crate::mcmc::{KernelName, KernelSpec, Move};
 use crate::problem::Problem;
 use crate::results::WalkerResult;
 use crate::sampler::{
-    Amount, Moves, ResampleSpec, Resampling, Settings, Times, UpdateSpec, WalkerSpec, sample_on,
+    Amount, Moves, Population, ResampleSpec, Resampling, Settings, Times, UpdateSpec, WalkerSpec,
+    sample_on,
 };
 use crate::spec::{RunSpec, SEED};
 use crate::{Error, Result};
@@ -129,7 +130,11 @@ impl Annealing {
 
     /// Run it and measure the walkers.
     pub fn run_in(&self, context: &Context<'_>) -> Result<Run<WalkerResult>> {
-        let (target, path) = (&*self.problem.target, &self.problem.path);
+        context.install(|| self.run_here(context))
+    }
+
+    fn run_here(&self, context: &Context<'_>) -> Result<Run<WalkerResult>> {
+        let (target, path) = (&self.problem.target, &self.problem.path);
         let (betas, stops): (Vec<f64>, Vec<f64>) =
             self.walkers.stops(path, self.problem.beta)?.into_iter().unzip();
         let settings = Settings { stops, ..self.settings()? };
@@ -138,12 +143,13 @@ impl Annealing {
         let start = Instant::now();
         let (ensemble, grid) = sample_on(&placement, target, path, &settings, context.progress)?;
         let seconds = start.elapsed().as_secs_f64();
-        let snapshots = match can_be_drawn(target) {
+        let snapshots = match can_be_drawn(&**target) {
             true => {
                 // It goes the same way on the CPU.
                 let cpu = &Placement::Cpu;
-                let mut one = settings.moves.population(cpu, target, path, 1, self.seed)?;
-                snapshots(target, &grid, &mut *one, context.progress)?
+                let population = Population::new(1, self.seed);
+                let mut one = settings.moves.walkers(cpu, target, path, population)?;
+                snapshots(&**target, &grid, &mut *one, context.progress)?
             }
             false => None,
         };
@@ -154,7 +160,6 @@ impl Annealing {
             model: None,
             intervals: grid.intervals(),
             betas,
-            passes: 0.0,
             seconds,
             snapshots,
         };

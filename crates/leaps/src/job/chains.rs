@@ -144,6 +144,10 @@ impl Chains {
 
     /// Run the chains and measure them. If they are stopped on the way, the result is that of the steps that all of them had made, and says so.
     pub fn run_in(&self, context: &Context<'_>) -> Result<Run<ChainResult>> {
+        context.install(|| self.run_here(context))
+    }
+
+    fn run_here(&self, context: &Context<'_>) -> Result<Run<ChainResult>> {
         let (target, spec) = (&*self.problem.target, &self.chains);
         spec.check(self.problem.beta)?;
         let kept =
@@ -270,10 +274,10 @@ impl Chains {
                 let tempering = TemperingSettings {
                     ladder: betas.iter().map(|&beta| vec![beta; lambda.len()]).collect(),
                     houdayer: exchange == Move::Houdayer,
+                    chains: settings,
                 };
                 let local = AnyKernel::new(spec.tempering_kernel, target, lambda)?;
-                let outcomes =
-                    run_tempering(target, &local, &tempering, &settings, |_, _| make(), progress)?;
+                let outcomes = run_tempering(target, &local, &tempering, |_, _| make(), progress)?;
                 return Ok(tempered(outcomes, betas));
             }
         };

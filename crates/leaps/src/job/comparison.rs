@@ -213,7 +213,7 @@ impl Comparison {
         let (mut samplers, mut computed) = (Vec::new(), Computed::on_cpu());
         for NamedSampler { name, sampler, .. } in &self.samplers {
             let progress = monitor.progress(name);
-            let done = sampler.run_in(&Context { progress: &*progress, ..*context });
+            let done = sampler.run_in(&context.watched_by(&*progress));
             drop(progress);
             if self.lenient
                 && let Err(error @ Error::NotApplicable { .. }) = &done

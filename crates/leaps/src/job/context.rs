@@ -1,29 +1,53 @@
-//! Where jobs run, and who watches them.
+//! Where jobs run, with whom they share the work, and who watches them.
 
-use crate::device::{Device, NoProgress, Placement, Precision, Progress};
+use std::sync::Arc;
+
+use crate::device::{Device, NoProgress, Placement, Precision, Progress, Ranks, Single};
 use crate::results::Computed;
 use crate::{Error, Result};
 
 /// What every job is given.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Context<'a> {
     /// The device that was asked for.
     pub device: Device,
     /// The precision of networks on a GPU.
     pub precision: Precision,
+    /// Threads of the CPU; `None` for those that there are, all cores if nobody says otherwise.
+    pub threads: Option<usize>,
     /// Who hears of progress, and can ask for a stop.
     pub progress: &'a dyn Progress,
+    /// The processes that share the job.
+    pub ranks: Arc<dyn Ranks>,
 }
 
 impl Default for Context<'_> {
     /// A GPU if there is one that can do the work, and nobody watching.
     fn default() -> Self {
         let precision = Precision::default();
-        Context { device: Device::Auto, precision, progress: &NoProgress }
+        let (progress, ranks) = (&NoProgress, Arc::new(Single));
+        Context { device: Device::Auto, precision, threads: None, progress, ranks }
     }
 }
 
 impl Context<'_> {
+    /// The same with somebody else watching.
+    pub fn watched_by<'b>(&self, progress: &'b dyn Progress) -> Context<'b> {
+        let Context { device, precision, threads, ref ranks, .. } = *self;
+        Context { device, precision, threads, progress, ranks: Arc::clone(ranks) }
+    }
+
+    /// Do work with as many threads as were asked for.
+    pub(super) fn install<T: Send>(&self, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+        let Some(threads) = self.threads else { return work() };
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.max(1)).build();
+        let pool = pool.map_err(|error| {
+            let condition = format!("as many as the system can start: {error}");
+            Error::invalid("threads", threads, condition, "ask for fewer")
+        })?;
+        pool.install(work)
+    }
+
     /// Turn the device into a place, once, before work starts; `able` says whether a GPU can do the work at all.
     pub fn place(&self, able: Result<()>) -> Result<(Placement, Computed)> {
         let (placement, reason) = self.device.place(self.precision, able)?;

@@ -18,7 +18,6 @@ pub struct Journey {
     pub intervals: usize,
     /// The inverse temperatures of the stops on the way.
     pub betas: Vec<f64>,
-    pub passes: f64,
     pub seconds: f64,
     pub snapshots: Option<Snapshots>,
 }
@@ -65,8 +64,8 @@ pub fn measured(
         observables,
         histograms: histograms(&samples, &ensemble)?,
         snapshots: journey.snapshots,
-        network_passes_per_walker: journey.passes,
-        energy_calls_per_walker: ensemble.energy_calls,
+        network_passes_per_walker: ensemble.cost.network_passes,
+        energy_calls_per_walker: ensemble.cost.energy_calls,
         seconds: journey.seconds,
         effective_samples_per_second: ensemble.effective_families() / journey.seconds,
         at_beta,

@@ -1,4 +1,4 @@
-//! Refuse runs that cannot fit the memory before they start.
+//! The memory that jobs need, and the refusal of those that cannot fit.
 //!
 //! Estimates are from above: a limit of the address space (`ulimit -v`) ends a process that goes beyond it at once.
 

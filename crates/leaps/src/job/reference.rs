@@ -187,7 +187,7 @@ impl Search<'_> {
         job.chains.betas.clear();
         let label = if part == 1 { "reference" } else { "pilot" };
         let progress = self.monitor.progress(&format!("{label}, {kernel}"));
-        let found = job.run_in(&Context { progress: &*progress, ..*self.context })?;
+        let found = job.run_in(&self.context.watched_by(&*progress))?;
         progress.check()?;
         Ok(found)
     }

@@ -1,5 +1,6 @@
 //! Sampling with a trained network: weighted walkers that its rates carry along the path.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::measured::{Journey, measured};
@@ -9,7 +10,8 @@ use crate::path::Ranges;
 use crate::problem::Problem;
 use crate::results::WalkerResult;
 use crate::sampler::{
-    ResampleSpec, Scheme, SchemeSpec, WalkerSpec, anneal, followers, scheme_grid_with_stops,
+    NetworkWalk, Population, Protocol, ResampleSpec, Scheme, SchemeSpec, WalkPlan, WalkerSpec,
+    anneal,
 };
 use crate::spec::{RunSpec, SEED};
 use crate::store::Model;
@@ -102,13 +104,17 @@ impl Sampling {
 
     /// Let the walkers follow the network and measure them.
     pub fn run_in(&self, context: &Context<'_>) -> Result<Run<WalkerResult>> {
+        context.install(|| self.run_here(context))
+    }
+
+    fn run_here(&self, context: &Context<'_>) -> Result<Run<WalkerResult>> {
         let (model, problem, seed) = (&self.model, &self.problem, self.seed);
-        let (target, path) = (&*problem.target, &problem.path);
+        let (target, path) = (&problem.target, &problem.path);
         self.walkers.check()?;
         self.scheme.check()?;
         self.resample.check()?;
         problem.check_same(&model.target, &self.name)?;
-        let net = model.net(target).map_err(|error| match error {
+        let net = model.net(&**target).map_err(|error| match error {
             // The file is sound; it is the target that is another.
             Error::Corrupt { .. } if problem.described.target != model.target => {
                 let own = &model.target;
@@ -125,29 +131,30 @@ impl Sampling {
             (Some(ranges), None) => ranges.condition(problem.beta, 0.0)?,
             (None, _) => Vec::new(),
         };
-        let rates = model.flow(&net)?.conditioned_on(&conditions);
+        let rates = &model.rates(&Arc::new(net))?.conditioned_on(&conditions);
         let scheme = self.scheme.scheme;
         let cuts = self.scheme.cuts(self.walkers.intervals);
         let (betas, stops): (Vec<f64>, Vec<f64>) =
             self.walkers.stops(path, problem.beta)?.into_iter().unzip();
-        let (grid, durations) = scheme_grid_with_stops(path, scheme, &cuts, &stops)?;
-        let intervals = durations.iter().filter(|duration| **duration > 0.0).count();
         let sweeps = self.walkers.sweeps.unwrap_or(0) as u64;
+        let plan = &WalkPlan::with_stops(path, scheme, &cuts, &stops)?.sweeps(sweeps);
+        let intervals = plan.durations.iter().filter(|duration| **duration > 0.0).count();
         self.check_memory()?;
         let (placement, computed) = context.place(self.model.gpu_has())?;
-        let population = |walkers: usize| {
-            let durations = durations.clone();
-            followers(&placement, target, path, &rates, scheme, durations, sweeps, walkers, seed)
+        let walk = |walkers: usize| {
+            let population = Population::new(walkers, seed);
+            NetworkWalk { target, path, rates, plan, population }.on(&placement)
         };
 
         let start = Instant::now();
-        let mut walkers = population(self.walkers.walkers)?;
+        let mut walkers = walk(self.walkers.walkers)?;
         let (resampling, points) = (self.resample.resampling(0.0), self.walkers.trace_points);
-        let progress = context.progress;
-        let ensemble = anneal(target, &mut *walkers, &grid, &resampling, points, seed, progress)?;
+        let (grid, progress) = (&plan.grid, context.progress);
+        let protocol = Protocol { grid, resampling, points, seed };
+        let ensemble = anneal(&**target, &mut *walkers, protocol, progress)?;
         let seconds = start.elapsed().as_secs_f64();
-        let snapshots = match can_be_drawn(target) {
-            true => snapshots(target, &grid, &mut *population(1)?, progress)?,
+        let snapshots = match can_be_drawn(&**target) {
+            true => snapshots(&**target, grid, &mut *walk(1)?, progress)?,
             false => None,
         };
         let journey = Journey {
@@ -161,7 +168,6 @@ impl Sampling {
             model: Some(self.name.clone()),
             intervals,
             betas,
-            passes: walkers.passes()?,
             seconds,
             snapshots,
         };

@@ -3,7 +3,7 @@
 use crate::Result;
 use crate::device::{Progress, StopOnly};
 use crate::results::{Frame, Snapshots};
-use crate::sampler::{Grid, Population};
+use crate::sampler::{Grid, Lineage, Resampling, Span, Walkers};
 use crate::target::Target;
 
 /// The times that are kept, or those of the grid that are nearest.
@@ -18,16 +18,16 @@ pub fn can_be_drawn(target: &dyn Target) -> bool {
     flat && target.sites() <= MOST_SITES && target.q() <= 10
 }
 
-/// Carry a population of one walker along the grid.
+/// Lead one walker along the grid.
 pub fn snapshots(
     target: &dyn Target,
     grid: &Grid,
-    walker: &mut dyn Population,
+    walker: &mut dyn Walkers,
     progress: &dyn Progress,
 ) -> Result<Option<Snapshots>> {
     let Some(lattice) = target.lattice().filter(|_| can_be_drawn(target)) else { return Ok(None) };
     let mut frames = Vec::new();
-    let (mut at, mut log_weights) = (0, vec![0.0; walker.walkers()]);
+    let (mut at, mut lineage) = (0, Lineage::new(walker.walkers(), 0.0, 0));
     for wanted in TIMES {
         let k = (at..=grid.intervals())
             .min_by(|&a, &b| {
@@ -35,7 +35,8 @@ pub fn snapshots(
             })
             .unwrap_or(at);
         if k > at {
-            walker.advance(grid, at + 1..k + 1, &mut log_weights, &StopOnly(progress))?;
+            let span = Span { grid, intervals: at + 1..k + 1 };
+            walker.advance(span, &Resampling::NEVER, &mut lineage, &StopOnly(progress))?;
             at = k;
         }
         let states = walker.states()?;

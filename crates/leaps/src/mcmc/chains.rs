@@ -172,6 +172,8 @@ pub struct TemperingSettings {
     pub ladder: Vec<Vec<f64>>,
     /// Run two copies of the ladder with Houdayer moves between them.
     pub houdayer: bool,
+    /// The ladders as chains.
+    pub chains: ChainSettings,
 }
 
 /// What a tempering run has to say.
@@ -193,7 +195,7 @@ pub struct TemperingOutcome<R> {
     pub last: Vec<Vec<u8>>,
 }
 
-/// Run `settings.chains` independent tempering ladders of `kernel`; recorders are `make(ladder, copy)`.
+/// Run independent tempering ladders of `kernel`; recorders are `make(ladder, copy)`.
 ///
 /// State `w` of ladder `c` moves by the streams of walker `c * states + w`, exchanges by those of ladder
 /// `c`. Outcomes are the same for any number of threads, and of fewer steps if `progress` stops them, as for [`run_chains`].
@@ -201,10 +203,10 @@ pub fn run_tempering<K: Kernel + Sync, R: Recorder>(
     target: &dyn Target,
     kernel: &K,
     tempering: &TemperingSettings,
-    settings: &ChainSettings,
     make: impl Fn(usize, usize) -> R + Sync,
     progress: &dyn Progress,
 ) -> Result<Vec<TemperingOutcome<R>>> {
+    let settings = &tempering.chains;
     settings.check()?;
     let fresh = Tempering::new(target, tempering.ladder.clone(), kernel, tempering.houdayer)?;
     let (states, rungs, total) = (fresh.states(), fresh.rungs(), settings.burn_in + settings.steps);
@@ -361,10 +363,10 @@ mod tests {
             let alone = Pupil::default();
             let model = Density::new(&target, &lambda);
             run_chains(&model, &alone, &settings, |_| Nobody, &NoProgress).unwrap();
-            let ladder = TemperingSettings { ladder: vec![lambda.to_vec()], houdayer: false };
+            let ladder = vec![lambda.to_vec()];
+            let tempering = TemperingSettings { ladder, houdayer: false, chains: settings };
             let in_ladder = Pupil::default();
-            run_tempering(&target, &in_ladder, &ladder, &settings, |_, _| Nobody, &NoProgress)
-                .unwrap();
+            run_tempering(&target, &in_ladder, &tempering, |_, _| Nobody, &NoProgress).unwrap();
             for pupil in [alone, in_ladder] {
                 assert_eq!(pupil.lessons.load(Ordering::Relaxed), lessons, "{burn_in}");
                 assert_eq!(pupil.last.load(Ordering::Relaxed), lessons, "the first steps");

@@ -35,6 +35,7 @@ mod hamming_ball;
 mod heat_bath;
 mod houdayer;
 mod locally_balanced;
+pub(crate) mod lockstep;
 mod metropolis;
 mod moves;
 mod neighbours;

@@ -222,6 +222,7 @@ impl Head {
 
     /// Add the gradient of the parameters and write that of `context`.
     #[inline(always)]
+    #[allow(clippy::too_many_arguments)] // slices of one scratch, which the caller cuts
     pub(crate) unsafe fn backward<V: Vector>(
         &self,
         packed: &[V::Scalar],

@@ -1,4 +1,4 @@
-//! Move the weights of the energy terms from 0 to their final values: `lambda_k(t)`, t in [0, 1].
+//! Paths: the weights of the energy terms from 0 to their final values, `lambda_k(t)`, t in [0, 1].
 //!
 //! At `t = 0` every weight is 0 and the distribution is uniform. At `t = 1` term `k` has its final
 //! weight, for a temperature the inverse temperature `beta`.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use crate::path::{Path, PathSpec};
-use crate::target::{Described, Target, TargetSpec, initial_state, undescribed};
+use crate::target::{Described, Target, TargetIdentity, TargetSpec, initial_state, undescribed};
 use crate::{Error, Result, finite};
 
 pub use models::{EdgeList, Ising, Potts, SpinGlass};
@@ -86,7 +86,7 @@ impl Problem {
             ));
         }
         let path_spec = PathSpec::default();
-        let described = json!({
+        let mut described = json!({
             "kind": CUSTOM,
             "name": target.name(),
             "beta": beta,
@@ -94,6 +94,9 @@ impl Problem {
             "sites": sites,
             "energies": sample_energies(&target),
         });
+        if let TargetIdentity::Custom { version: Some(version), .. } = target.identity() {
+            described["version"] = version.into();
+        }
         Ok(Problem {
             path: path_spec.build(&target.term_names(), &vec![beta; target.terms()])?,
             beta,
@@ -138,7 +141,15 @@ impl Problem {
         Problem::of(&spec.placed(|_, path| folder.join(path)).filled()?, &path)
     }
 
-    /// Refuse to use a model that was trained on another custom energy, by energies of a few states.
+    /// What the target is: as it was described, or a custom energy.
+    pub fn identity(&self) -> TargetIdentity {
+        match &self.spec {
+            Some(spec) => TargetIdentity::BuiltIn(Box::new(spec.clone())),
+            None => self.target.identity(),
+        }
+    }
+
+    /// Refuse to use a model that was trained on another custom energy or another version of it, by energies of a few states.
     pub(crate) fn check_same(&self, described: &Value, model: &str) -> Result<()> {
         let custom = |target: &Value| target["kind"] == CUSTOM;
         let own = &self.described.target;
@@ -153,14 +164,13 @@ impl Problem {
             (Some(a), Some(b)) => a.len() == b.len() && a.iter().zip(&b).all(near),
             _ => false,
         };
-        if same {
+        if same && own["version"] == described["version"] {
             return Ok(());
         }
         let name = described["name"].as_str().unwrap_or("a built-in target");
-        let reason = format!(
-            "it was trained on {name}, whose energies are other than those of {}",
-            self.description
-        );
+        let what =
+            if same { "version is another than that" } else { "energies are other than those" };
+        let reason = format!("it was trained on {name}, whose {what} of {}", self.description);
         Err(Error::not_applicable(format!("the model {model}"), reason))
     }
 

@@ -1,10 +1,11 @@
-//! Choose the times of a grid so that every interval costs the same.
+//! Times of a grid chosen by a pilot run, so that every interval costs the same.
 //!
 //! A pilot run goes along the path and places each next time where the conditional effective sample size of
 //! the step falls to a target value. The grid is then fixed, and the run that uses it is exact: a run
 //! that chose its times from its own walkers would have a biased log Z.
 
-use super::{Grid, Population, Resampler};
+use super::grid::drops;
+use super::{Grid, Interval, Resampler, Walkers};
 use crate::device::{Progress, Purpose, Stream};
 use crate::observe::LogWeights;
 use crate::path::Path;
@@ -14,9 +15,9 @@ use crate::{Error, Result};
 const MAX_INTERVALS: usize = 1_000_000;
 
 /// Times from 0 to 1 whose steps have the conditional effective sample size `level`, in (0, 1), judged by
-/// the pilot walkers in `population`.
+/// the pilot `walkers`.
 pub fn choose_times(
-    population: &mut dyn Population,
+    walkers: &mut dyn Walkers,
     path: &Path,
     level: f64,
     seed: u64,
@@ -31,19 +32,19 @@ pub fn choose_times(
         ));
     }
     let mut times = vec![0.0];
-    let mut log_weights = vec![0.0; population.walkers()];
+    let mut log_weights = vec![0.0; walkers.walkers()];
     let mut from = path.lambda(0.0);
     let mut to = from.clone();
     while times[times.len() - 1] < 1.0 {
         progress.check()?;
         let t = times[times.len() - 1];
         let weights = LogWeights::new(log_weights.clone())?;
-        let energies = population.energies()?;
+        let energies = walkers.energies()?;
         let mut quality = |t: f64| {
             path.lambda_into(t, &mut to);
             weights.conditional_ess(|i| {
                 let energies = &energies[i * from.len()..(i + 1) * from.len()];
-                energies.iter().zip(from.iter().zip(&to)).map(|(e, (a, b))| (a - b) * e).sum()
+                drops(&from, &to).zip(energies).map(|(drop, energy)| drop * energy).sum()
             })
         };
         let next = if quality(1.0) >= level {
@@ -73,16 +74,17 @@ pub fn choose_times(
             ));
         }
         from = path.lambda(next);
-        // The population knows grids, not times: give it the one interval it is to cross.
+        // Walkers know grids, not times: give them the one interval they are to cross.
         let step = Grid::step(path, t, next);
-        population.weigh(&step, 1, &mut log_weights)?;
+        let interval = Interval { grid: &step, k: 1 };
+        walkers.weigh(interval, &mut log_weights)?;
         let weights = LogWeights::new(log_weights.clone())?;
         if weights.ess() < 0.5 && next < 1.0 {
             let mut stream = Stream::new(seed, Purpose::Resample, 0, times.len() as u64);
-            population.resample(&Resampler::Systematic.ancestors(&weights, &mut stream))?;
+            walkers.resample(&Resampler::Systematic.ancestors(&weights, &mut stream))?;
             log_weights.fill(0.0);
         }
-        population.mutate(&step, 1, &mut log_weights, progress)?;
+        walkers.mutate(interval, &mut log_weights, progress)?;
     }
     Ok(times)
 }

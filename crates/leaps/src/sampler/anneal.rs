@@ -1,15 +1,14 @@
-//! Run annealed importance sampling and sequential Monte Carlo: one driver, with or without resampling.
+//! Annealed importance sampling and sequential Monte Carlo: one driver, with or without resampling.
 //!
 //! Interval `k`: every walker's log-weight grows by `U_{t_{k-1}}(x) - U_{t_k}(x)`; if the effective sample
 //! size has fallen below the threshold, walkers are resampled and the segment's log mean weight is added to
 //! log Z; then walkers move at `rho_{t_k}`. Weighted walkers represent `rho_{t_k}` after every interval, so
 //! one run gives free energy, energy and heat capacity all along the path.
 
-use super::{Grid, Lineage, Population, Resampler};
+use super::{Cost, Grid, Interval, Lineage, Resampler, Span, Walkers};
 use crate::device::Progress;
-use crate::observe::LogWeights;
 use crate::observe::{
-    Estimate, Families, Jackknife, Observables, Segments, WeightedSamples, ess, log_z,
+    Estimate, Families, Jackknife, LogWeights, Observables, Segments, WeightedSamples, ess, log_z,
 };
 use crate::target::Target;
 use crate::{Error, Result};
@@ -26,6 +25,37 @@ pub struct Resampling {
 impl Resampling {
     /// Never resample: annealed importance sampling.
     pub const NEVER: Resampling = Resampling { threshold: 0.0, resampler: Resampler::Systematic };
+
+    /// Whether walkers are never resampled.
+    pub fn is_never(&self) -> bool {
+        self.threshold == 0.0
+    }
+
+    /// The threshold after an interval; where walkers are measured next they are not resampled.
+    pub(super) fn threshold_at(&self, at: Interval<'_>) -> f64 {
+        if at.grid.is_measured(at.k) { 0.0 } else { self.threshold }
+    }
+
+    fn check(&self) -> Result<()> {
+        if (0.0..=1.0).contains(&self.threshold) {
+            return Ok(());
+        }
+        let condition = "from 0 (never) to 1 (always)";
+        Err(Error::invalid("resample", self.threshold, condition, "0.5 is usual"))
+    }
+}
+
+/// How walkers are led along a path.
+#[derive(Clone, Copy, Debug)]
+pub struct Protocol<'a> {
+    /// Where they are weighed.
+    pub grid: &'a Grid,
+    /// When they are resampled.
+    pub resampling: Resampling,
+    /// About how many estimates to keep along the path.
+    pub points: usize,
+    /// The seed of resampling.
+    pub seed: u64,
 }
 
 /// What is known at one time of the path.
@@ -79,8 +109,8 @@ pub struct Ensemble {
     pub trace: Vec<PathPoint>,
     /// What was measured at the stops of the grid.
     pub stops: Vec<PathStop>,
-    /// Energy evaluations per walker, charged as for Markov chains.
-    pub energy_calls: f64,
+    /// What the walkers have cost.
+    pub cost: Cost,
     /// Smallest conditional effective sample size of a step, where steps are looked at one by one (with
     /// resampling); else 1.
     pub smallest_step: f64,
@@ -103,31 +133,22 @@ impl Ensemble {
     }
 }
 
-/// Carry `population` along `grid`, keeping about `points` estimates along the path.
+/// Lead walkers of `target` along a path.
 pub fn anneal(
     target: &dyn Target,
-    population: &mut dyn Population,
-    grid: &Grid,
-    resampling: &Resampling,
-    points: usize,
-    seed: u64,
+    walkers: &mut dyn Walkers,
+    protocol: Protocol<'_>,
     progress: &dyn Progress,
 ) -> Result<Ensemble> {
-    let walkers = population.walkers();
-    if walkers < 1 {
-        return Err(Error::invalid("walkers", walkers, "at least 1", "errors need at least 2"));
+    let Protocol { grid, resampling, points, seed } = protocol;
+    let count = walkers.walkers();
+    if count < 1 {
+        return Err(Error::invalid("walkers", count, "at least 1", "errors need at least 2"));
     }
-    if !(0.0..=1.0).contains(&resampling.threshold) {
-        return Err(Error::invalid(
-            "resample",
-            resampling.threshold,
-            "from 0 (never) to 1 (always)",
-            "0.5 is usual",
-        ));
-    }
-    progress.total(grid.intervals() as u64 * walkers as u64);
+    resampling.check()?;
+    progress.total(grid.intervals() as u64 * count as u64);
     let log_z0 = target.sites() as f64 * (target.q() as f64).ln();
-    let mut lineage = Lineage::new(walkers, log_z0);
+    let mut lineage = Lineage::new(count, log_z0, seed);
     let (mut trace, mut stops) = (Vec::new(), Vec::new());
     let keep = |k: usize| {
         let n = grid.intervals();
@@ -138,30 +159,22 @@ pub fn anneal(
     while k <= grid.intervals() {
         // Nobody looks at the walkers before the next point that is kept.
         let last = (k..=grid.intervals()).find(|&k| look(k)).unwrap_or(grid.intervals());
-        let intervals = k..last + 1;
+        let span = Span { grid, intervals: k..last + 1 };
         k = last;
-        let never = resampling.threshold == 0.0;
-        if never {
-            population.advance(grid, intervals, &mut lineage.log_weights, progress)?;
-        } else {
-            population.advance_resampling(
-                grid,
-                intervals,
-                resampling,
-                seed,
-                &mut lineage,
-                progress,
-            )?;
-        }
-        let weights = LogWeights::new(lineage.log_weights.clone())?;
-        let families = Families::new(&lineage.ancestry);
-        let segments = &lineage.segments;
+        walkers.advance(span, &resampling, &mut lineage, progress)?;
+        let look = Look {
+            target,
+            at: Interval { grid, k },
+            weights: LogWeights::new(lineage.log_weights.clone())?,
+            families: Families::new(&lineage.ancestry),
+            segments: &lineage.segments,
+        };
         if grid.is_stop(k) {
-            stops.push(stop(target, population, grid, k, &weights, &families, segments)?);
+            stops.push(look.stop(walkers)?);
         }
         if keep(k) {
-            let mut point = point(target, population, grid, k, &weights, &families, segments)?;
-            if !never {
+            let mut point = look.point(walkers)?;
+            if !resampling.is_never() {
                 (point.ess, point.resampled) = lineage.last;
             }
             trace.push(point);
@@ -169,69 +182,69 @@ pub fn anneal(
         k += 1;
     }
     Ok(Ensemble {
-        states: population.states()?,
+        states: walkers.states()?,
         weights: LogWeights::new(lineage.log_weights)?,
         segments: lineage.segments,
         families: Families::new(&lineage.ancestry),
-        energies: population.energies()?,
+        energies: walkers.energies()?,
         trace,
         stops,
-        energy_calls: population.energy_calls(),
+        cost: walkers.cost()?,
         smallest_step: lineage.smallest_step,
     })
 }
 
-fn stop(
-    target: &dyn Target,
-    population: &dyn Population,
-    grid: &Grid,
-    k: usize,
-    weights: &LogWeights,
-    families: &Families,
-    segments: &Segments,
-) -> Result<PathStop> {
-    let (lambda, states) = (grid.lambda(k), population.states()?);
-    let samples = WeightedSamples::new(target, lambda, &states, weights, families)?;
-    Ok(PathStop {
-        t: grid.time(k),
-        lambda: lambda.to_vec(),
-        log_z: log_z(weights, families, segments),
-        ess: ess(weights, families),
-        observables: samples.observables(),
-    })
+/// A look at the walkers after an interval.
+struct Look<'a> {
+    target: &'a dyn Target,
+    at: Interval<'a>,
+    weights: LogWeights,
+    families: Families,
+    segments: &'a Segments,
 }
 
-fn point(
-    target: &dyn Target,
-    population: &dyn Population,
-    grid: &Grid,
-    k: usize,
-    weights: &LogWeights,
-    families: &Families,
-    segments: &Segments,
-) -> Result<PathPoint> {
-    let lambda = grid.lambda(k);
-    let mut rows = Vec::with_capacity(3 * weights.len());
-    for energies in population.energies()?.chunks_exact(lambda.len()) {
-        let h: f64 = energies.iter().sum();
-        let u: f64 = energies.iter().zip(lambda).map(|(e, l)| e * l).sum();
-        rows.extend([h, u, u * u]);
+impl Look<'_> {
+    fn log_z(&self) -> Estimate {
+        log_z(&self.weights, &self.families, self.segments)
     }
-    // Squares about a typical value: the variance of a large energy would lose its digits.
-    let origin = rows[1];
-    for row in rows.chunks_exact_mut(3) {
-        row[1] -= origin;
-        row[2] = row[1] * row[1];
+
+    fn stop(&self, walkers: &dyn Walkers) -> Result<PathStop> {
+        let (lambda, states) = (self.at.lambda(), walkers.states()?);
+        let (weights, families) = (&self.weights, &self.families);
+        let samples = WeightedSamples::new(self.target, lambda, &states, weights, families)?;
+        Ok(PathStop {
+            t: self.at.grid.time(self.at.k),
+            lambda: lambda.to_vec(),
+            log_z: self.log_z(),
+            ess: ess(weights, families),
+            observables: samples.observables(),
+        })
     }
-    let jackknife = Jackknife::new(3, &rows, weights.relative(), families);
-    let sites = target.sites() as f64;
-    Ok(PathPoint {
-        t: grid.time(k),
-        lambda: lambda.to_vec(),
-        log_z: log_z(weights, families, segments),
-        ess: weights.ess(),
-        resampled: false,
-        energy_per_site: jackknife.estimate(|m| m[0] / sites),
-        heat_capacity_per_site: jackknife.estimate(|m| (m[2] - m[1] * m[1]) / sites),
-    })
+
+    fn point(&self, walkers: &dyn Walkers) -> Result<PathPoint> {
+        let (lambda, weights) = (self.at.lambda(), &self.weights);
+        let mut rows = Vec::with_capacity(3 * weights.len());
+        for energies in walkers.energies()?.chunks_exact(lambda.len()) {
+            let h: f64 = energies.iter().sum();
+            let u: f64 = energies.iter().zip(lambda).map(|(e, l)| e * l).sum();
+            rows.extend([h, u, u * u]);
+        }
+        // Squares about a typical value: the variance of a large energy would lose its digits.
+        let origin = rows[1];
+        for row in rows.chunks_exact_mut(3) {
+            row[1] -= origin;
+            row[2] = row[1] * row[1];
+        }
+        let jackknife = Jackknife::new(3, &rows, weights.relative(), &self.families);
+        let sites = self.target.sites() as f64;
+        Ok(PathPoint {
+            t: self.at.grid.time(self.at.k),
+            lambda: lambda.to_vec(),
+            log_z: self.log_z(),
+            ess: weights.ess(),
+            resampled: false,
+            energy_per_site: jackknife.estimate(|m| m[0] / sites),
+            heat_capacity_per_site: jackknife.estimate(|m| (m[2] - m[1] * m[1]) / sites),
+        })
+    }
 }

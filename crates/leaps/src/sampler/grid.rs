@@ -1,4 +1,6 @@
-//! Cut a path into intervals.
+//! Grids: paths cut into intervals.
+
+use std::ops::Range;
 
 use crate::path::Path;
 use crate::{Error, Result};
@@ -101,4 +103,68 @@ impl Grid {
     pub fn lambda(&self, k: usize) -> &[f64] {
         &self.lambda[k * self.terms..(k + 1) * self.terms]
     }
+}
+
+/// One interval of a grid, from time `k - 1` to time `k`.
+#[derive(Clone, Copy, Debug)]
+pub struct Interval<'a> {
+    /// The grid.
+    pub grid: &'a Grid,
+    /// The number of the interval, from 1.
+    pub k: usize,
+}
+
+impl<'a> Interval<'a> {
+    /// The weights of the energy terms at its end.
+    pub fn lambda(&self) -> &'a [f64] {
+        self.grid.lambda(self.k)
+    }
+
+    /// The interval as a span.
+    pub fn alone(self) -> Span<'a> {
+        Span { grid: self.grid, intervals: self.k..self.k + 1 }
+    }
+
+    /// By how much the weight of every energy term falls.
+    pub fn drops(&self) -> impl Iterator<Item = f64> + use<'a> {
+        drops(self.grid.lambda(self.k - 1), self.grid.lambda(self.k))
+    }
+
+    /// Add `U_{t_{k-1}}(x) - U_{t_k}(x)` to a log-weight, term by term.
+    pub fn weigh(&self, energies: &[f64], log_weight: &mut f64) {
+        for (drop, energy) in self.drops().zip(energies) {
+            *log_weight += drop * energy;
+        }
+    }
+}
+
+/// Intervals of a grid, one after the other.
+#[derive(Clone, Debug)]
+pub struct Span<'a> {
+    /// The grid.
+    pub grid: &'a Grid,
+    /// Their numbers, from 1.
+    pub intervals: Range<usize>,
+}
+
+impl<'a> Span<'a> {
+    /// All intervals of a grid.
+    pub fn whole(grid: &'a Grid) -> Self {
+        Span { grid, intervals: 1..grid.intervals() + 1 }
+    }
+
+    /// The intervals.
+    pub fn iter(&self) -> impl Iterator<Item = Interval<'a>> + use<'a> {
+        let grid = self.grid;
+        self.intervals.clone().map(move |k| Interval { grid, k })
+    }
+}
+
+/// By how much weights fall: $\lambda_\mathrm{before} - \lambda_\mathrm{after}$, so that the log-weight of a state grows by this times its
+/// energies.
+pub(super) fn drops<'a>(
+    before: &'a [f64],
+    after: &'a [f64],
+) -> impl Iterator<Item = f64> + use<'a> {
+    before.iter().zip(after).map(|(before, after)| before - after)
 }

@@ -1,25 +1,27 @@
-//! Drive an ensemble of weighted walkers along a path: mutate, weigh, resample.
+//! Samplers that drive an ensemble of weighted walkers along a path: mutate, weigh, resample.
 
 mod adaptive;
 mod anneal;
 mod grid;
 mod moves;
+mod rate_model;
 mod resample;
+mod scheme;
 mod spec;
 pub(crate) mod walkers;
 mod warnings;
 
 pub use adaptive::choose_times;
-pub use anneal::{Ensemble, PathPoint, PathStop, Resampling, anneal};
-pub use grid::Grid;
+pub use anneal::{Ensemble, PathPoint, PathStop, Protocol, Resampling, anneal};
+pub use grid::{Grid, Interval, Span};
 pub use moves::{Amount, Moves, Settings, Times, sample, sample_on};
+pub use rate_model::{NetworkWalk, RateModel};
 pub use resample::Resampler;
+pub use scheme::{Scheme, WalkPlan};
 pub use spec::{ResampleSpec, SchemeSpec, UpdateSpec, WalkerSpec};
 pub use walkers::kernels::KernelWalkers;
 pub use walkers::lanes::LaneWalkers;
-pub use walkers::network::{
-    NetworkWalkers, RateModel, Scheme, scheme_grid, scheme_grid_with_stops,
-};
-pub use walkers::place::{Followers, followers};
-pub use walkers::{Lineage, Population};
+pub use walkers::lockstep::{LockstepWalkers, Sweeps};
+pub use walkers::network::NetworkWalkers;
+pub use walkers::{Cost, Lineage, Population, Walkers};
 pub use warnings::WalkerWarning;

@@ -1,13 +1,16 @@
-//! Choose how walkers move, and run AIS or SMC from plain settings.
+//! Moves of walkers between two weighings, and runs of AIS and SMC from plain settings.
 
+use std::sync::Arc;
+
+use super::walkers::cuda;
+use super::walkers::lockstep::{LockstepWalkers, Sweeps};
 use super::{
-    Ensemble, Grid, KernelWalkers, LaneWalkers, Population, Resampling, anneal, choose_times,
+    Ensemble, Grid, KernelWalkers, LaneWalkers, Population, Protocol, Resampling, Walkers, anneal,
+    choose_times,
 };
 use crate::device::{Placement, Progress};
-#[cfg(feature = "cuda")]
-use crate::mcmc::Kernel;
 use crate::mcmc::lanes::{Plan, Rule, Scan};
-use crate::mcmc::{AnyKernel, KernelName};
+use crate::mcmc::{AnyKernel, Kernel, KernelName};
 use crate::path::Path;
 use crate::target::Target;
 use crate::{Error, Result};
@@ -111,24 +114,39 @@ impl Moves {
         }
     }
 
-    /// Walkers in uniformly random states that move this way on `placement`: 64 at a time where tables allow, else one by one,
+    /// Walkers in uniformly random states that move this way on `placement`: 64 at a time where tables allow, else in lockstep or one by one,
     /// or all at once on a GPU.
-    pub fn population<'a>(
+    pub fn walkers(
         &self,
         placement: &Placement,
-        target: &'a dyn Target,
+        target: &Arc<dyn Target>,
         path: &Path,
-        walkers: usize,
-        seed: u64,
-    ) -> Result<Box<dyn Population + 'a>> {
-        if walkers == 0 || walkers > u32::MAX as usize {
-            return Err(Error::invalid(
-                "walkers",
-                walkers,
-                "from 1 to 2^32 - 1",
-                "1000 is a good start",
-            ));
+        population: Population,
+    ) -> Result<Box<dyn Walkers>> {
+        population.check()?;
+        match placement {
+            Placement::Cpu => Ok(match self.means(&**target, path)? {
+                Means::Tables(plan, updates) => {
+                    Box::new(LaneWalkers::new(&**target, plan, updates, population))
+                }
+                Means::Sweeps(sweeps, _) if target.prefers_batches() => {
+                    Box::new(LockstepWalkers::new(target, sweeps, population)?)
+                }
+                Means::Sweeps(Sweeps { count: steps, .. }, kernel)
+                | Means::Kernel(kernel, steps) => {
+                    Box::new(KernelWalkers::new(target, &kernel, steps, population)?)
+                }
+            }),
+            Placement::Cuda(gpu, _) => {
+                self.check_gpu(&**target)?;
+                let means = self.means(&**target, path)?;
+                cuda::sweep_walkers(gpu, &**target, means, population)
+            }
         }
+    }
+
+    /// What the moves are made of.
+    fn means(&self, target: &dyn Target, path: &Path) -> Result<Means> {
         let rule = match self.kernel {
             KernelName::HeatBath => Some(Rule::HeatBath),
             KernelName::Metropolis => Some(Rule::Metropolis),
@@ -138,56 +156,47 @@ impl Moves {
             (Some(rule), Some(model)) => Plan::new(model, rule, self.scan).ok(),
             _ => None,
         };
-        let updates = match self.amount {
-            Amount::Updates(updates) => updates,
-            Amount::Steps(sweeps) => sweeps.saturating_mul(target.sites() as u64),
+        let steps = match (plan, self.amount) {
+            (Some(plan), Amount::Updates(updates)) => return Ok(Means::Tables(plan, updates)),
+            (Some(plan), Amount::Steps(sweeps)) => {
+                let updates = sweeps.saturating_mul(target.sites() as u64);
+                return Ok(Means::Tables(plan, updates));
+            }
+            (None, Amount::Updates(updates)) => {
+                let condition =
+                    "used with heat-bath or metropolis on a pairwise model with few neighbours";
+                let advice = format!(
+                    "give sweeps instead, or use the kernel gibbs instead of {}",
+                    self.kernel
+                );
+                return Err(Error::invalid("updates", updates, condition, advice));
+            }
+            (None, Amount::Steps(steps)) => steps,
         };
-        match (placement, plan, self.amount) {
-            (Placement::Cpu, Some(plan), _) => {
-                Ok(Box::new(LaneWalkers::new(target, plan, updates, walkers, seed)))
+        let kernel = AnyKernel::new(self.kernel, target, path.ends())?;
+        Ok(match rule {
+            Some(rule) => {
+                let calls = kernel.energy_calls(target.q());
+                Means::Sweeps(Sweeps { rule, count: steps, calls }, kernel)
             }
-            (Placement::Cpu, None, Amount::Steps(steps)) => {
-                let kernel = AnyKernel::new(self.kernel, target, path.ends())?;
-                Ok(Box::new(KernelWalkers::new(target, &kernel, steps, walkers, seed)?))
-            }
-            (_, None, Amount::Updates(updates)) => Err(Error::invalid(
-                "updates",
-                updates,
-                "used with heat-bath or metropolis on a pairwise model with few neighbours",
-                format!("give sweeps instead, or use the kernel gibbs instead of {}", self.kernel),
-            )),
-            #[cfg(not(feature = "cuda"))]
-            (Placement::Cuda(gpu, _), ..) => match **gpu {},
-            #[cfg(feature = "cuda")]
-            (Placement::Cuda(gpu, _), plan, _) => {
-                use super::walkers::cuda::sweeps::CudaSweepers;
-                use crate::target::cuda::Sweep;
-                self.check_gpu(target)?;
-                let made = match (plan, self.amount) {
-                    (Some(plan), _) => {
-                        CudaSweepers::by_tables(gpu, target, &plan, updates, walkers, seed)?
-                    }
-                    (None, Amount::Steps(steps)) => {
-                        let kernel = AnyKernel::new(self.kernel, target, path.ends())?;
-                        let calls = kernel.energy_calls(target.q());
-                        let sweep = match self.kernel {
-                            KernelName::Metropolis => Sweep::Metropolis,
-                            _ => Sweep::HeatBath,
-                        };
-                        let moves = (sweep, calls);
-                        CudaSweepers::by_sites(gpu, target, moves, steps, walkers, seed)?
-                    }
-                    (None, Amount::Updates(_)) => unreachable!("refused above"),
-                };
-                Ok(Box::new(made))
-            }
-        }
+            None => Means::Kernel(kernel, steps),
+        })
     }
+}
+
+/// What moves are made of, the fastest first.
+pub(super) enum Means {
+    /// So many updates by tables in an interval.
+    Tables(Plan, u64),
+    /// Sweeps, and the kernel that makes them for one walker.
+    Sweeps(Sweeps, AnyKernel),
+    /// So many steps of a kernel.
+    Kernel(AnyKernel, u64),
 }
 
 /// Run AIS or SMC on `target` along `path` on the CPU; returns the walkers and the grid they went along.
 pub fn sample(
-    target: &dyn Target,
+    target: &Arc<dyn Target>,
     path: &Path,
     settings: &Settings,
     progress: &dyn Progress,
@@ -198,7 +207,7 @@ pub fn sample(
 /// [`sample`] on `placement`. The same seed gives the same walkers, but for the last bits of their weights.
 pub fn sample_on(
     placement: &Placement,
-    target: &dyn Target,
+    target: &Arc<dyn Target>,
     path: &Path,
     settings: &Settings,
     progress: &dyn Progress,
@@ -211,12 +220,14 @@ pub fn sample_on(
             let seed = seed ^ PILOT;
             // Few walkers and a choice after every step: no work for a GPU.
             let cpu = &Placement::Cpu;
-            let mut pilot = moves.population(cpu, target, path, *pilot_walkers, seed)?;
+            let population = Population::new(*pilot_walkers, seed);
+            let mut pilot = moves.walkers(cpu, target, path, population)?;
             choose_times(&mut *pilot, path, *conditional_ess, seed, progress)?
         }
     };
     let grid = Grid::new(path, Grid::cut_at(times, &settings.stops))?.with_stops(&settings.stops);
-    let mut population = moves.population(placement, target, path, walkers, seed)?;
-    let ensemble = anneal(target, &mut *population, &grid, &resampling, points, seed, progress)?;
+    let mut walkers = moves.walkers(placement, target, path, Population::new(walkers, seed))?;
+    let protocol = Protocol { grid: &grid, resampling, points, seed };
+    let ensemble = anneal(&**target, &mut *walkers, protocol, progress)?;
     Ok((ensemble, grid))
 }

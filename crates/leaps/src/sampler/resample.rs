@@ -1,4 +1,4 @@
-//! Copy heavy walkers and drop light ones, keeping every expected count right.
+//! Resamplers: heavy walkers are copied and light ones dropped, every expected count being right.
 
 use crate::device::Stream;
 use crate::observe::LogWeights;

@@ -9,7 +9,7 @@ use crate::observe::WeightedSamples;
 
 /// Fewer effective walkers than this make no error bar.
 const FEW_WALKERS: f64 = 100.0;
-/// A smaller part of the walkers than this comes from weights whose tail nobody has seen.
+/// A smaller part of the walkers than this comes from weights whose tail is not sampled.
 const SMALL_PART: f64 = 0.01;
 /// Weights with a heavier tail than this have no reliable mean.
 const HEAVY_TAIL: f64 = 0.7;

@@ -130,7 +130,7 @@ impl Checkpoint {
     }
 
     /// Training as it was, for the run it belongs to.
-    pub fn resume<'a>(&self, setup: &Setup<'a>) -> Result<Trainer<'a>> {
+    pub fn resume(&self, setup: &Setup) -> Result<Trainer> {
         // checkpoints/step-... within the run directory
         let run = self.directory.ancestors().nth(2).unwrap_or(&self.directory);
         setup.identity().check(&self.manifest.run, run)?;
@@ -245,12 +245,7 @@ impl Checkpoints {
     }
 
     /// Write a checkpoint, let `latest` name it, and remove old ones.
-    pub fn write(
-        &self,
-        setup: &Setup<'_>,
-        trainer: &Trainer<'_>,
-        standing: &Standing,
-    ) -> Result<PathBuf> {
+    pub fn write(&self, setup: &Setup, trainer: &Trainer, standing: &Standing) -> Result<PathBuf> {
         let step = trainer.steps();
         let training = Summary {
             steps: step,

@@ -108,7 +108,7 @@ impl RunDirectory {
     pub(crate) fn checkpoint(
         &self,
         checkpoints: &Checkpoints,
-        setup: &Setup<'_>,
+        setup: &Setup,
         fallback: bool,
     ) -> Result<Option<(Checkpoint, Vec<Error>)>> {
         atomic::remove_leftovers(&self.path)?;

@@ -13,11 +13,11 @@ use crate::{Error, Result};
 /// the header are the `error` and, as JSON, the `run`: target, path, network and settings, all that is needed to see it fail again.
 pub(crate) fn write(
     run: &Path,
-    setup: &Setup<'_>,
-    trainer: &Trainer<'_>,
+    setup: &Setup,
+    trainer: &Trainer,
     error: &Error,
 ) -> Result<PathBuf> {
-    let (batch, parameters) = (trainer.batch(), &trainer.optimiser.parameters);
+    let (batch, parameters) = (trainer.batch(), &trainer.state.optimiser.parameters);
     let path = run.join(format!("dump-step-{:08}.safetensors", trainer.steps()));
     let mut tensors = Tensors::new(&path);
     tensors.put("states", &[batch.len(), setup.target.sites()], batch.states.as_slice());
@@ -26,7 +26,7 @@ pub(crate) fn write(
         let members: Vec<u64> = batch.members.iter().map(|&member| member as u64).collect();
         tensors.put("members", &[batch.len()], members);
     }
-    parameters::put(&mut tensors, "", setup.net, setup.free, parameters)?;
+    parameters::put(&mut tensors, "", &setup.net, &setup.free, parameters)?;
     tensors.put("step", &[1], vec![trainer.steps()]);
     tensors.put("seed", &[1], vec![setup.seed]);
     let run = serde_json::to_string(&setup.identity()).unwrap_or_default();
@@ -37,8 +37,8 @@ pub(crate) fn write(
 }
 
 /// Refuse to keep parameters that are not finite.
-pub(crate) fn check_parameters(setup: &Setup<'_>, trainer: &Trainer<'_>) -> Result<()> {
-    let optimiser = &trainer.optimiser;
+pub(crate) fn check_parameters(setup: &Setup, trainer: &Trainer) -> Result<()> {
+    let optimiser = &trainer.state.optimiser;
     let own = setup.net.parameters();
     for (what, numbers) in [("parameter", &optimiser.parameters), ("average", &optimiser.average)] {
         if let Some(at) = numbers.iter().position(|p| !p.is_finite()) {

@@ -24,7 +24,7 @@ pub use card::{CARD, Card, SamplingCard, SpeedCard, TrainingCard};
 pub use checkpoint::{Checkpoint, Checkpoints, Manifest, Standing, Validation};
 pub use directory::{START, check_directory};
 pub use events::{Event, Metrics, Observer, Stop};
-pub use model::{Model, Summary};
+pub use model::{Model, ModelParts, Summary};
 pub use npz::NpzWriter;
 pub use setup::{Identity, Setup};
 pub use shipped::{

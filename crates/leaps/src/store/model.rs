@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -70,7 +71,7 @@ pub struct Summary {
 /// let model = leaps::store::Model::load("runs/a")?;
 /// let target = build(&model.target);
 /// let net = model.net(&target)?;
-/// let flow = model.flow(&net)?; // ready for NetworkWalkers
+/// let rates = model.rates(&std::sync::Arc::new(net))?; // ready for NetworkWalkers
 /// # Ok(()) }
 /// ```
 #[derive(Clone, Debug, PartialEq)]
@@ -85,13 +86,33 @@ pub struct Model {
     pub target: Value,
     /// The path, as described by the maker.
     pub path: Value,
-    /// The ranges of the family of targets that it was trained for, if it was one: the network is told the member at hand.
+    /// The ranges of the family of targets that it was trained for, if it was one: the network is conditioned on the member at hand.
     pub family: Option<Ranges>,
     /// How it was trained.
     pub training: Summary,
     /// Files that the description of the target names, by their names from the model's directory on.
     pub files: BTreeMap<String, Vec<u8>>,
     pub(super) tensors: Tensors<'static>,
+}
+
+/// What a model is made of.
+pub struct ModelParts<'a> {
+    /// The network.
+    pub net: &'a Net,
+    /// The free energy.
+    pub free: &'a FreeEnergy,
+    /// How fluxes become rates.
+    pub parametrisation: Parametrisation,
+    /// The target, as described by the maker.
+    pub target: Value,
+    /// The path, as described by the maker.
+    pub path: Value,
+    /// How it was trained.
+    pub training: Summary,
+    /// Averaged parameters of the network followed by those of the free energy, as [`Optimiser`](crate::train::Optimiser) has them.
+    pub average: &'a [f32],
+    /// The parameters of the last step, if they are known.
+    pub raw: Option<&'a [f32]>,
 }
 
 /// What `model.json` says.
@@ -113,18 +134,9 @@ struct Description {
 }
 
 impl Model {
-    /// A model in memory. `average` and `raw` are parameters of `net` followed by those of `free`, as
-    /// [`Optimiser`](crate::train::Optimiser) has them; `raw` may be unknown.
-    pub fn new(
-        net: &Net,
-        free: &FreeEnergy,
-        parametrisation: Parametrisation,
-        target: Value,
-        path: Value,
-        training: Summary,
-        average: &[f32],
-        raw: Option<&[f32]>,
-    ) -> Result<Self> {
+    /// A model in memory.
+    pub fn new(parts: ModelParts<'_>) -> Result<Self> {
+        let ModelParts { net, free, parametrisation, target, path, training, average, raw } = parts;
         let mut tensors = Tensors::new(TENSORS);
         parameters::put(&mut tensors, "", net, free, average)?;
         if let Some(raw) = raw {
@@ -370,7 +382,7 @@ impl Model {
 
     /// The rates of the averaged network, for samplers. One of a family is to be
     /// [conditioned on](RateModel::conditioned_on) the member at hand.
-    pub fn flow<'n>(&self, net: &'n Net) -> Result<RateModel<'n>> {
+    pub fn rates(&self, net: &Arc<Net>) -> Result<RateModel> {
         Ok(RateModel::new(net, &self.parameters(net)?, self.parametrisation))
     }
 

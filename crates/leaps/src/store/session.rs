@@ -19,15 +19,20 @@ use crate::{Error, Result};
 /// Lines of `metrics.jsonl` in the longest runs, about.
 const LINES: u64 = 10_000;
 
+/// The files of a run.
+pub(crate) struct Files<'r> {
+    pub(crate) directory: &'r RunDirectory,
+    pub(crate) checkpoints: Checkpoints,
+}
+
 /// A run in progress.
-pub(crate) struct Session<'r, 'a> {
-    run: &'r TrainingRun<'a>,
-    directory: &'r RunDirectory,
+pub(crate) struct Session<'r> {
+    run: &'r TrainingRun,
+    files: Files<'r>,
     observer: &'r dyn Observer,
-    checkpoints: Checkpoints,
     metrics: Lines,
     events: Lines,
-    trainer: Trainer<'a>,
+    trainer: Trainer,
     standing: Standing,
     /// The newest checkpoint, if it is of the present step.
     saved: Option<PathBuf>,
@@ -35,22 +40,20 @@ pub(crate) struct Session<'r, 'a> {
     before: f64,
 }
 
-impl<'r, 'a> Session<'r, 'a> {
+impl<'r> Session<'r> {
     /// Start, or go on from the checkpoint that was found and from which `trainer` was made.
     pub(crate) fn begin(
-        run: &'r TrainingRun<'a>,
-        directory: &'r RunDirectory,
-        checkpoints: Checkpoints,
-        trainer: Trainer<'a>,
+        run: &'r TrainingRun,
+        files: Files<'r>,
+        trainer: Trainer,
         found: Option<(Checkpoint, Vec<Error>)>,
         observer: &'r dyn Observer,
     ) -> Result<Self> {
         let (steps, step) = (run.setup.train.steps, trainer.steps());
         let mut session = Session {
             run,
-            directory,
+            files,
             observer,
-            checkpoints,
             metrics: Lines::open(run.directory.join("metrics.jsonl"))?,
             events: Lines::open(run.directory.join("events.jsonl"))?,
             trainer,
@@ -105,17 +108,17 @@ impl<'r, 'a> Session<'r, 'a> {
             let dump = self.run.relative(&dump);
             let error = failure.to_string();
             // The factor is a power of 1/2 and so counts roll-backs.
-            if -self.trainer.rate_factor.log2() >= spec.rollbacks as f64 {
+            if -self.trainer.state.rate_factor.log2() >= spec.rollbacks as f64 {
                 self.event(Event::Failed { step, error, dump })?;
                 return Err(failure);
             }
-            let rate_factor = 0.5 * self.trainer.rate_factor;
-            let Some(good) = self.checkpoints.regular(step, spec.checkpoint_every)? else {
+            let rate_factor = 0.5 * self.trainer.state.rate_factor;
+            let Some(good) = self.files.checkpoints.regular(step, spec.checkpoint_every)? else {
                 return Err(failure); // somebody removed them all
             };
             let checkpoint = Checkpoint::load(good)?;
             self.trainer = checkpoint.resume(&self.run.setup)?;
-            self.trainer.rate_factor = rate_factor;
+            self.trainer.state.rate_factor = rate_factor;
             self.take_over(&checkpoint)?;
             let to = self.trainer.steps();
             self.event(Event::RolledBack { step, to, rate_factor, error, dump })?;
@@ -194,12 +197,13 @@ impl<'r, 'a> Session<'r, 'a> {
 
     /// Write a checkpoint of the present step.
     fn save(&mut self) -> Result<()> {
-        self.directory.check()?;
+        self.files.directory.check()?;
         self.trainer.sync()?;
         dump::check_parameters(&self.run.setup, &self.trainer)?;
         // A checkpoint promises the lines up to its step.
         self.metrics.sync()?;
-        let written = self.checkpoints.write(&self.run.setup, &self.trainer, &self.standing)?;
+        let written =
+            self.files.checkpoints.write(&self.run.setup, &self.trainer, &self.standing)?;
         let checkpoint = self.run.relative(&written);
         self.saved = Some(written);
         self.event(Event::Checkpointed { step: self.trainer.steps(), checkpoint })
@@ -207,7 +211,7 @@ impl<'r, 'a> Session<'r, 'a> {
 
     fn stop(&mut self, reason: Stop) -> Result<Outcome> {
         match self.saved {
-            Some(_) => self.directory.check()?,
+            Some(_) => self.files.directory.check()?,
             None => self.save()?,
         }
         let step = self.trainer.steps();
@@ -242,7 +246,7 @@ impl<'r, 'a> Session<'r, 'a> {
 /// Stops a part of the run when that should stop, without counting the part's steps as the run's.
 pub(crate) struct Bounded<'r> {
     pub(crate) observer: &'r dyn Observer,
-    pub(crate) run: &'r TrainingRun<'r>,
+    pub(crate) run: &'r TrainingRun,
 }
 
 impl Progress for Bounded<'_> {

@@ -1,35 +1,38 @@
 //! What is trained and how, and everything that changes in training to and from arrays.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::model::{Model, Summary};
+use super::model::{Model, ModelParts, Summary};
 use super::parameters;
 use super::tensors::Tensors;
 use super::warm::Origin;
-use crate::device::{Placement, Progress};
+use crate::device::{Placement, Progress, Ranks};
 use crate::net::{FreeEnergy, FreeEnergySpec, Net, NetSpec};
 use crate::path::Path;
 use crate::rates::Parametrisation;
 use crate::target::Target;
-use crate::train::{Buffer, Decay, Family, Optimiser, Pool, Reference, TrainSpec, Trainer};
+use crate::train::{
+    Buffer, Decay, Family, Objective, Optimiser, Pool, Reference, TrainSpec, Trainer,
+};
 use crate::{Error, Result};
 
 /// What is trained, on what, and how.
 #[derive(Clone)]
-pub struct Setup<'a> {
+pub struct Setup {
     /// What to sample.
-    pub target: &'a dyn Target,
+    pub target: Arc<dyn Target>,
     /// The path to it.
-    pub path: &'a Path,
+    pub path: Path,
     /// The family of targets that is trained on, if it is not this one alone; its ranges are those of [`train`](Self::train).
     pub family: Option<Family>,
     /// The network.
-    pub net: &'a Net,
+    pub net: Arc<Net>,
     /// The free energy.
-    pub free: &'a FreeEnergy,
+    pub free: Arc<FreeEnergy>,
     /// How fluxes become rates.
     pub parametrisation: Parametrisation,
     /// How to train.
@@ -43,6 +46,8 @@ pub struct Setup<'a> {
     pub parameters: Option<Vec<f32>>,
     /// Where to compute; a run may continue elsewhere.
     pub placement: Placement,
+    /// The processes that share the work.
+    pub ranks: Arc<dyn Ranks>,
     /// The target in words of the caller, for the files.
     pub described_target: Value,
     /// Files that these words name, by their names from the run's directory on: models and runs have copies.
@@ -137,7 +142,7 @@ fn difference(key: &str, now: &Value, then: &Value) -> Option<(String, Value, Va
     })
 }
 
-impl<'a> Setup<'a> {
+impl Setup {
     /// What makes this run itself.
     pub fn identity(&self) -> Identity {
         Identity {
@@ -154,17 +159,8 @@ impl<'a> Setup<'a> {
 
     /// Training from the start: fresh parameters, or those it was given. `progress` can interrupt the preparation of
     /// reference states.
-    pub fn start(&self, progress: &dyn Progress) -> Result<Trainer<'a>> {
-        let trainer = Trainer::fresh(
-            self.target,
-            self.path,
-            self.net,
-            self.free,
-            self.parametrisation,
-            &self.train,
-            self.seed,
-        )?;
-        let mut trainer = self.over_family(trainer)?.prepared(progress)?;
+    pub fn start(&self, progress: &dyn Progress) -> Result<Trainer> {
+        let mut trainer = Trainer::new(&self.objective()?, &self.train, self.seed, progress)?;
         match (&self.parameters, &self.from) {
             (Some(parameters), _) => trainer.start_from(parameters)?,
             // The checkpoints were there when the caller looked, and no model was read.
@@ -174,14 +170,21 @@ impl<'a> Setup<'a> {
             }
             (None, None) => {}
         }
-        trainer.place_on(&self.placement)
+        self.placed(trainer)
     }
 
-    /// Training on the family, if there is one.
-    fn over_family(&self, trainer: Trainer<'a>) -> Result<Trainer<'a>> {
+    /// Training where it is to go on.
+    fn placed(&self, trainer: Trainer) -> Result<Trainer> {
+        trainer.with_ranks(self.ranks.clone()).place_on(&self.placement)
+    }
+
+    /// What is learnt, on the family if there is one.
+    fn objective(&self) -> Result<Objective> {
+        let Setup { target, path, net, free, parametrisation, .. } = self;
+        let objective = Objective::new(target, path, net, free, *parametrisation);
         match (&self.family, self.train.ranges()) {
-            (None, None) => Ok(trainer),
-            (Some(family), Some(_)) => trainer.over(family),
+            (None, None) => Ok(objective),
+            (Some(family), Some(_)) => objective.over(family),
             (family, _) => Err(Error::invalid(
                 "family",
                 if family.is_some() { "given" } else { "left out" },
@@ -192,34 +195,35 @@ impl<'a> Setup<'a> {
     }
 
     /// The network as it is.
-    pub(crate) fn model(&self, trainer: &Trainer<'_>, training: Summary) -> Result<Model> {
-        let model = Model::new(
-            self.net,
-            self.free,
-            self.parametrisation,
-            self.described_target.clone(),
-            self.described_path.clone(),
+    pub(crate) fn model(&self, trainer: &Trainer, training: Summary) -> Result<Model> {
+        let model = Model::new(ModelParts {
+            net: &self.net,
+            free: &self.free,
+            parametrisation: self.parametrisation,
+            target: self.described_target.clone(),
+            path: self.described_path.clone(),
             training,
-            &trainer.optimiser.average,
-            Some(&trainer.optimiser.parameters),
-        )?;
+            average: &trainer.state.optimiser.average,
+            raw: Some(&trainer.state.optimiser.parameters),
+        })?;
         Ok(Model { family: self.train.ranges(), files: self.files.clone(), ..model })
     }
 
     /// What training needs besides the model to go on as if it had never stopped.
-    pub(crate) fn state<'t>(&self, trainer: &'t Trainer<'_>) -> Result<Tensors<'t>> {
+    pub(crate) fn state<'t>(&self, trainer: &'t Trainer) -> Result<Tensors<'t>> {
         let mut tensors = Tensors::new("state.safetensors");
-        let (optimiser, sites) = (&trainer.optimiser, self.target.sites());
-        parameters::put(&mut tensors, "first.", self.net, self.free, &optimiser.first)?;
-        parameters::put(&mut tensors, "second.", self.net, self.free, &optimiser.second)?;
+        let (state, sites) = (&trainer.state, self.target.sites());
+        let optimiser = &state.optimiser;
+        parameters::put(&mut tensors, "first.", &self.net, &self.free, &optimiser.first)?;
+        parameters::put(&mut tensors, "second.", &self.net, &self.free, &optimiser.second)?;
         tensors.put("step", &[1], vec![optimiser.step]);
-        tensors.put("rate_factor", &[1], vec![trainer.rate_factor]);
-        if let Some(pool) = &trainer.pool {
+        tensors.put("rate_factor", &[1], vec![state.rate_factor]);
+        if let Some(pool) = &state.pool {
             tensors.put("pool", &[pool.walkers(), sites], pool.states.as_slice());
         }
         // Rollouts of the policy are used once: the next step makes new ones.
         if self.train.reference == Reference::Buffer {
-            let Buffer { states, times, next } = &trainer.buffer;
+            let Buffer { states, times, next } = &state.buffer;
             tensors.put("buffer.states", &[times.len(), sites], states.as_slice());
             tensors.put("buffer.times", &[times.len()], times.as_slice());
             tensors.put("buffer.next", &[1], vec![*next as u64]);
@@ -228,14 +232,14 @@ impl<'a> Setup<'a> {
     }
 
     /// Training from where `model` and `state` were taken.
-    pub(crate) fn resume(&self, model: &Model, state: &Tensors<'_>) -> Result<Trainer<'a>> {
-        let mut average = model.parameters(self.net)?;
-        average.extend(model.free_parameters(self.free)?);
-        let Some(parameters) = model.raw(self.net, self.free)? else {
+    pub(crate) fn resume(&self, model: &Model, state: &Tensors<'_>) -> Result<Trainer> {
+        let mut average = model.parameters(&self.net)?;
+        average.extend(model.free_parameters(&self.free)?);
+        let Some(parameters) = model.raw(&self.net, &self.free)? else {
             let (what, reason) = ("tensors raw.*".into(), "are missing".into());
             return Err(Error::Corrupt { path: model.file().into(), what, reason });
         };
-        let moments = |prefix: &str| {
+        let means = |prefix: &str| {
             let mut all =
                 parameters::collect(state, &format!("{prefix}.net."), &self.net.tensors())?;
             all.extend(parameters::collect(
@@ -245,30 +249,22 @@ impl<'a> Setup<'a> {
             )?);
             Result::Ok(all)
         };
-        let trainer = Trainer::bare(
-            self.target,
-            self.path,
-            self.net,
-            self.free,
-            self.parametrisation,
-            &self.train,
-            self.seed,
-            parameters.clone(),
-        )?;
-        let mut trainer = self.over_family(trainer)?;
-        let (first, second) = (moments("first")?, moments("second")?);
-        trainer.optimiser =
+        let mut trainer =
+            Trainer::bare(&self.objective()?, &self.train, self.seed, parameters.clone())?;
+        let (first, second) = (means("first")?, means("second")?);
+        let made = &mut trainer.state;
+        made.optimiser =
             Optimiser { parameters, average, first, second, step: state.number("step")? };
-        trainer.rate_factor = state.number("rate_factor")?;
-        if !(trainer.rate_factor > 0.0 && trainer.rate_factor <= 1.0) {
+        made.rate_factor = state.number("rate_factor")?;
+        if !(made.rate_factor > 0.0 && made.rate_factor <= 1.0) {
             return Err(state.corrupt("tensor rate_factor", "is not from 0 to 1"));
         }
         match self.train.reference {
-            Reference::Pool => trainer.pool = Some(self.pool(state)?),
-            Reference::Buffer => trainer.buffer = self.buffer(state)?,
+            Reference::Pool => made.pool = Some(self.pool(state)?),
+            Reference::Buffer => made.buffer = self.buffer(state)?,
             Reference::Policy => {}
         }
-        trainer.place_on(&self.placement)
+        self.placed(trainer)
     }
 
     fn pool(&self, state: &Tensors<'_>) -> Result<Pool> {

@@ -1,4 +1,4 @@
-//! Train a network in a run directory: validate, keep checkpoints, stop and go on.
+//! Training in a run directory: validation, checkpoints, stops and continuation.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -6,30 +6,30 @@ use std::time::{Duration, Instant};
 use super::checkpoint::{Checkpoints, Standing};
 use super::directory::RunDirectory;
 use super::events::{Observer, Stop};
-use super::session::{Bounded, Session};
+use super::session::{Bounded, Files, Session};
 use super::setup::Setup;
 use crate::Result;
 
 /// A training run in a directory.
 ///
 /// ```no_run
-/// # fn go(setup: leaps::store::Setup<'_>) -> leaps::Result<()> {
+/// # fn go(setup: leaps::store::Setup) -> leaps::Result<()> {
 /// use leaps::{device::NoProgress, store::{Stop, TrainingRun}};
 /// let outcome = TrainingRun::new("runs/a", setup).run(&NoProgress)?;
 /// assert_eq!(outcome.stop, Stop::Finished);
 /// # Ok(()) }
 /// ```
 #[derive(Clone)]
-pub struct TrainingRun<'a> {
+pub struct TrainingRun {
     /// The run directory: made, or continued if it holds the same run.
     pub directory: PathBuf,
     /// What is trained, and how.
-    pub setup: Setup<'a>,
+    pub setup: Setup,
     /// Text of `config.toml`.
     pub config: String,
     /// The command that started the run, for `meta.json`.
     pub command: Vec<String>,
-    /// Stop at the first chance after this moment.
+    /// Stop at the first chance after this.
     pub until: Option<Instant>,
     /// Pass over damaged checkpoints.
     pub fallback: bool,
@@ -52,9 +52,9 @@ pub struct Outcome {
     pub seconds: f64,
 }
 
-impl<'a> TrainingRun<'a> {
+impl TrainingRun {
     /// A run without a limit of time that keeps 3 checkpoints.
-    pub fn new(directory: impl Into<PathBuf>, setup: Setup<'a>) -> Self {
+    pub fn new(directory: impl Into<PathBuf>, setup: Setup) -> Self {
         TrainingRun {
             directory: directory.into(),
             setup,
@@ -96,7 +96,8 @@ impl<'a> TrainingRun<'a> {
             Some((checkpoint, _)) => checkpoint.resume(&self.setup)?,
             None => self.setup.start(&Bounded { observer, run: self })?,
         };
-        Session::begin(self, &directory, checkpoints, trainer, found, observer)?.train()
+        let files = Files { directory: &directory, checkpoints };
+        Session::begin(self, files, trainer, found, observer)?.train()
     }
 
     /// A file of the run, named from its directory on.

@@ -10,6 +10,7 @@ pub(crate) mod cuda;
 mod edges;
 mod foreign;
 mod glass;
+mod identity;
 mod lattice;
 mod pairwise;
 mod spec;
@@ -17,10 +18,12 @@ mod spec;
 pub use colouring::Colouring;
 pub use edges::read_edges;
 pub use glass::Disorder;
+pub use identity::TargetIdentity;
 pub use lattice::{Boundary, Lattice};
 pub use pairwise::{Interaction, Pairwise, Term};
 pub use spec::{Described, Field, Geometry, Kind, Size, TargetSpec, undescribed, unprinted};
 
+use crate::Result;
 use crate::device::{Draw, Purpose, Stream};
 
 /// A distribution over `sites` values, known up to a constant through its energy terms:
@@ -67,6 +70,11 @@ pub trait Target: Send + Sync {
         path.rsplit("::").next().unwrap_or(path).to_owned()
     }
 
+    /// What the target is, for models: a custom energy of this name, unless it says otherwise. A model is used with the version it was trained on.
+    fn identity(&self) -> TargetIdentity {
+        TargetIdentity::Custom { name: self.name(), version: None }
+    }
+
     /// A word for term `term`, used as a name in outputs and configurations.
     fn term_name(&self, term: usize) -> String {
         format!("energy{term}")
@@ -106,6 +114,41 @@ pub trait Target: Send + Sync {
             }
             x[site] = old;
         }
+    }
+
+    /// Whether many states at once are cheaper than one after the other, as on an accelerator or through another language. Walkers are then moved
+    /// in lockstep where the kernel allows (heat bath and Metropolis), site by site, by [`changes_many`](Target::changes_many) and
+    /// [`energies`](Target::energies).
+    fn prefers_batches(&self) -> bool {
+        false
+    }
+
+    /// The energy terms of many states, `[state * sites + site]`: `out[state * terms + term]`.
+    fn energies(&self, states: &[u8], out: &mut [f64]) -> Result<()> {
+        let rows = out.chunks_exact_mut(self.terms());
+        for (x, row) in states.chunks_exact(self.sites()).zip(rows) {
+            row.iter_mut().enumerate().for_each(|(term, out)| *out = self.energy(term, x));
+        }
+        Ok(())
+    }
+
+    /// The changes of `sum_k lambda_k E_k` when `site` becomes any value, in many states: `out[state * q + value]`, 0 at the value in place. States are
+    /// given back as they were.
+    fn changes_many(
+        &self,
+        lambda: &[f64],
+        states: &mut [u8],
+        site: usize,
+        out: &mut [f64],
+    ) -> Result<()> {
+        let rows = out.chunks_exact_mut(self.q());
+        for (x, row) in states.chunks_exact_mut(self.sites()).zip(rows) {
+            for (value, out) in row.iter_mut().enumerate() {
+                let value = value as u8;
+                *out = if value == x[site] { 0.0 } else { self.change(lambda, x, site, value) };
+            }
+        }
+        Ok(())
     }
 
     /// The lattice the sites live on, if any: needed for correlation functions.

@@ -1,4 +1,4 @@
-//! Follow gradients: Adam with clipping, and an average of the parameters.
+//! Adam with clipping, and an average of the parameters.
 
 use rayon::prelude::*;
 

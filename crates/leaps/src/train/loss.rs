@@ -1,14 +1,12 @@
-//! Evaluate the loss and its gradient over a batch.
+//! The loss and its gradient over a batch.
 
 use rayon::prelude::*;
 
-use super::Member;
+use super::Objective;
 use crate::device::Progress;
 use crate::device::vector::WIDTH;
-use crate::net::{FreeEnergy, Net, Worker};
-use crate::path::Path;
-use crate::rates::{Parametrisation, Rates, flux};
-use crate::target::Target;
+use crate::net::Worker;
+use crate::rates::{Rates, flux};
 use crate::{Error, Result};
 
 /// Reference states and their times.
@@ -62,38 +60,21 @@ struct Slot {
 }
 
 /// The loss of a network on a target, with space to compute its gradient.
-pub struct Loss<'a> {
-    target: &'a dyn Target,
-    members: Vec<Member>,
-    net: &'a Net,
-    free: &'a FreeEnergy,
-    parametrisation: Parametrisation,
+pub struct Loss {
+    objective: Objective,
     /// As many as the largest batch so far has needed.
     slots: Vec<Slot>,
 }
 
-impl<'a> Loss<'a> {
-    /// The loss of `net` and `free` on `target` along `path`.
-    pub fn new(
-        target: &'a dyn Target,
-        path: &Path,
-        net: &'a Net,
-        free: &'a FreeEnergy,
-        parametrisation: Parametrisation,
-    ) -> Self {
-        let members = vec![Member::only(path, net)];
-        Loss { target, members, net, free, parametrisation, slots: Vec::new() }
-    }
-
-    /// The loss over the members of a family, to which [`Batch::members`] refers.
-    pub fn over(mut self, members: &[Member]) -> Self {
-        self.members = members.to_vec();
-        self
+impl Loss {
+    /// The loss of an objective; [`Batch::members`] refers to its family.
+    pub fn new(objective: &Objective) -> Self {
+        Loss { objective: objective.clone(), slots: Vec::new() }
     }
 
     /// Make space for a batch with so many groups.
     fn make_space(&mut self, groups: usize) {
-        let (target, net) = (self.target, self.net);
+        let Objective { target, net, .. } = &self.objective;
         self.slots.resize_with(groups.min(SLOTS).max(self.slots.len()), || Slot {
             worker: net.worker(),
             gradient: vec![0.0; net.packed()],
@@ -111,15 +92,16 @@ impl<'a> Loss<'a> {
         gradient: &mut [f32],
         progress: &dyn Progress,
     ) -> Result<Vec<f64>> {
-        let (own, free) = parameters.split_at(self.net.parameters());
-        let packed = self.net.pack(own);
-        let condition = |i: usize| &self.members[batch.member(i)].condition[..];
-        let shift = self.free.rates_at(free, &batch.times, condition);
         let groups = batch.len().div_ceil(WIDTH);
         let share = 2.0 / batch.len() as f64;
         self.make_space(groups);
-        let (target, members, net) = (self.target, &self.members[..], self.net);
-        let parametrisation = self.parametrisation;
+        let objective = &self.objective;
+        let net = &objective.net;
+        let (own, free) = parameters.split_at(net.parameters());
+        let packed = net.pack(own);
+        let condition = |i: usize| &objective.members[batch.member(i)].condition[..];
+        let shift = objective.free.rates_at(free, &batch.times, condition);
+        let job = Job { objective, batch, shift: &shift };
         let mut parts: Vec<Result<Vec<(usize, f64)>>> = Vec::new();
         self.slots
             .par_iter_mut()
@@ -130,7 +112,6 @@ impl<'a> Loss<'a> {
                 for group in (number..groups).step_by(SLOTS) {
                     progress.check()?;
                     let range = group * WIDTH..((group + 1) * WIDTH).min(batch.len());
-                    let job = Job { target, members, net, parametrisation, batch, shift: &shift };
                     job.run(slot, &packed, range, share, &mut found)?;
                 }
                 Ok(found)
@@ -156,17 +137,13 @@ impl<'a> Loss<'a> {
         });
         net.unpack(&sum, own);
         let d: Vec<f32> = residuals.iter().map(|r| (share * r) as f32).collect();
-        let condition = |i: usize| &self.members[batch.member(i)].condition[..];
-        self.free.gradient_told(free, &batch.times, condition, &d, rest);
+        objective.free.gradient_told(free, &batch.times, condition, &d, rest);
         Ok(residuals)
     }
 }
 
 struct Job<'a> {
-    target: &'a dyn Target,
-    members: &'a [Member],
-    net: &'a Net,
-    parametrisation: Parametrisation,
+    objective: &'a Objective,
     batch: &'a Batch,
     shift: &'a [f32],
 }
@@ -181,16 +158,17 @@ impl Job<'_> {
         found: &mut Vec<(usize, f64)>,
     ) -> Result<()> {
         let Slot { worker, gradient, rates, changes } = slot;
-        let (q, channels) = (self.target.q(), self.net.outputs());
+        let Objective { target, net, parametrisation, members, .. } = self.objective;
+        let (q, channels) = (target.q(), net.outputs());
         for lane in 0..WIDTH {
             // Lanes beyond the batch repeat its last configuration and get no gradient.
             let i = (range.start + lane).min(range.end - 1);
-            let member = &self.members[self.batch.member(i)];
+            let member = &members[self.batch.member(i)];
             worker.set_condition(lane, &member.condition);
             worker.set(lane, self.batch.state(i), self.batch.times[i]);
         }
-        self.net.forward(packed, worker);
-        let mut x = Vec::with_capacity(self.target.sites());
+        net.forward(packed, worker);
+        let mut x = Vec::with_capacity(target.sites());
         let mut outputs = [0.0f32; 256];
         for lane in 0..WIDTH {
             let i = range.start + lane;
@@ -200,15 +178,14 @@ impl Job<'_> {
                 }
                 continue;
             }
-            let (t, path) = (self.batch.times[i], &self.members[self.batch.member(i)].path);
+            let (t, path) = (self.batch.times[i], &members[self.batch.member(i)].path);
             x.clear();
             x.extend_from_slice(self.batch.state(i));
             let changes = &mut changes[lane];
-            self.target.changes(&path.lambda(t), &mut x, changes);
-            rates.set(self.parametrisation, q, &x, changes, |at| worker.output(lane, at));
+            target.changes(&path.lambda(t), &mut x, changes);
+            rates.set(*parametrisation, q, &x, changes, |at| worker.output(lane, at));
             let slope = path.slope(t);
-            let fall: f64 =
-                slope.iter().enumerate().map(|(k, s)| s * self.target.energy(k, &x)).sum();
+            let fall: f64 = slope.iter().enumerate().map(|(k, s)| s * target.energy(k, &x)).sum();
             let residual = rates.balance() - fall + f64::from(self.shift[i]);
             if !residual.is_finite() {
                 return Err(Error::NonFinite {
@@ -229,7 +206,7 @@ impl Job<'_> {
                 for site_value in (0..q as u8).filter(|&site_value| site_value != own) {
                     let du = changes[site * q + site_value as usize];
                     let j = flux(&outputs[..channels], own, site_value);
-                    let d = share * residual * self.parametrisation.slope(j, du);
+                    let d = share * residual * parametrisation.slope(j, du);
                     if channels == 1 {
                         let d = if own == 1 { d } else { -d };
                         worker.d_out[site].0[lane] = d as f32;
@@ -243,7 +220,7 @@ impl Job<'_> {
                 }
             }
         }
-        self.net.backward(packed, worker, gradient);
+        net.backward(packed, worker, gradient);
         Ok(())
     }
 }

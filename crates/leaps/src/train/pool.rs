@@ -1,11 +1,11 @@
-//! The pool: walkers in equilibrium along the path, as reference states.
+//! Pools: walkers in equilibrium along the path, as reference states.
 
 use rayon::prelude::*;
 
-use super::{Batch, Member};
+use super::{Batch, Objective};
 use crate::device::{Progress, Purpose, Stream};
 use crate::mcmc::{AnyKernel, Kernel, KernelName};
-use crate::target::{Density, Target, initial_state};
+use crate::target::{Density, initial_state};
 use crate::{Error, Result};
 
 /// Walkers spread evenly over the times of the path.
@@ -17,7 +17,19 @@ pub struct Pool {
     /// States, `[walker * sites + site]`.
     pub states: Vec<u8>,
     sites: usize,
-    seed: u64,
+    /// Seed of its random numbers.
+    pub(super) seed: u64,
+}
+
+/// Which walkers of a pool a gradient step uses, and how far they move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolDraw {
+    /// How many walkers.
+    pub size: usize,
+    /// Sweeps of each.
+    pub sweeps: u64,
+    /// The gradient step.
+    pub step: u64,
 }
 
 /// Sweeps that bring a new pool from the uniform distribution to its times, the temperature falling.
@@ -26,12 +38,12 @@ const PREPARATION: u64 = 64;
 impl Pool {
     /// `walkers` walkers, annealed to their times.
     pub fn new(
-        target: &dyn Target,
-        members: &[Member],
+        objective: &Objective,
         walkers: usize,
         seed: u64,
         progress: &dyn Progress,
     ) -> Result<Self> {
+        let (target, members) = (&*objective.target, &objective.members);
         let sites = target.sites();
         let mut states = vec![0; walkers * sites];
         let kernel = AnyKernel::new(KernelName::HeatBath, target, members[0].path.ends())?;
@@ -73,12 +85,6 @@ impl Pool {
         self.states.len() / self.sites
     }
 
-    /// Seed of its random numbers.
-    #[cfg(feature = "cuda")]
-    pub(super) fn seed(&self) -> u64 {
-        self.seed
-    }
-
     /// The walkers that gradient step `step` uses, in increasing order, and their times: `size` of them or, in small
     /// pools, fewer.
     ///
@@ -100,18 +106,17 @@ impl Pool {
         chosen
     }
 
-    /// The states and times of `size` walkers after `sweeps` sweeps, and which they are: for gradient step `step`. The pool itself
+    /// The walkers that are drawn, and their states and times after their sweeps. The pool itself
     /// moves once they are [`put`](Self::put) back, so that a step can be given up.
     pub fn draw(
         &self,
-        target: &dyn Target,
-        members: &[Member],
+        objective: &Objective,
         kernel: &AnyKernel,
-        size: usize,
-        sweeps: u64,
-        step: u64,
+        draw: PoolDraw,
         progress: &dyn Progress,
     ) -> Result<(Vec<usize>, Batch)> {
+        let (target, members) = (&*objective.target, &objective.members);
+        let PoolDraw { size, sweeps, step } = draw;
         let sites = self.sites;
         let chosen = self.choose(size, step);
         let mut batch = Batch::new(sites);

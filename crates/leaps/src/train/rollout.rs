@@ -6,8 +6,7 @@ use super::{Batch, TrainSpec};
 use crate::Result;
 use crate::device::{Draw, Progress, Purpose, StopOnly, Stream};
 use crate::path::Path;
-use crate::sampler::{Grid, NetworkWalkers, Population, RateModel, Scheme};
-use crate::target::Target;
+use crate::sampler::{Grid, Interval, Lineage, Population, Resampling, Scheme, WalkPlan, Walkers};
 
 /// The states of rollouts at all their times.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -18,30 +17,6 @@ pub struct Buffer {
     pub times: Vec<f64>,
     /// Where the next rollout goes.
     pub next: usize,
-}
-
-/// How a rollout goes.
-pub(super) struct Rollout {
-    pub(super) grid: Grid,
-    /// As many as there are steps, and one more in front.
-    pub(super) durations: Vec<f64>,
-    pub(super) seed: u64,
-}
-
-impl Rollout {
-    /// The rollout at gradient step `step`.
-    pub(super) fn new(path: &Path, spec: &TrainSpec, step: u64, seed: u64) -> Result<Self> {
-        let end = Buffer::end_time(spec, step);
-        let h = 1.0 / spec.rollout_steps as f64;
-        let steps = ((end / h).round() as usize).clamp(1, spec.rollout_steps);
-        let mut durations = vec![0.0];
-        durations.extend(std::iter::repeat_n(h, steps));
-        let mut times: Vec<f64> = (0..=spec.rollout_steps).map(|k| k as f64 * h).collect();
-        times[spec.rollout_steps] = 1.0;
-        // Rollouts at different steps must not share random numbers.
-        let seed = seed ^ (step + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        Ok(Rollout { grid: Grid::new(path, times)?, durations, seed })
-    }
 }
 
 impl Buffer {
@@ -55,46 +30,43 @@ impl Buffer {
         (step as f64 / spec.anneal as f64).sqrt().clamp(first, 1.0)
     }
 
-    /// Roll the network out to the end time with Euler steps and heat-bath sweeps, and put the states away. Interrupted, it
-    /// puts nothing away.
-    pub fn roll(
-        &mut self,
-        target: &dyn Target,
+    /// The rollout at gradient step `step`: Euler steps with heat-bath sweeps to the end time.
+    pub(super) fn rollout(
         path: &Path,
-        flow: &RateModel<'_>,
         spec: &TrainSpec,
         step: u64,
         seed: u64,
-        progress: &dyn Progress,
-    ) -> Result<()> {
-        let plan = Rollout::new(path, spec, step, seed)?;
-        let mut walkers = NetworkWalkers::new(
-            target,
-            path,
-            flow,
-            Scheme::Euler,
-            plan.durations.clone(),
-            spec.sweeps,
-            spec.rollout_walkers,
-            plan.seed,
-        )?;
-        self.fill(&mut walkers, &plan, spec, progress)
+    ) -> Result<(WalkPlan, Population)> {
+        let end = Buffer::end_time(spec, step);
+        let h = 1.0 / spec.rollout_steps as f64;
+        let steps = ((end / h).round() as usize).clamp(1, spec.rollout_steps);
+        let mut durations = vec![0.0];
+        durations.extend(std::iter::repeat_n(h, steps));
+        let mut times: Vec<f64> = (0..=spec.rollout_steps).map(|k| k as f64 * h).collect();
+        times[spec.rollout_steps] = 1.0;
+        // Rollouts at different steps must not share random numbers.
+        let seed = seed ^ (step + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let grid = Grid::new(path, times)?;
+        let plan = WalkPlan { scheme: Scheme::Euler, grid, durations, sweeps: spec.sweeps };
+        Ok((plan, Population::new(spec.rollout_walkers, seed)))
     }
 
-    /// Lead `walkers` through a rollout and put their states away.
+    /// Lead `walkers` through a rollout and put their states away. Interrupted, it puts nothing away.
     pub(super) fn fill(
         &mut self,
-        walkers: &mut dyn Population,
-        plan: &Rollout,
+        walkers: &mut dyn Walkers,
+        plan: &WalkPlan,
         spec: &TrainSpec,
         progress: &dyn Progress,
     ) -> Result<()> {
-        let mut log_weights = vec![0.0; walkers.walkers()];
+        let mut lineage = Lineage::new(walkers.walkers(), 0.0, 0);
+        let (never, grid) = (&Resampling::NEVER, &plan.grid);
         let (mut states, mut times) = (Vec::new(), Vec::new());
         for k in 1..plan.durations.len() {
-            walkers.advance(&plan.grid, k..k + 1, &mut log_weights, &StopOnly(progress))?;
+            let span = Interval { grid, k }.alone();
+            walkers.advance(span, never, &mut lineage, &StopOnly(progress))?;
             states.extend(walkers.states()?);
-            times.extend(std::iter::repeat_n(plan.grid.time(k), log_weights.len()));
+            times.extend(std::iter::repeat_n(grid.time(k), walkers.walkers()));
         }
         self.put(spec, states, times);
         Ok(())

@@ -1,26 +1,15 @@
 //! The trainer: gradient steps, and how good the network has become.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
-#[cfg(feature = "cuda")]
-use super::cuda::CudaTraining;
-use super::loss::Loss;
-use super::{Batch, Buffer, Family, Member, Optimiser, Pool, Reference, TrainSpec};
-#[cfg(feature = "cuda")]
-use crate::device::cuda::memory::fitting;
-use crate::device::{NoProgress, Placement, Progress};
-use crate::mcmc::{AnyKernel, KernelName};
-use crate::net::{FreeEnergy, Net};
-use crate::path::Path;
-#[cfg(feature = "cuda")]
+use super::cpu::CpuTraining;
+use super::step::{Source, TrainStep, Weights};
+use super::{Batch, Buffer, Objective, Optimiser, Pool, Reference, TrainSpec, TrainState, cuda};
+use crate::device::{NoProgress, Placement, Progress, Ranks, Single};
 use crate::path::Ranges;
-use crate::rates::Parametrisation;
-#[cfg(feature = "cuda")]
-use crate::sampler::walkers::cuda::network::{CudaWalkers, LANES};
-use crate::sampler::{
-    Ensemble, NetworkWalkers, RateModel, Resampling, Scheme, anneal, scheme_grid,
-};
-use crate::target::Target;
+use crate::sampler::{Ensemble, Population, Protocol, Resampling, Scheme, WalkPlan, anneal};
 use crate::{Error, Result};
 
 /// What a gradient step did.
@@ -37,248 +26,138 @@ pub struct StepMetrics {
     pub rate: f64,
 }
 
-/// A training run: everything that changes while it goes on.
-pub struct Trainer<'a> {
-    target: &'a dyn Target,
-    path: &'a Path,
-    net: &'a Net,
-    #[cfg_attr(not(feature = "cuda"), allow(dead_code))]
-    free: &'a FreeEnergy,
-    parametrisation: Parametrisation,
+/// A training run.
+pub struct Trainer {
+    objective: Objective,
     spec: TrainSpec,
-    /// What the network is told about the target of the path.
-    condition: Vec<f64>,
-    /// The targets that reference states come from: that of the path, or a family.
-    members: Vec<Member>,
-    #[cfg(feature = "cuda")]
-    gpu: Option<CudaTraining<'a>>,
-    loss: Loss<'a>,
-    kernel: AnyKernel,
-    gradient: Vec<f32>,
-    batch: Batch,
-    /// Parameters of the network, then of the free energy.
-    pub optimiser: Optimiser,
-    /// Reference walkers; empty unless the reference is a pool.
-    pub pool: Option<Pool>,
-    /// Reference rollouts; empty unless the reference is one.
-    pub buffer: Buffer,
-    /// Factor of the learning rate, halved at every roll-back.
-    pub rate_factor: f64,
     seed: u64,
+    ranks: Arc<dyn Ranks>,
+    device: Box<dyn TrainStep>,
+    /// Everything that changes while it goes on.
+    pub state: TrainState,
 }
 
-impl<'a> Trainer<'a> {
-    /// A fresh run. `progress` can interrupt the preparation of its pool.
+impl Trainer {
+    /// A fresh run on the CPU. `progress` can interrupt the preparation of its pool.
     pub fn new(
-        target: &'a dyn Target,
-        path: &'a Path,
-        net: &'a Net,
-        free: &'a FreeEnergy,
-        parametrisation: Parametrisation,
+        objective: &Objective,
         spec: &TrainSpec,
         seed: u64,
         progress: &dyn Progress,
     ) -> Result<Self> {
-        Self::fresh(target, path, net, free, parametrisation, spec, seed)?.prepared(progress)
+        Self::fresh(objective, spec, seed)?.prepared(progress)
     }
 
     /// A fresh run without reference states, which [`prepared`](Self::prepared) makes.
-    pub fn fresh(
-        target: &'a dyn Target,
-        path: &'a Path,
-        net: &'a Net,
-        free: &'a FreeEnergy,
-        parametrisation: Parametrisation,
-        spec: &TrainSpec,
-        seed: u64,
-    ) -> Result<Self> {
-        let mut parameters = net.initial(seed);
-        parameters.extend(free.initial(seed));
-        Self::bare(target, path, net, free, parametrisation, spec, seed, parameters)
-    }
-
-    /// Train on a family of targets: on paths of this target, of which the network is told. The path itself is what it is validated on.
-    pub fn over(mut self, family: &Family) -> Result<Self> {
-        family.check(self.net, self.free)?;
-        self.condition.clone_from(&family.condition);
-        self.members.clone_from(&family.members);
-        self.loss = self.loss.over(&family.members);
-        Ok(self)
+    pub fn fresh(objective: &Objective, spec: &TrainSpec, seed: u64) -> Result<Self> {
+        Self::bare(objective, spec, seed, objective.initial(seed))
     }
 
     /// Bring reference walkers to their times. `progress` can interrupt that.
     pub fn prepared(mut self, progress: &dyn Progress) -> Result<Self> {
         if self.spec.reference == Reference::Pool {
-            let pool = Pool::new(self.target, &self.members, self.spec.pool, self.seed, progress)?;
-            self.pool = Some(pool);
+            let pool = Pool::new(&self.objective, self.spec.pool, self.seed, progress)?;
+            self.state.pool = Some(pool);
         }
         Ok(self)
     }
 
     /// Start from these parameters of the network and the free energy in place of fresh ones.
     pub fn start_from(&mut self, parameters: &[f32]) -> Result<()> {
-        let n = self.optimiser.parameters.len();
-        if parameters.len() != n {
-            let condition = format!("{n} numbers");
-            let advice = "give those of the network, then those of the free energy";
-            return Err(Error::invalid("parameters", parameters.len(), condition, advice));
-        }
-        self.optimiser = Optimiser::new(parameters.to_vec());
+        let advice = "give those of the network, then those of the free energy";
+        check_count(&self.objective, parameters, advice)?;
+        self.state.optimiser = Optimiser::new(parameters.to_vec());
         Ok(())
     }
 
     /// A run without reference states, to be filled in from a checkpoint.
     pub fn bare(
-        target: &'a dyn Target,
-        path: &'a Path,
-        net: &'a Net,
-        free: &'a FreeEnergy,
-        parametrisation: Parametrisation,
+        objective: &Objective,
         spec: &TrainSpec,
         seed: u64,
         parameters: Vec<f32>,
     ) -> Result<Self> {
         spec.check()?;
-        let n = net.parameters() + free.parameters();
-        if parameters.len() != n {
-            return Err(Error::invalid(
-                "parameters",
-                parameters.len(),
-                format!("{n} numbers"),
-                "use a checkpoint of this network",
-            ));
-        }
+        check_count(objective, &parameters, "use a checkpoint of this network")?;
         Ok(Trainer {
-            target,
-            path,
-            net,
-            free,
-            parametrisation,
+            device: Box::new(CpuTraining::new(objective, spec)?),
+            ranks: Arc::new(Single),
+            state: TrainState {
+                optimiser: Optimiser::new(parameters),
+                pool: None,
+                buffer: Buffer::default(),
+                rate_factor: 1.0,
+                batch: Batch::new(objective.target.sites()),
+            },
+            objective: objective.clone(),
             spec: spec.clone(),
-            condition: vec![0.0; net.conditions()],
-            members: vec![Member::only(path, net)],
-            #[cfg(feature = "cuda")]
-            gpu: None,
-            loss: Loss::new(target, path, net, free, parametrisation),
-            kernel: AnyKernel::new(KernelName::HeatBath, target, path.ends())?,
-            gradient: vec![0.0; n],
-            batch: Batch::new(target.sites()),
-            optimiser: Optimiser::new(parameters),
-            pool: None,
-            buffer: Buffer::default(),
-            rate_factor: 1.0,
             seed,
         })
     }
 
-    /// Go on on `placement`.
-    #[cfg_attr(not(feature = "cuda"), expect(unused_mut))]
-    pub fn place_on(mut self, placement: &Placement) -> Result<Self> {
+    /// Train on `placement` from now on.
+    pub fn place_on(self, placement: &Placement) -> Result<Self> {
         match placement {
-            Placement::Cpu => {}
-            #[cfg(not(feature = "cuda"))]
-            Placement::Cuda(gpu, _) => match **gpu {},
-            #[cfg(feature = "cuda")]
-            Placement::Cuda(..) if self.net.conditions() > 0 => return Err(Ranges::no_gpu()),
-            #[cfg(feature = "cuda")]
+            Placement::Cpu => Ok(self),
+            Placement::Cuda(..) if self.objective.net.conditions() > 0 => Err(Ranges::no_gpu()),
             Placement::Cuda(gpu, precision) => {
-                let (batch, walkers) = (self.spec.batch, self.spec.validate_walkers);
-                let (target, net) = (self.target, self.net);
-                let (fixed, lane) = CudaTraining::bytes(target, net, &self.spec, gpu, *precision)?;
-                let walker = CudaWalkers::bytes_per_walker(target);
-                let fits = (fixed + lane, walker);
-                gpu.with_room("train.validate_walkers", walkers, fits, || Ok(()))?;
-                let fixed = fixed + walkers * walker;
-                gpu.with_room("train.batch", batch, (fixed, lane), || {
-                    // Validation goes on with fewer walkers at a time if there is no room for more.
-                    let room = fitting(fixed, lane, gpu.free_memory()?);
-                    let lanes = batch.max(walkers.min(LANES).min(room));
-                    let mut network = net.on_gpu(gpu, lanes, *precision)?;
-                    network.reserve()?;
-                    self.with_gpu(gpu, network, lanes)
-                })?;
+                let device = cuda::training(&self.objective, &self.spec, gpu, *precision)?;
+                self.with_device(device)
             }
         }
+    }
+
+    /// Train with `device` from now on.
+    pub(super) fn with_device(mut self, mut device: Box<dyn TrainStep>) -> Result<Self> {
+        device.upload(&self.state)?;
+        self.device = device;
         Ok(self)
     }
 
-    /// Go on on a GPU, with a network there that has space for `lanes` lanes: at least a batch, and as many as
-    /// validation is to move at once.
-    ///
-    /// What the public fields hold is then up to date only after [`sync`](Self::sync), the number of steps apart.
-    #[cfg(feature = "cuda")]
-    pub(crate) fn with_gpu(
-        &mut self,
-        gpu: &std::sync::Arc<crate::device::Gpu>,
-        network: Box<dyn crate::net::cuda::CudaNetwork + 'a>,
-        lanes: usize,
-    ) -> Result<()> {
-        let mut placement = CudaTraining::new(
-            gpu,
-            self.target,
-            self.path,
-            self.free,
-            self.parametrisation,
-            (network, lanes),
-            self.net.parameters(),
-            self.spec.batch,
-        )?;
-        placement.upload(&self.optimiser, self.pool.as_ref())?;
-        self.gpu = Some(placement);
-        Ok(())
+    /// Share the gradient with other ranks.
+    pub fn with_ranks(mut self, ranks: Arc<dyn Ranks>) -> Self {
+        self.ranks = ranks;
+        self
     }
 
-    /// Bring parameters, moments, reference walkers and the last batch back from the GPU, if training goes on there.
+    /// Bring [`state`](Self::state) up to date, if training goes on elsewhere than on the host.
     pub fn sync(&mut self) -> Result<()> {
-        #[cfg(feature = "cuda")]
-        if let Some(gpu) = &self.gpu {
-            gpu.download(&mut self.optimiser, self.pool.as_mut())?;
-            self.batch = gpu.batch()?;
-        }
-        Ok(())
+        self.device.download(&mut self.state)
     }
 
     /// Steps made.
     pub fn steps(&self) -> u64 {
-        self.optimiser.step
+        self.state.optimiser.step
     }
 
     /// The reference states of the last step, failed ones included.
     pub fn batch(&self) -> &Batch {
-        &self.batch
+        &self.state.batch
     }
 
-    /// Whether step `step` needs new rollouts.
-    fn rolls(&self, step: u64) -> bool {
+    /// Whether the next step needs new rollouts.
+    fn rolls(&self) -> bool {
         let (reference, every) = (self.spec.reference, self.spec.rollout_every);
-        let empty = self.buffer.times.is_empty();
-        reference == Reference::Policy || empty || step.is_multiple_of(every)
+        let empty = self.state.buffer.times.is_empty();
+        reference == Reference::Policy || empty || self.steps().is_multiple_of(every)
     }
 
-    /// Reference states for the next step, and the walkers of the pool that they are.
-    fn draw(&mut self, progress: &dyn Progress) -> Result<(Vec<usize>, Batch)> {
-        let (step, spec) = (self.steps(), &self.spec);
-        if let Some(pool) = &self.pool {
-            let (size, sweeps) = (spec.batch, spec.sweeps);
-            return pool.draw(
-                self.target,
-                &self.members,
-                &self.kernel,
-                size,
-                sweeps,
-                step,
-                progress,
-            );
+    /// Where the reference states of the next step come from.
+    fn source(&mut self, progress: &dyn Progress) -> Result<Source> {
+        if self.state.pool.is_some() {
+            return Ok(Source::Pool);
         }
-        if self.rolls(step) {
-            let own = &self.optimiser.parameters[..self.net.parameters()];
-            let flow = RateModel::new(self.net, own, self.parametrisation);
+        let (step, spec, seed) = (self.steps(), &self.spec, self.seed);
+        if self.rolls() {
             if spec.reference == Reference::Policy {
-                self.buffer = Buffer::default();
+                self.state.buffer = Buffer::default();
             }
-            self.buffer.roll(self.target, self.path, &flow, spec, step, self.seed, progress)?;
+            let (plan, population) = Buffer::rollout(&self.objective.path, spec, step, seed)?;
+            let weights = Weights::Current;
+            let mut walkers = self.device.walkers(&self.state, weights, &plan, population)?;
+            self.state.buffer.fill(&mut *walkers, &plan, spec, progress)?;
         }
-        Ok((Vec::new(), self.buffer.draw(spec.batch, self.seed, step)))
+        Ok(Source::Batch(self.state.buffer.draw(spec.batch, seed, step)))
     }
 
     /// One gradient step. A loss or gradient that is not finite is an error that changes no parameter.
@@ -287,74 +166,27 @@ impl<'a> Trainer<'a> {
     /// gradient of a step are not interrupted.
     pub fn step(&mut self, progress: &dyn Progress) -> Result<StepMetrics> {
         let (step, seed) = (self.steps(), self.seed);
-        let place = |error: Error| match error {
+        let rate = self.state.rate_factor * self.spec.rate(step);
+        let done = self.try_step(rate, progress);
+        let (loss, norm) = done.map_err(|error| match error {
             Error::NonFinite { what, value, walker, state, .. } => {
                 Error::NonFinite { what, value, seed, walker, step, state }
             }
             other => other,
-        };
-        #[cfg(feature = "cuda")]
-        if let Some(mut gpu) = self.gpu.take() {
-            let done = self.step_there(&mut gpu, progress).map_err(place);
-            self.gpu = Some(gpu);
-            return done;
-        }
-        self.batch = Batch::new(self.target.sites());
-        // Rollouts that were put into a lasting buffer must not be made again: such a step is finished.
-        let lasting = self.spec.reference == Reference::Buffer && self.rolls(step);
-        let (walkers, batch) = self.draw(progress).map_err(place)?;
-        self.batch = batch;
-        let progress = if lasting { &NoProgress } else { progress };
-        let (parameters, gradient) = (&self.optimiser.parameters, &mut self.gradient);
-        let residuals = self.loss.gradient(parameters, &self.batch, gradient, progress);
-        if let (Some(pool), false) = (&mut self.pool, matches!(residuals, Err(Error::Interrupted)))
-        {
-            pool.put(&walkers, &self.batch);
-        }
-        let residuals = residuals.map_err(place)?;
-        let loss = residuals.iter().map(|r| r * r).sum::<f64>() / residuals.len() as f64;
-        let rate = self.rate_factor * self.spec.rate(step);
-        let infinite = |what: &str, value: f64, batch: &Batch| Error::NonFinite {
-            what: what.into(),
-            value,
-            seed,
-            walker: 0,
-            step,
-            state: crate::target::show_state(batch.state(0)),
-        };
-        if !loss.is_finite() {
-            return Err(infinite("loss", loss, &self.batch));
-        }
-        let norm = self.optimiser.step(&self.gradient, rate, &self.spec);
-        if !norm.is_finite() {
-            return Err(infinite("norm of the gradient", norm, &self.batch));
-        }
+        })?;
         Ok(StepMetrics { step: self.steps(), loss, norm, rate })
     }
 
-    /// A step on the GPU.
-    #[cfg(feature = "cuda")]
-    fn step_there(
-        &mut self,
-        gpu: &mut CudaTraining<'a>,
-        progress: &dyn Progress,
-    ) -> Result<StepMetrics> {
-        let (step, spec) = (self.steps(), &self.spec);
-        if let Some(pool) = &self.pool {
-            gpu.draw(pool, spec, step)?;
-        } else {
-            if self.rolls(step) {
-                if spec.reference == Reference::Policy {
-                    self.buffer = Buffer::default();
-                }
-                gpu.roll(&mut self.buffer, spec, step, self.seed, progress)?;
-            }
-            gpu.take(&self.buffer.draw(spec.batch, self.seed, step))?;
-        }
-        let rate = self.rate_factor * spec.rate(step);
-        let (loss, norm) = gpu.step(rate, step + 1, spec)?;
-        self.optimiser.step = step + 1;
-        Ok(StepMetrics { step: step + 1, loss, norm, rate })
+    fn try_step(&mut self, rate: f64, progress: &dyn Progress) -> Result<(f64, f64)> {
+        self.state.batch = Batch::new(self.objective.target.sites());
+        // Rollouts that were put into a lasting buffer must not be made again: such a step is finished.
+        let lasting = self.spec.reference == Reference::Buffer && self.rolls();
+        let source = self.source(progress)?;
+        self.device.reference(&mut self.state, source, progress)?;
+        let progress = if lasting { &NoProgress } else { progress };
+        self.device.gradient(&mut self.state, progress)?;
+        self.device.reduce(&*self.ranks)?;
+        self.device.apply(&mut self.state, rate)
     }
 
     /// Sample with the averaged parameters: exact weights by events.
@@ -365,26 +197,22 @@ impl<'a> Trainer<'a> {
         progress: &dyn Progress,
     ) -> Result<Ensemble> {
         let cuts: Vec<f64> = (0..=intervals).map(|k| k as f64 / intervals as f64).collect();
-        let (grid, durations) = scheme_grid(self.path, Scheme::Events, &cuts)?;
+        let plan = WalkPlan::new(&self.objective.path, Scheme::Events, &cuts)?;
         // Fresh numbers every time, none of them the training's.
         let seed = self.seed ^ self.steps().wrapping_mul(0xA076_1D64_78BD_642F);
-        #[cfg(feature = "cuda")]
-        if let Some(gpu) = &mut self.gpu {
-            return gpu.validate((grid, durations), walkers, seed, progress);
-        }
-        let own = &self.optimiser.average[..self.net.parameters()];
-        let flow =
-            RateModel::new(self.net, own, self.parametrisation).conditioned_on(&self.condition);
-        let mut population = NetworkWalkers::new(
-            self.target,
-            self.path,
-            &flow,
-            Scheme::Events,
-            durations,
-            0,
-            walkers,
-            seed,
-        )?;
-        anneal(self.target, &mut population, &grid, &Resampling::NEVER, 1, seed, progress)
+        let population = Population::new(walkers, seed);
+        let mut walkers = self.device.walkers(&self.state, Weights::Average, &plan, population)?;
+        let resampling = Resampling::NEVER;
+        let protocol = Protocol { grid: &plan.grid, resampling, points: 1, seed };
+        anneal(&*self.objective.target, &mut *walkers, protocol, progress)
     }
+}
+
+/// Refuse parameters of another network.
+fn check_count(objective: &Objective, parameters: &[f32], advice: &str) -> Result<()> {
+    let n = objective.parameters();
+    if parameters.len() == n {
+        return Ok(());
+    }
+    Err(Error::invalid("parameters", parameters.len(), format!("{n} numbers"), advice))
 }

@@ -118,7 +118,7 @@ fn rolling_back_halves_the_learning_rate_as_often_as_allowed() {
             assert_eq!(line["lr"].as_f64().unwrap(), factor * setup.train.rate(step - 1));
         }
         let (last, _) = Checkpoints::of(scratch.path()).load(false).unwrap().unwrap();
-        assert_eq!(last.resume(&setup).unwrap().rate_factor, 0.5);
+        assert_eq!(last.resume(&setup).unwrap().state.rate_factor, 0.5);
     }
 }
 

@@ -7,7 +7,7 @@ use leaps::train::Trainer;
 use super::*;
 
 /// A step whose reference states would take years to move.
-fn long(bench: &Bench<Pairwise>, reference: Reference) -> Setup<'_> {
+fn long(bench: &Bench, reference: Reference) -> Setup {
     let mut setup = bench.setup(reference);
     setup.train.sweeps = 100_000;
     setup
@@ -18,13 +18,13 @@ fn a_step_that_would_take_long_can_be_given_up() {
     let bench = bench();
     for reference in REFERENCES {
         let setup = long(&bench, reference);
-        let mut trainer: Trainer<'_> = setup.start(&NoProgress).unwrap();
-        let (pool, optimiser) = (trainer.pool.clone(), trainer.optimiser.clone());
+        let mut trainer: Trainer = setup.start(&NoProgress).unwrap();
+        let (pool, optimiser) = (trainer.state.pool.clone(), trainer.state.optimiser.clone());
         let error = trainer.step(&StopAtQuestion::new(50)).unwrap_err();
         assert!(matches!(error, Error::Interrupted), "{reference:?}: {error}");
-        assert_eq!((&trainer.pool, trainer.steps()), (&pool, 0), "{reference:?}");
-        assert!(trainer.optimiser.parameters == optimiser.parameters);
-        assert!(trainer.buffer.times.is_empty());
+        assert_eq!((&trainer.state.pool, trainer.steps()), (&pool, 0), "{reference:?}");
+        assert!(trainer.state.optimiser.parameters == optimiser.parameters);
+        assert!(trainer.state.buffer.times.is_empty());
 
         let scratch = tempfile::tempdir().unwrap();
         let run = TrainingRun::new(scratch.path(), setup);
@@ -44,14 +44,14 @@ fn a_stop_anywhere_in_a_step_leaves_the_pool_where_it_was() {
     let questions = patient.asked.load(Ordering::Relaxed);
     assert!(questions > 30, "{questions}");
     let mut trainer = setup.start(&NoProgress).unwrap();
-    let pool = trainer.pool.clone();
+    let pool = trainer.state.pool.clone();
     for question in 1..=questions {
         let error = trainer.step(&StopAtQuestion::new(question)).unwrap_err();
         assert!(matches!(error, Error::Interrupted), "{question}: {error}");
-        assert!(trainer.pool == pool && trainer.steps() == 0, "question {question}");
+        assert!(trainer.state.pool == pool && trainer.steps() == 0, "question {question}");
     }
     trainer.step(&StopAtQuestion::new(questions + 1)).unwrap();
-    assert!(trainer.pool != pool && trainer.steps() == 1);
+    assert!(trainer.state.pool != pool && trainer.steps() == 1);
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn a_stop_at_any_question_changes_no_byte() {
 }
 
 /// Train until so many steps are made. Asks for a stop only then.
-fn train_to(setup: &Setup<'_>, directory: &Path, steps: u64) {
+fn train_to(setup: &Setup, directory: &Path, steps: u64) {
     let run = TrainingRun::new(directory, setup.clone());
     assert_eq!(run.run(&StopAfter::steps(steps)).unwrap().step, steps);
 }

@@ -11,7 +11,7 @@ use super::*;
 const DIRECTORY: &str = "LEAPS_TEST_RUN_DIRECTORY";
 
 /// Long enough to be killed several times.
-fn long(bench: &Bench<Pairwise>) -> Setup<'_> {
+fn long(bench: &Bench) -> Setup {
     let mut setup = bench.setup(Reference::Buffer);
     setup.train.steps = 160;
     setup.train.checkpoint_every = 4;

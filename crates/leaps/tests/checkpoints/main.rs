@@ -9,6 +9,7 @@ mod resume;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use leaps::device::{NoProgress, Progress};
@@ -22,11 +23,11 @@ use leaps::train::{Reference, TrainSpec};
 const REFERENCES: [Reference; 3] = [Reference::Pool, Reference::Buffer, Reference::Policy];
 
 /// A small network on 3x3 Ising with a field.
-struct Bench<T> {
-    target: T,
+struct Bench {
+    target: Arc<dyn Target>,
     path: path::Path,
-    net: Net,
-    free: FreeEnergy,
+    net: Arc<Net>,
+    free: Arc<FreeEnergy>,
 }
 
 fn ising() -> Pairwise {
@@ -34,29 +35,31 @@ fn ising() -> Pairwise {
     Pairwise::ising(lattice, 1.0, 0.2).unwrap()
 }
 
-fn bench() -> Bench<Pairwise> {
+fn bench() -> Bench {
     Bench::new(ising())
 }
 
-impl<T: Target> Bench<T> {
-    fn new(target: T) -> Self {
+impl Bench {
+    fn new(target: impl Target + 'static) -> Self {
         let path = path::Path::new(&vec![0.4; target.terms()], Schedule::Linear).unwrap();
         let net = Net::new(&NetSpec::Mlp(MlpSpec { hidden: 4 }), &target).unwrap();
         let free = FreeEnergy::new(&FreeEnergySpec::Rate, target.sites()).unwrap();
-        Bench { target, path, net, free }
+        let (net, free) = (Arc::new(net), Arc::new(free));
+        Bench { target: Arc::new(target), path, net, free }
     }
 
     /// Every step writes files, so there are few of them.
-    fn setup(&self, reference: Reference) -> Setup<'_> {
+    fn setup(&self, reference: Reference) -> Setup {
         Setup {
             family: None,
             from: None,
             parameters: None,
             placement: leaps::device::Placement::Cpu,
-            target: &self.target,
-            path: &self.path,
-            net: &self.net,
-            free: &self.free,
+            ranks: Arc::new(leaps::device::Single),
+            target: self.target.clone(),
+            path: self.path.clone(),
+            net: self.net.clone(),
+            free: self.free.clone(),
             parametrisation: Parametrisation::Barker,
             train: TrainSpec {
                 steps: 20,
@@ -85,7 +88,7 @@ impl<T: Target> Bench<T> {
 }
 
 /// Train in a directory of a reference run, to the end.
-fn train(setup: &Setup<'_>, directory: &Path) -> Outcome {
+fn train(setup: &Setup, directory: &Path) -> Outcome {
     TrainingRun::new(directory, setup.clone()).run(&NoProgress).unwrap()
 }
 

@@ -27,7 +27,7 @@ fn stopping_anywhere_changes_no_byte() {
                 let outcome = run.run(&StopAfter::steps(stop)).unwrap();
                 assert_eq!((outcome.stop, outcome.step), (Stop::Interrupted, stop));
                 assert_eq!(outcome.standing.due, stop % 8 == 0 || stop == 20);
-                Model::load(&directory).unwrap().net(&bench.target).unwrap();
+                Model::load(&directory).unwrap().net(&*bench.target).unwrap();
             }
             let outcome = train(&setup, &directory);
             let what = format!("{reference:?} stopped at {stops:?}");
@@ -39,7 +39,7 @@ fn stopping_anywhere_changes_no_byte() {
 #[test]
 fn a_family_goes_on_as_if_it_had_never_stopped() {
     let (bench, scratch) = (bench(), tempfile::tempdir().unwrap());
-    let net = Net::conditioned_on(&NetSpec::Mlp(MlpSpec { hidden: 4 }), &bench.target, 1).unwrap();
+    let net = Net::conditioned_on(&NetSpec::Mlp(MlpSpec { hidden: 4 }), &*bench.target, 1).unwrap();
     let free = FreeEnergy::new(&FreeEnergySpec::Rate, 9).unwrap().conditioned_on(1).unwrap();
     let ranges = Ranges { beta: Some([0.1, 0.4]), field: None };
     let member = |(beta, _): (f64, f64)| Member {
@@ -51,7 +51,7 @@ fn a_family_goes_on_as_if_it_had_never_stopped() {
     setup.train.beta_range = ranges.beta;
     setup.train.members = Some(7);
     setup.family = Some(Family { condition: ranges.condition(0.4, 0.0).unwrap(), members });
-    (setup.net, setup.free) = (&net, &free);
+    (setup.net, setup.free) = (Arc::new(net.clone()), Arc::new(free.clone()));
     let whole = scratch.path().join("whole");
     let expected = train(&setup, &whole);
     for stops in [&[3][..], &[8, 17]] {
@@ -63,10 +63,10 @@ fn a_family_goes_on_as_if_it_had_never_stopped() {
         let outcome = train(&setup, &directory);
         assert_same(&directory, &outcome, (&whole, &expected), &format!("stopped at {stops:?}"));
     }
-    // The files know the family: the model as what the network is told, the manifest as a setting.
+    // The files know the family: the model as what the network is conditioned on, the manifest as a setting.
     let model = Model::load(&whole).unwrap();
     assert_eq!(model.family, Some(ranges));
-    assert_eq!(model.net(&bench.target).unwrap().conditions(), 1);
+    assert_eq!(model.net(&*bench.target).unwrap().conditions(), 1);
     let run = Manifest::load(&expected.checkpoint).unwrap().run;
     assert_eq!((run.train.beta_range, run.train.members), (Some([0.1, 0.4]), Some(7)));
     // Another range is another run; a plain network does not start one.
@@ -139,9 +139,9 @@ fn stops_do_not_push_out_the_checkpoint_to_roll_back_to() {
 #[test]
 fn the_run_directory_tells_what_happened() {
     #[derive(Default)]
-    struct Seen(std::sync::Mutex<(Vec<u64>, Vec<Event>)>);
-    impl Progress for Seen {}
-    impl Observer for Seen {
+    struct Record(std::sync::Mutex<(Vec<u64>, Vec<Event>)>);
+    impl Progress for Record {}
+    impl Observer for Record {
         fn measured(&self, metrics: &Metrics) {
             self.0.lock().unwrap().0.push(metrics.step_metrics.step);
         }
@@ -154,9 +154,9 @@ fn the_run_directory_tells_what_happened() {
     let mut run = TrainingRun::new(&directory, bench.setup(Reference::Pool));
     run.config = "[train]\nsteps = 20\n".into();
     run.command = vec!["leaps".into(), "train".into()];
-    let seen = Seen::default();
-    let outcome = run.run(&seen).unwrap();
-    let (steps, events) = seen.0.into_inner().unwrap();
+    let record = Record::default();
+    let outcome = run.run(&record).unwrap();
+    let (steps, events) = record.0.into_inner().unwrap();
     assert_eq!(steps, (1..=20).collect::<Vec<u64>>());
     let text = fs::read_to_string(directory.join("events.jsonl")).unwrap();
     let names: Vec<String> = text
@@ -199,8 +199,9 @@ fn another_run_is_refused_by_the_name_of_its_key() {
     let setup = bench.setup(Reference::Pool);
     train(&setup, scratch.path());
     let before = files(scratch.path());
-    let wider = Net::new(&NetSpec::Mlp(MlpSpec { hidden: 5 }), &bench.target).unwrap();
-    let changed = |change: &dyn Fn(&mut Setup<'_>)| {
+    let wider = Net::new(&NetSpec::Mlp(MlpSpec { hidden: 5 }), &*bench.target).unwrap();
+    let wider = Arc::new(wider);
+    let changed = |change: &dyn Fn(&mut Setup)| {
         let mut setup = setup.clone();
         change(&mut setup);
         setup.identity()
@@ -208,13 +209,13 @@ fn another_run_is_refused_by_the_name_of_its_key() {
     let same = |identity: Identity| identity.difference(&setup.identity()).is_none();
     assert!(same(changed(&|s| s.train.validate_every = 3)));
     assert!(!same(changed(&|s| s.train.steps = 30)), "a cosine knows the last step");
-    let cases: [(&str, Setup<'_>); 6] = [
+    let cases: [(&str, Setup); 6] = [
         (
             "train.lr",
             Setup { train: TrainSpec { lr: 0.5, ..setup.train.clone() }, ..setup.clone() },
         ),
         ("seed", Setup { seed: 8, ..setup.clone() }),
-        ("network.hidden", Setup { net: &wider, ..setup.clone() }),
+        ("network.hidden", Setup { net: wider.clone(), ..setup.clone() }),
         ("parametrisation", Setup { parametrisation: Parametrisation::Sqrt, ..setup.clone() }),
         (
             "path.beta",
@@ -245,7 +246,7 @@ fn a_directory_with_other_things_or_another_process_is_refused() {
     let error = TrainingRun::new(scratch.path(), setup.clone()).run(&NoProgress).unwrap_err();
     assert!(error.to_string().contains("thesis.tex"), "{error}");
     let directory = scratch.path().join("run");
-    struct Meanwhile<'a>(&'a TrainingRun<'a>);
+    struct Meanwhile<'a>(&'a TrainingRun);
     impl Progress for Meanwhile<'_> {
         fn total(&self, _: u64) {
             let error = self.0.run(&NoProgress).unwrap_err();
@@ -271,7 +272,7 @@ fn a_run_from_a_model_says_so_and_resumes_with_the_same_bytes() {
     setup.parameters = Some(warm.parameters.clone());
     let whole = scratch.path().join("whole");
     // It starts where the model ended, not somewhere else.
-    let begun = setup.start(&NoProgress).unwrap().optimiser;
+    let begun = setup.start(&NoProgress).unwrap().state.optimiser;
     let own = bench.net.parameters();
     assert_eq!(begun.average[..own], model.parameters(&bench.net).unwrap());
     assert!(begun.parameters == warm.parameters && begun.average == warm.parameters);

@@ -96,14 +96,13 @@ fn chains_do_not_depend_on_threads() {
     let kernel = AnyKernel::new(KernelName::Dlmc, &torus, &lambda).unwrap();
     let settings = ChainSettings { chains: 9, burn_in: 50, steps: 70, every: 7, seed: 5 };
     let ladder = vec![vec![0.2, 0.2], vec![0.5, 0.4], lambda.to_vec()];
-    let tempering = TemperingSettings { ladder, houdayer: true };
+    let tempering = TemperingSettings { ladder, houdayer: true, chains: settings };
     let run = |threads: usize| {
         rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(|| {
             let make = |_| Counter(0);
             let chains = run_chains(&model, &kernel, &settings, make, &NoProgress).unwrap();
             let make = |_, _| Counter(0);
-            let ladders =
-                run_tempering(&torus, &kernel, &tempering, &settings, make, &NoProgress).unwrap();
+            let ladders = run_tempering(&torus, &kernel, &tempering, make, &NoProgress).unwrap();
             let of_chains: Vec<_> =
                 chains.into_iter().map(|c| (c.recorder.0, c.acceptance, c.last)).collect();
             let of_ladders: Vec<_> = ladders

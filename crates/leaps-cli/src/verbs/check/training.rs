@@ -1,12 +1,12 @@
 //! What training a configuration's network would cost.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use leaps::Result;
 use leaps::device::{Draw, NoProgress, Purpose, Stream};
-use leaps::net::{FreeEnergy, Net};
 use leaps::target::Target;
-use leaps::train::{Batch, Loss, Reference, TrainSpec};
+use leaps::train::{Batch, Loss, Objective, Reference, TrainSpec};
 
 use super::{KERNEL_UPDATE, bytes, seconds};
 use leaps::job::{sizes, training_memory};
@@ -29,10 +29,12 @@ const FORWARD: f64 = 0.35;
 /// The network in a few words, its parameters, memory and time. The time is that of one gradient of a few
 /// configurations, measured here.
 pub fn rows(config: &RunSpec, problem: &Problem) -> Result<Vec<(&'static str, String)>> {
-    let net = config.net(&*problem.target)?;
     let spec = &config.train;
-    let free = config.free(&*problem.target)?;
-    let parameters = net.parameters() + free.parameters();
+    let net = Arc::new(config.net(&*problem.target)?);
+    let free = Arc::new(config.free(&*problem.target)?);
+    let Problem { target, path, .. } = problem;
+    let objective = Objective::new(target, path, &net, &free, config.network.parametrisation);
+    let parameters = objective.parameters();
     let family = config.family()?.zip(spec.ranges()).map(|(made, ranges)| {
         let (ranges, members) = (ranges.describe(), made.family.members.len());
         ("family", format!("{ranges}; {members} targets are trained on"))
@@ -41,7 +43,7 @@ pub fn rows(config: &RunSpec, problem: &Problem) -> Result<Vec<(&'static str, St
         ("network", config.network.describe()),
         ("parameters", parameters.to_string()),
         ("memory_train", bytes(training_memory(&net, spec, &*problem.target))),
-        ("time_train", time(config, problem, &net, &free, spec)?),
+        ("time_train", time(&objective, config.seed, spec)?),
     ];
     rows.splice(1..1, family);
     let first = sizes(config);
@@ -56,17 +58,10 @@ pub fn rows(config: &RunSpec, problem: &Problem) -> Result<Vec<(&'static str, St
     Ok(rows)
 }
 
-fn time(
-    config: &RunSpec,
-    problem: &Problem,
-    net: &Net,
-    free: &FreeEnergy,
-    spec: &TrainSpec,
-) -> Result<String> {
-    let target = &*problem.target;
-    let mut parameters = net.initial(config.seed);
-    parameters.extend(free.initial(config.seed));
-    let mut loss = Loss::new(target, &problem.path, net, free, config.network.parametrisation);
+fn time(objective: &Objective, seed: u64, spec: &TrainSpec) -> Result<String> {
+    let (target, net) = (&*objective.target, &objective.net);
+    let parameters = objective.initial(seed);
+    let mut loss = Loss::new(objective);
     let mut gradient = vec![0.0; parameters.len()];
     // One group of configurations for every thread, unless their space alone would take long to get.
     let room = (SPACE / net.workspace()).max(1);

@@ -120,7 +120,7 @@ pub fn ready(
         job.start = start;
         job.fallback = true;
         job.command.clone_from(&places.command);
-        job.run_in(&Context { progress: &*observer, ..*context }, &*observer).map_err(named)?;
+        job.run_in(&context.watched_by(&*observer), &*observer).map_err(named)?;
     }
     let model = Model::load(&directory)?;
     let facts = facts(entry, &model, &config, Some(context))?;
@@ -185,7 +185,7 @@ fn facts(
     let file = model.file();
     let run = file.parent().and_then(Path::parent).and_then(Path::parent);
     let place = |context: &Context<'_>| -> Result<String> {
-        let quiet = Context { progress: &NoProgress, ..*context };
+        let quiet = context.watched_by(&NoProgress);
         Ok(net.computed_on(&quiet.place(model.gpu_has())?.0))
     };
     Ok(NetworkFacts {

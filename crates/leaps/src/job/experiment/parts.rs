@@ -192,7 +192,7 @@ impl PartRunner<'_> {
         let entry = SamplerEntry { place: &errors, table: table.clone(), model: model.clone() };
         let named = |error| experiment.name_key(error);
         let job = entry.job(&shared, &|_| false).map_err(named)?;
-        let quiet = Context { progress: &NoProgress, ..*self.context };
+        let quiet = self.context.watched_by(&NoProgress);
         let placement = job.sampler.placement(&quiet).map_err(named)?;
         let called = job.sampler.computed_on(&placement).map_err(named)?;
         let mut settings = json!({
@@ -229,7 +229,7 @@ impl PartRunner<'_> {
             let few = SamplerEntry { place: &errors, table, model };
             let few = few.job(&shared, &|_| false).map_err(named)?;
             let progress = monitor.progress("kernels");
-            few.sampler.run_in(&Context { progress: &*progress, ..*self.context })?;
+            few.sampler.run_in(&self.context.watched_by(&*progress))?;
         }
         let laws_wanted = experiment.runs.iter().any(|run| run.reference);
         let found = self.sample(&job, label, laws_wanted || run.keep).map_err(named)?;
@@ -256,7 +256,7 @@ impl PartRunner<'_> {
         let mut sampler = job.sampler.clone();
         sampler.keep(keep);
         let progress = self.monitor.progress(label);
-        let found = sampler.run_in(&Context { progress: &*progress, ..*self.context })?;
+        let found = sampler.run_in(&self.context.watched_by(&*progress))?;
         drop(progress);
         self.monitor.found(label, &found.result);
         Ok(found)

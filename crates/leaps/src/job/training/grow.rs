@@ -98,17 +98,18 @@ impl Training {
                 let advice = "leave it out, or give a new name";
                 return Err(Error::invalid("train.grow", false, condition, advice));
             }
-            return Ok(Grown::Start(self.start.clone()));
+            return Ok(Grown::Start(self.start.clone().map(Box::new)));
         };
         let Some(directory) = &self.directory else {
             observer.note(&format!("first on a lattice of {size}"));
             let trained = smaller.in_memory(context, observer)?;
-            return Ok(Grown::Start(Some(Start::model(START, trained))));
+            return Ok(Grown::Start(Some(Box::new(Start::model(START, trained)))));
         };
         if let Some(begun) = Checkpoints::of(directory).identity() {
             // A run that goes on knows what it started from; one that `--from` started is another run.
             let from = begun.from.filter(|from| from.name == START);
-            return Ok(Grown::Start(from.map(Start::begun).or_else(|| self.start.clone())));
+            let start = from.map(Start::begun).or_else(|| self.start.clone());
+            return Ok(Grown::Start(start.map(Box::new)));
         }
         let part = directory.join(START);
         let fail = |source| Error::Io { path: directory.clone(), source };
@@ -134,7 +135,7 @@ impl Training {
             other => other,
         })?;
         match outcome.stop {
-            store::Stop::Finished => Ok(Grown::Start(Some(Start::part(&part)?))),
+            store::Stop::Finished => Ok(Grown::Start(Some(Box::new(Start::part(&part)?)))),
             _ => Ok(Grown::Stopped(outcome)),
         }
     }
@@ -143,7 +144,7 @@ impl Training {
 /// What came of training on a smaller lattice first.
 pub(super) enum Grown {
     /// The run starts from this.
-    Start(Option<Start>),
+    Start(Option<Box<Start>>),
     /// There was a reason to stop before.
     Stopped(store::Outcome),
 }

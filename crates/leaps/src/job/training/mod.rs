@@ -84,11 +84,14 @@ impl Trained {
 }
 
 /// What is trained on: the problem, or the family around it.
-struct Members<'a> {
-    target: &'a dyn Target,
-    path: &'a TargetPath,
+struct Members {
+    target: Arc<dyn Target>,
+    path: TargetPath,
     family: Option<Family>,
 }
+
+/// A network and a free energy for the members.
+type Networks = (Arc<Net>, Arc<FreeEnergy>);
 
 impl Training {
     /// Training with the usual settings.
@@ -166,6 +169,10 @@ impl Training {
     /// # Errors
     /// [`Error::Interrupted`] if there was a reason to stop before; what a run directory holds is not lost.
     pub fn run_in(&self, context: &Context<'_>, observer: &dyn Observer) -> Result<Trained> {
+        context.install(|| self.run_here(context, observer))
+    }
+
+    fn run_here(&self, context: &Context<'_>, observer: &dyn Observer) -> Result<Trained> {
         let model = match &self.directory {
             None => self.in_memory(context, observer)?,
             Some(directory) => match self.train_in(context, observer)?.stop {
@@ -215,10 +222,7 @@ impl Training {
             Grown::Stopped(outcome) => return Ok(outcome),
             Grown::Start(start) => start,
         };
-        let family = self.settings.family()?;
-        let members = self.members(family.as_ref());
-        let (net, free) = (self.settings.net(members.target)?, self.settings.free(members.target)?);
-        let setup = self.setup(&members, (&net, &free), start.as_ref(), context, observer)?;
+        let setup = self.setup(start.as_deref(), context, observer)?;
         let run = TrainingRun {
             config: self.config_text(directory),
             command: self.command.clone(),
@@ -238,10 +242,7 @@ impl Training {
             Grown::Stopped(_) => return Err(Error::Interrupted),
             Grown::Start(start) => start,
         };
-        let family = self.settings.family()?;
-        let members = self.members(family.as_ref());
-        let (net, free) = (self.settings.net(members.target)?, self.settings.free(members.target)?);
-        let setup = self.setup(&members, (&net, &free), start.as_ref(), context, observer)?;
+        let setup = self.setup(start.as_deref(), context, observer)?;
         observer.total(setup.train.steps);
         let mut trainer = setup.start(observer)?;
         let mut loss = None;
@@ -262,29 +263,33 @@ impl Training {
         setup.model(&trainer, summary)
     }
 
-    fn members<'a>(&'a self, family: Option<&'a crate::spec::FamilyProblem>) -> Members<'a> {
-        match family {
-            Some(made) => Members {
-                target: &*made.target,
-                path: &made.path,
-                family: Some(made.family.clone()),
-            },
-            None => {
-                Members { target: &*self.problem.target, path: &self.problem.path, family: None }
+    fn members(&self) -> Result<Members> {
+        Ok(match self.settings.family()? {
+            Some(made) => {
+                Members { target: made.target, path: made.path, family: Some(made.family) }
             }
-        }
+            None => {
+                let Problem { target, path, .. } = &self.problem;
+                Members { target: target.clone(), path: path.clone(), family: None }
+            }
+        })
     }
 
-    fn setup<'a>(
+    fn networks(&self, members: &Members) -> Result<Networks> {
+        let target = &*members.target;
+        Ok((Arc::new(self.settings.net(target)?), Arc::new(self.settings.free(target)?)))
+    }
+
+    fn setup(
         &self,
-        members: &Members<'a>,
-        (net, free): (&'a Net, &'a FreeEnergy),
         start: Option<&Start>,
         context: &Context<'_>,
         observer: &dyn Observer,
-    ) -> Result<Setup<'a>> {
+    ) -> Result<Setup> {
+        let members = self.members()?;
+        let (net, free) = self.networks(&members)?;
         let (settings, problem) = (&self.settings, &self.problem);
-        let fit = |model: &Model| model.warm_start(net, free, settings.seed);
+        let fit = |model: &Model| model.warm_start(&net, &free, settings.seed);
         let (from, warm) = match start {
             Some(start) => start.parameters(fit)?,
             None => (None, None),
@@ -295,12 +300,13 @@ impl Training {
             target: members.target,
             path: members.path,
             family: members.family.clone(),
-            net,
-            free,
+            net: net.clone(),
+            free: free.clone(),
             parametrisation: settings.network.parametrisation,
             train: settings.train.clone(),
             seed: settings.seed,
             placement: context.place(self.gpu_has())?.0,
+            ranks: context.ranks.clone(),
             described_target: problem.described.target.clone(),
             files: problem.described.files.clone(),
             described_path: serde_json::to_value(&problem.path_spec).unwrap_or_default(),

@@ -97,7 +97,7 @@ impl Start {
         let trained = self.model.as_ref().and_then(|model| model.family);
         if let Some(trained) = trained.filter(|own| Some(*own) != ranges) {
             text += &format!(
-                "; that was {}: told places within its ranges, it takes the members of other ranges for other ones at first",
+                "; that was {}: conditioned on places within its ranges, it takes the members of other ranges for other ones at first",
                 trained.describe()
             );
         }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::{Plan, Rule, Tables, Tile};
+use super::{Plan, Rule, Tables, Tile, Updates};
 use crate::Result;
 use crate::device::{Progress, Purpose, SimdLevel, Stream};
 use crate::mcmc::chains::{check_finite, glance};
@@ -64,7 +64,8 @@ pub fn run_lane_chains<R: Recorder>(
                 step + settings.every - (step - settings.burn_in) % settings.every
             };
             let sweeps = (next.min(round.end) - step).min(stride);
-            tile.update(plan, &tables, level, step * sites, sweeps * sites);
+            let updates = Updates { from: step * sites, count: sweeps * sites };
+            tile.update(plan, &tables, level, updates);
             step += sweeps;
             if step > settings.burn_in && (step - settings.burn_in).is_multiple_of(settings.every) {
                 for (lane, recorder) in recorders.iter_mut().enumerate() {

@@ -14,4 +14,4 @@ mod tile;
 pub use chains::run_lane_chains;
 pub use plan::{Plan, Rule, Scan};
 pub use tables::Tables;
-pub use tile::Tile;
+pub use tile::{Tile, Updates};

@@ -24,6 +24,15 @@ pub struct Tile {
     at: (u64, u32),
 }
 
+/// Single-site updates one after the other; update `p` since the start of a run visits the site `p mod sites` of the scan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Updates {
+    /// The first of them.
+    pub from: u64,
+    /// How many.
+    pub count: u64,
+}
+
 /// No block: forces the first one to be computed.
 const NOWHERE: (u64, u32) = (u64::MAX, u32::MAX);
 
@@ -71,18 +80,9 @@ impl Tile {
         }
     }
 
-    /// Make `count` single-site updates; update `p` since the start of the run visits the site
-    /// `p mod sites` of the scan.
-    pub fn update(
-        &mut self,
-        plan: &Plan,
-        tables: &Tables,
-        level: SimdLevel,
-        from: u64,
-        count: u64,
-    ) {
-        let (tile, none) = (self, &mut []);
-        dispatch!(level, run, (tile: &mut Tile, plan: &Plan, tables: &Tables, from: u64, count: u64, none: &mut [f64]));
+    /// Make some updates.
+    pub fn update(&mut self, plan: &Plan, tables: &Tables, level: SimdLevel, updates: Updates) {
+        self.update_with_energies(plan, tables, level, updates, &mut []);
     }
 
     /// As [`update`](Self::update), and keep `energies[k * 64 + lane]` of every term in step.
@@ -91,12 +91,11 @@ impl Tile {
         plan: &Plan,
         tables: &Tables,
         level: SimdLevel,
-        from: u64,
-        count: u64,
+        updates: Updates,
         energies: &mut [f64],
     ) {
         let tile = self;
-        dispatch!(level, run, (tile: &mut Tile, plan: &Plan, tables: &Tables, from: u64, count: u64, energies: &mut [f64]));
+        dispatch!(level, run, (tile: &mut Tile, plan: &Plan, tables: &Tables, updates: Updates, energies: &mut [f64]));
     }
 
     /// Write `energies[k * 64 + lane]`, every term of every lane.
@@ -187,8 +186,7 @@ unsafe fn run<L: Lanes>(
     tile: &mut Tile,
     plan: &Plan,
     tables: &Tables,
-    from: u64,
-    count: u64,
+    Updates { from, count }: Updates,
     energies: &mut [f64],
 ) {
     let (n, q, per_block) = (plan.sites as u64, plan.q, plan.updates_per_block());

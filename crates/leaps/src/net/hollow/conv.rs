@@ -162,6 +162,7 @@ impl Convolution {
     /// Add this direction's part of the weights' gradient to `sums` (`fresh` ones start at 0), and write the
     /// gradient of the input to `d_input` unless that is empty. The row of `d_out` for no site is 0.
     #[inline(always)]
+    #[allow(clippy::too_many_arguments)] // slices of one scratch, which the caller cuts
     pub(super) unsafe fn backward<V: Vector>(
         &self,
         weights: &[V::Scalar],

@@ -1,13 +1,13 @@
-//! Move walkers 64 at a time by table-driven sweeps: for pairwise models.
+//! Walkers that table-driven sweeps move 64 at a time, in SIMD lanes: for pairwise models.
 
 use rayon::prelude::*;
 
 use crate::Result;
 use crate::device::lanes::LANES;
 use crate::device::{Progress, SimdLevel};
-use crate::mcmc::lanes::{Plan, Tables, Tile};
-use crate::sampler::Grid;
-use crate::sampler::walkers::Population;
+use crate::mcmc::lanes::{Plan, Tables, Tile, Updates};
+use crate::sampler::walkers::{Cost, Lineage, Population, Walkers, interval_by_interval};
+use crate::sampler::{Interval, Resampling, Span};
 use crate::target::{Target, initial_state};
 
 /// A tile and the energies of its walkers, `[term * 64 + lane]`.
@@ -34,16 +34,17 @@ const TABLE_BYTES: usize = 1 << 18;
 const UPDATES_PER_CHECK: u64 = 1 << 22;
 
 impl LaneWalkers {
-    /// `walkers` walkers in uniformly random states of `target`, which `plan` was made for.
-    pub fn new(target: &dyn Target, plan: Plan, updates: u64, walkers: usize, seed: u64) -> Self {
+    /// Walkers in uniformly random states of `target`, which `plan` was made for.
+    pub fn new(target: &dyn Target, plan: Plan, updates: u64, population: Population) -> Self {
         let level = SimdLevel::detect();
+        let Population { walkers, seed, .. } = population;
         let groups = (0..walkers.div_ceil(LANES))
             .into_par_iter()
             .map(|g| {
-                let first = g * LANES;
-                let mut tile = Tile::new(plan.sites(), seed, first as u32);
+                let number = |lane: usize| population.number(g * LANES + lane);
+                let mut tile = Tile::new(plan.sites(), seed, number(0));
                 for lane in 0..LANES {
-                    tile.set(lane, &initial_state(target, seed, (first + lane) as u32));
+                    tile.set(lane, &initial_state(target, seed, number(lane)));
                 }
                 let mut energies = vec![0.0; plan.terms() * LANES];
                 tile.energies(&plan, level, &mut energies);
@@ -55,12 +56,8 @@ impl LaneWalkers {
 }
 
 impl Group {
-    fn weigh(&self, grid: &Grid, k: usize, log_weights: &mut [f64]) {
-        let (before, after) = (grid.lambda(k - 1), grid.lambda(k));
-        for (energies, (before, after)) in
-            self.energies.chunks_exact(LANES).zip(before.iter().zip(after))
-        {
-            let drop = before - after;
+    fn weigh(&self, at: Interval<'_>, log_weights: &mut [f64]) {
+        for (energies, drop) in self.energies.chunks_exact(LANES).zip(at.drops()) {
             for (log_weight, energy) in log_weights.iter_mut().zip(energies) {
                 *log_weight += drop * energy;
             }
@@ -72,65 +69,66 @@ impl Group {
         plan: &Plan,
         tables: &Tables,
         level: SimdLevel,
-        from: u64,
-        updates: u64,
+        updates: Updates,
         progress: &dyn Progress,
     ) -> Result<()> {
+        let Updates { from, count } = updates;
         let n = plan.sites() as u64;
         // Keeping the energies in step costs about as much per update as measuring them afresh costs
         // per site. A fresh measurement every 16 sweeps bounds the rounding of real couplings.
         let period = 16 * n;
-        if updates >= n || from / period != (from + updates) / period {
+        if count >= n || from / period != (from + count) / period {
             let mut made = 0;
-            while made < updates {
+            while made < count {
                 progress.check()?;
-                let some = UPDATES_PER_CHECK.min(updates - made);
-                self.tile.update(plan, tables, level, from + made, some);
+                let some = UPDATES_PER_CHECK.min(count - made);
+                let part = Updates { from: from + made, count: some };
+                self.tile.update(plan, tables, level, part);
                 made += some;
             }
             self.tile.energies(plan, level, &mut self.energies);
         } else {
-            self.tile.update_with_energies(plan, tables, level, from, updates, &mut self.energies);
+            self.tile.update_with_energies(plan, tables, level, updates, &mut self.energies);
         }
         Ok(())
     }
 }
 
-impl Population for LaneWalkers {
+impl Walkers for LaneWalkers {
     fn walkers(&self) -> usize {
         self.walkers
     }
 
-    fn weigh(&mut self, grid: &Grid, k: usize, log_weights: &mut [f64]) -> Result<()> {
+    fn weigh(&mut self, at: Interval<'_>, log_weights: &mut [f64]) -> Result<()> {
         for (group, log_weights) in self.groups.iter().zip(log_weights.chunks_mut(LANES)) {
-            group.weigh(grid, k, log_weights);
+            group.weigh(at, log_weights);
         }
         Ok(())
     }
 
-    fn mutate(
-        &mut self,
-        grid: &Grid,
-        k: usize,
-        _: &mut [f64],
-        progress: &dyn Progress,
-    ) -> Result<()> {
-        let tables = Tables::new(&self.plan, grid.lambda(k));
-        let (plan, level, from, updates) = (&self.plan, self.level, self.made, self.updates);
+    fn mutate(&mut self, at: Interval<'_>, _: &mut [f64], progress: &dyn Progress) -> Result<()> {
+        let tables = Tables::new(&self.plan, at.lambda());
+        let (plan, level) = (&self.plan, self.level);
+        let updates = Updates { from: self.made, count: self.updates };
         self.groups
             .par_iter_mut()
-            .try_for_each(|group| group.mutate(plan, &tables, level, from, updates, progress))?;
-        self.made += updates;
+            .try_for_each(|group| group.mutate(plan, &tables, level, updates, progress))?;
+        self.made += self.updates;
         Ok(())
     }
 
     fn advance(
         &mut self,
-        grid: &Grid,
-        intervals: std::ops::Range<usize>,
-        log_weights: &mut [f64],
+        span: Span<'_>,
+        rule: &Resampling,
+        lineage: &mut Lineage,
         progress: &dyn Progress,
     ) -> Result<()> {
+        if !rule.is_never() {
+            return interval_by_interval(self, span, rule, lineage, progress);
+        }
+        let Span { grid, intervals } = span;
+        let log_weights = &mut lineage.log_weights;
         // A tile stays in the first-level cache while it runs through a block of intervals, whose
         // tables all tiles share.
         let by_memory = TABLE_BYTES / self.plan.table_bytes().max(1);
@@ -151,8 +149,9 @@ impl Population for LaneWalkers {
                 |(group, log_weights)| {
                     let mut from = from;
                     for (k, tables) in (start..end).zip(&tables) {
-                        group.weigh(grid, k, log_weights);
-                        group.mutate(plan, tables, level, from, updates, progress)?;
+                        group.weigh(Interval { grid, k }, log_weights);
+                        let some = Updates { from, count: updates };
+                        group.mutate(plan, tables, level, some, progress)?;
                         from += updates;
                     }
                     Ok(())
@@ -204,7 +203,8 @@ impl Population for LaneWalkers {
         Ok(out)
     }
 
-    fn energy_calls(&self) -> f64 {
-        1.0 + self.made as f64 * self.plan.calls_per_update()
+    fn cost(&self) -> Result<Cost> {
+        let energy_calls = 1.0 + self.made as f64 * self.plan.calls_per_update();
+        Ok(Cost { energy_calls, network_passes: 0.0 })
     }
 }

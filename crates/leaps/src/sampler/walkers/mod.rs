@@ -1,18 +1,67 @@
-//! Ensembles of walkers, in whatever form suits the moves they make.
+//! Ensembles of walkers, in whatever form suits the moves they make and the device they live on.
 
-#[cfg(feature = "cuda")]
 pub(crate) mod cuda;
 pub(crate) mod kernels;
 pub(crate) mod lanes;
+pub(crate) mod lockstep;
 pub(crate) mod network;
-pub(crate) mod place;
 
 use crate::device::{Progress, Purpose, Stream};
-use crate::observe::LogWeights;
-use crate::observe::Segments;
-use crate::sampler::{Grid, Resampling};
-use crate::target::{Target, show_state};
+use crate::observe::{LogWeights, Segments};
+use crate::sampler::{Interval, Resampling, Span};
+use crate::target::{Target, initial_state, show_state};
 use crate::{Error, Result};
+
+/// Which walkers an ensemble holds: consecutive ones of a run, whose numbers address their random numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Population {
+    /// Number of walkers.
+    pub walkers: usize,
+    /// The number of the first of them in the whole run.
+    pub first: usize,
+    /// The seed.
+    pub seed: u64,
+}
+
+impl Population {
+    /// All walkers of a run.
+    pub fn new(walkers: usize, seed: u64) -> Self {
+        Population { walkers, first: 0, seed }
+    }
+
+    /// Refuse numbers of walkers that random numbers do not have.
+    pub fn check(&self) -> Result<()> {
+        let Population { walkers, first, .. } = *self;
+        let most = u32::MAX as usize;
+        if walkers == 0 || walkers > most {
+            let advice = "1000 is a good start";
+            return Err(Error::invalid("walkers", walkers, "from 1 to 2^32 - 1", advice));
+        }
+        if first > most - walkers {
+            let condition = "such that all walkers have numbers below 2^32";
+            return Err(Error::invalid("first walker", first, condition, "use fewer walkers"));
+        }
+        Ok(())
+    }
+
+    /// The number of walker `i` in the whole run.
+    pub(crate) fn number(&self, i: usize) -> u32 {
+        (self.first + i) as u32
+    }
+
+    /// Walker `i` at a step.
+    pub(crate) fn visit<'a>(&self, target: &'a dyn Target, i: usize, step: u64) -> Visit<'a> {
+        Visit { target, seed: self.seed, walker: self.first + i, step }
+    }
+
+    /// The initial state of walker `i`, uniform over all states, and its energies.
+    pub(crate) fn initial(&self, target: &dyn Target, i: usize) -> Result<(Vec<u8>, Vec<f64>)> {
+        let x = initial_state(target, self.seed, self.number(i));
+        let mut energies = vec![0.0; target.terms()];
+        self.visit(target, i, 0).measure(&x, &mut energies)?;
+        Ok((x, energies))
+    }
+}
 
 /// What walkers carry besides their states.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,17 +77,20 @@ pub struct Lineage {
     /// Effective sample size after the last weighing that was looked at, as a fraction, and whether walkers were then
     /// resampled.
     pub last: (f64, bool),
+    /// The seed of resampling.
+    pub seed: u64,
 }
 
 impl Lineage {
     /// `walkers` walkers at the start, where the log normalisation is `log_z0`.
-    pub fn new(walkers: usize, log_z0: f64) -> Self {
+    pub fn new(walkers: usize, log_z0: f64, seed: u64) -> Self {
         Lineage {
             log_weights: vec![0.0; walkers],
             ancestry: (0..walkers as u32).collect(),
             segments: Segments::new(log_z0),
             smallest_step: 1.0,
             last: (1.0, false),
+            seed,
         }
     }
 
@@ -56,58 +108,51 @@ impl Lineage {
     }
 }
 
+/// What walkers have cost so far, per walker.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Cost {
+    /// Energy evaluations, charged as for Markov chains ([`Kernel::energy_calls`](crate::mcmc::Kernel::energy_calls)).
+    pub energy_calls: f64,
+    /// Passes of the network; 0 if there is none.
+    pub network_passes: f64,
+}
+
 /// The mutating half of a Feynman-Kac model: walkers that can be weighed and moved along a grid.
 ///
 /// Interval `k` goes from time `k - 1` to time `k` of the grid. Weighing adds
 /// `U_{t_{k-1}}(x) - U_{t_k}(x)` to every log-weight; moving then leaves `rho_{t_k}` invariant, so the
 /// weighted walkers keep representing it.
-pub trait Population {
+pub trait Walkers {
     /// Number of walkers.
     fn walkers(&self) -> usize;
 
-    /// Weigh for interval `k`.
-    fn weigh(&mut self, grid: &Grid, k: usize, log_weights: &mut [f64]) -> Result<()>;
+    /// Weigh for an interval.
+    fn weigh(&mut self, at: Interval<'_>, log_weights: &mut [f64]) -> Result<()> {
+        let energies = self.energies()?;
+        let rows = energies.chunks_exact(at.lambda().len());
+        rows.zip(log_weights).for_each(|(row, log_weight)| at.weigh(row, log_weight));
+        Ok(())
+    }
 
-    /// Move at `rho_{t_k}`. Moves that do not leave it invariant say so in the log-weights.
+    /// Move at the end of an interval. Moves that do not leave its distribution invariant say so in the log-weights.
     ///
     /// An interval may take hours: `progress` is asked now and then whether to stop. Progress is the caller's to report.
     fn mutate(
         &mut self,
-        grid: &Grid,
-        k: usize,
+        at: Interval<'_>,
         log_weights: &mut [f64],
         progress: &dyn Progress,
     ) -> Result<()>;
 
-    /// Weigh and move through the intervals `from..to` without a stop between them.
+    /// Weigh, resample where the effective sample size asks for it, and move, through some intervals.
     fn advance(
         &mut self,
-        grid: &Grid,
-        intervals: std::ops::Range<usize>,
-        log_weights: &mut [f64],
-        progress: &dyn Progress,
-    ) -> Result<()> {
-        for k in intervals {
-            progress.check()?;
-            self.weigh(grid, k, log_weights)?;
-            self.mutate(grid, k, log_weights, progress)?;
-            progress.advance(self.walkers() as u64);
-        }
-        Ok(())
-    }
-
-    /// Weigh, resample where the effective sample size asks for it, and move, through the intervals given. The seed is that
-    /// of the resampling.
-    fn advance_resampling(
-        &mut self,
-        grid: &Grid,
-        intervals: std::ops::Range<usize>,
-        resampling: &Resampling,
-        seed: u64,
+        span: Span<'_>,
+        rule: &Resampling,
         lineage: &mut Lineage,
         progress: &dyn Progress,
     ) -> Result<()> {
-        one_by_one(self, grid, intervals, resampling, seed, lineage, progress)
+        interval_by_interval(self, span, rule, lineage, progress)
     }
 
     /// Replace walker `i` by a copy of walker `ancestors[i]`; ancestors are in increasing order.
@@ -119,62 +164,90 @@ pub trait Population {
     /// All states, `[walker * sites + site]`.
     fn states(&self) -> Result<Vec<u8>>;
 
-    /// Energy evaluations made per walker so far, charged as for Markov chains
-    /// ([`Kernel::energy_calls`](crate::mcmc::Kernel::energy_calls)).
-    fn energy_calls(&self) -> f64;
+    /// What was done so far.
+    fn cost(&self) -> Result<Cost>;
 }
 
-/// [`Population::advance_resampling`] with the decision made here.
-pub(super) fn one_by_one<P: Population + ?Sized>(
-    population: &mut P,
-    grid: &Grid,
-    intervals: std::ops::Range<usize>,
-    resampling: &Resampling,
-    seed: u64,
+/// [`Walkers::advance`] with all decisions made here.
+pub(super) fn interval_by_interval<W: Walkers + ?Sized>(
+    walkers: &mut W,
+    span: Span<'_>,
+    rule: &Resampling,
     lineage: &mut Lineage,
     progress: &dyn Progress,
 ) -> Result<()> {
-    for k in intervals {
+    for at in span.iter() {
         progress.check()?;
-        let before = LogWeights::new(lineage.log_weights.clone())?;
-        population.weigh(grid, k, &mut lineage.log_weights)?;
-        let weights = LogWeights::new(lineage.log_weights.clone())?;
-        let conditional = before.conditional_ess(|i| weights.log()[i] - before.log()[i]);
-        let ess = weights.ess();
-        if ess < resampling.threshold && !grid.is_measured(k) {
-            let mut stream = Stream::new(seed, Purpose::Resample, 0, k as u64);
-            let ancestors = resampling.resampler.ancestors(&weights, &mut stream);
-            population.resample(&ancestors)?;
-            lineage.ancestry = ancestors.iter().map(|&a| lineage.ancestry[a as usize]).collect();
-            lineage.log_weights.fill(0.0);
-            lineage.resampled(ess, conditional, weights.log_mean());
+        if rule.is_never() {
+            walkers.weigh(at, &mut lineage.log_weights)?;
         } else {
-            lineage.went_on(ess, conditional);
+            weigh_and_resample(walkers, at, rule, lineage)?;
         }
-        population.mutate(grid, k, &mut lineage.log_weights, progress)?;
-        progress.advance(population.walkers() as u64);
+        walkers.mutate(at, &mut lineage.log_weights, progress)?;
+        progress.advance(walkers.walkers() as u64);
     }
     Ok(())
 }
 
-/// Refuse an energy that is not finite.
-pub(crate) fn check_energy(
-    target: &dyn Target,
-    energies: &[f64],
-    x: impl FnOnce() -> Vec<u8>,
-    seed: u64,
-    walker: usize,
-    step: u64,
+fn weigh_and_resample<W: Walkers + ?Sized>(
+    walkers: &mut W,
+    at: Interval<'_>,
+    rule: &Resampling,
+    lineage: &mut Lineage,
 ) -> Result<()> {
-    match energies.iter().position(|e| !e.is_finite()) {
-        None => Ok(()),
-        Some(term) => Err(Error::NonFinite {
-            what: format!("energy term '{}'", target.term_name(term)),
-            value: energies[term],
-            seed,
-            walker,
-            step,
-            state: show_state(&x()),
-        }),
+    let before = LogWeights::new(lineage.log_weights.clone())?;
+    walkers.weigh(at, &mut lineage.log_weights)?;
+    let weights = LogWeights::new(lineage.log_weights.clone())?;
+    let conditional = before.conditional_ess(|i| weights.log()[i] - before.log()[i]);
+    let ess = weights.ess();
+    let poor = ess < rule.threshold_at(at);
+    if !poor {
+        lineage.went_on(ess, conditional);
+        return Ok(());
+    }
+    let mut stream = Stream::new(lineage.seed, Purpose::Resample, 0, at.k as u64);
+    let ancestors = rule.resampler.ancestors(&weights, &mut stream);
+    walkers.resample(&ancestors)?;
+    lineage.ancestry = ancestors.iter().map(|&a| lineage.ancestry[a as usize]).collect();
+    lineage.log_weights.fill(0.0);
+    lineage.resampled(ess, conditional, weights.log_mean());
+    Ok(())
+}
+
+/// Where a walker is looked at, for errors that name it.
+#[derive(Clone, Copy)]
+pub(crate) struct Visit<'a> {
+    pub(crate) target: &'a dyn Target,
+    pub(crate) seed: u64,
+    pub(crate) walker: usize,
+    pub(crate) step: u64,
+}
+
+impl Visit<'_> {
+    /// Write the energies of the walker, all of which must be finite.
+    pub(crate) fn measure(&self, x: &[u8], energies: &mut [f64]) -> Result<()> {
+        for (term, energy) in energies.iter_mut().enumerate() {
+            *energy = self.target.energy(term, x);
+        }
+        self.check(energies, || x.to_vec())
+    }
+
+    /// Refuse an energy that is not finite.
+    pub(crate) fn check(&self, energies: &[f64], x: impl FnOnce() -> Vec<u8>) -> Result<()> {
+        match energies.iter().position(|e| !e.is_finite()) {
+            None => Ok(()),
+            Some(term) => Err(self.infinite(self.energy_term(term), energies[term], &x())),
+        }
+    }
+
+    /// What an energy term is called in errors.
+    pub(crate) fn energy_term(&self, term: usize) -> String {
+        format!("energy term '{}'", self.target.term_name(term))
+    }
+
+    /// The error of a number that is not finite.
+    pub(crate) fn infinite(&self, what: impl Into<String>, value: f64, x: &[u8]) -> Error {
+        let &Visit { seed, walker, step, .. } = self;
+        Error::NonFinite { what: what.into(), value, seed, walker, step, state: show_state(x) }
     }
 }

@@ -23,9 +23,19 @@ fn model(seed: u64) -> (Model, Vec<f32>, Vec<f32>) {
         ..Summary::default()
     };
     let (target, path) = (json!({ "kind": "ising", "size": 3 }), json!({ "beta": 0.4407 }));
-    let barker = Parametrisation::Barker;
-    let model =
-        Model::new(&net, &free, barker, target, path, training, &average, Some(&raw)).unwrap();
+    let parametrisation = Parametrisation::Barker;
+    let (net, free, some) = (&net, &free, Some(&raw[..]));
+    let parts = ModelParts {
+        net,
+        free,
+        parametrisation,
+        target,
+        path,
+        training,
+        average: &average,
+        raw: some,
+    };
+    let model = Model::new(parts).unwrap();
     (model, average, raw)
 }
 
@@ -106,9 +116,17 @@ fn lattices_that_are_too_small_for_a_network_are_refused_with_the_side_it_needs(
     let free = FreeEnergy::new(&FreeEnergySpec::Rate, 36).unwrap();
     let mut all = net.initial(1);
     all.extend(free.initial(1));
-    let (none, barker) = (serde_json::Value::Null, Parametrisation::Barker);
-    let model = Model::new(&net, &free, barker, none.clone(), none, Summary::default(), &all, None)
-        .unwrap();
+    let model = Model::new(ModelParts {
+        net: &net,
+        free: &free,
+        parametrisation: Parametrisation::Barker,
+        target: serde_json::Value::Null,
+        path: serde_json::Value::Null,
+        training: Summary::default(),
+        average: &all,
+        raw: None,
+    })
+    .unwrap();
     model.net(&ising(6)).unwrap();
     model.net(&ising(7)).unwrap();
     let text = model.net(&ising(5)).unwrap_err().to_string();

@@ -3,7 +3,7 @@ use serde_json::Value;
 use super::*;
 use crate::net::{HollowSpec, LecSpec, MlpSpec};
 use crate::rates::Parametrisation;
-use crate::store::Summary;
+use crate::store::{ModelParts, Summary};
 use crate::target::{Boundary, Lattice, Pairwise, Target};
 
 fn ising(side: usize) -> Pairwise {
@@ -21,16 +21,16 @@ fn build(spec: &NetSpec, side: usize) -> (Net, FreeEnergy) {
 fn model(net: &Net, free: &FreeEnergy) -> (Model, Vec<f32>) {
     let n = net.parameters() + free.parameters();
     let average: Vec<f32> = (0..n).map(|k| 0.3 * (1.7 * k as f32).sin()).collect();
-    let model = Model::new(
+    let model = Model::new(ModelParts {
         net,
         free,
-        Parametrisation::Barker,
-        Value::Null,
-        Value::Null,
-        Summary::default(),
-        &average,
-        None,
-    );
+        parametrisation: Parametrisation::Barker,
+        target: Value::Null,
+        path: Value::Null,
+        training: Summary::default(),
+        average: &average,
+        raw: None,
+    });
     (model.unwrap(), average)
 }
 

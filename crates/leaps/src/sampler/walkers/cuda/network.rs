@@ -1,25 +1,28 @@
-//! Move walkers by the jump process of a network on a GPU: [`NetworkWalkers`](crate::sampler::NetworkWalkers) with the same random numbers.
+//! Walkers on a GPU that follow the jump process of a network: [`NetworkWalkers`](crate::sampler::NetworkWalkers) with the same random numbers.
 //!
-//! Walkers sit in the lanes of one large network batch. The network and the kernel `act` are launched again and again without
-//! waiting; a walker that is done gives its lane to a waiting one, on the GPU. When no walker waits and half of the lanes
-//! are empty, the batch shrinks. No result depends on lanes or on their number.
+//! Walkers sit in the slots of one large network batch. The network and the kernel `act` are launched again and again without
+//! waiting; a walker that is done gives its slot to a waiting one, on the GPU. When no walker waits and half of the slots
+//! are empty, the batch shrinks. No result depends on slots or on their number.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use cudarc::driver::{CudaEvent, CudaFunction, CudaSlice, PinnedHostSlice};
 
 use crate::device::cuda::arguments::{Input, Output, arguments, join};
+use crate::device::cuda::memory::fitting;
 use crate::device::cuda::{Gpu, address, failed, launch};
-use crate::device::{Progress, Purpose, StopOnly};
+use crate::device::{Precision, Progress, Purpose, StopOnly};
 use crate::net::cuda::{CudaBatch, CudaNetwork, TIME_FEATURES, time_features};
 use crate::path::Path;
 use crate::rates::Parametrisation;
-use crate::sampler::walkers::cuda::resample::{CudaResampler, threshold};
-use crate::sampler::walkers::network::Scheme;
-use crate::sampler::walkers::{Lineage, Population, check_energy, one_by_one};
-use crate::sampler::{Grid, Resampling};
+use crate::sampler::walkers::cuda::ensemble::CudaEnsemble;
+use crate::sampler::walkers::cuda::resample::{CudaResampler, Judged};
+use crate::sampler::walkers::cuda::sweeps::KEY;
+use crate::sampler::walkers::{Cost, Lineage, Population, Visit, Walkers, interval_by_interval};
+use crate::sampler::{Grid, Interval, NetworkWalk, Resampling, Scheme, Span, WalkPlan};
+use crate::target::Target;
 use crate::target::cuda::{CudaTarget, Sweep, Weights};
-use crate::target::{Target, show_state};
 use crate::{Error, Result};
 
 /// Source of the kernels.
@@ -69,11 +72,11 @@ arguments! {
 /// The kernel that follows a network pass.
 const ACT: &str = "act";
 
-/// Most lanes that are worth while.
-pub(crate) const LANES: usize = 16384;
+/// Most slots that are worth while.
+pub(crate) const SLOTS: usize = 16384;
 
 /// Fewer are not worth while, however little memory there is.
-pub(crate) const FEWEST_LANES: usize = 64;
+const FEWEST_SLOTS: usize = 64;
 
 /// Passes between looks at the counters.
 const PERIOD: usize = 4;
@@ -83,36 +86,41 @@ const COUNTERS: usize = 8;
 
 /// A network on a GPU and how its fluxes become rates.
 pub(crate) struct CudaRates<'a> {
-    /// With space for `lanes` lanes.
+    /// With space for `slots` slots.
     pub(crate) network: Box<dyn CudaNetwork + 'a>,
-    pub(crate) lanes: usize,
+    pub(crate) slots: usize,
     pub(crate) parametrisation: Parametrisation,
 }
 
-/// Walkers on a GPU that follow a network.
-pub(crate) struct CudaWalkers<'a> {
-    target: &'a dyn Target,
-    on_gpu: Arc<CudaTarget>,
-    path: &'a Path,
-    network: Box<dyn CudaNetwork + 'a>,
-    scheme: Scheme,
-    durations: Vec<f64>,
-    sweeps: u64,
-    walkers: usize,
-    seed: u64,
-    lanes: usize,
+/// Walkers on a GPU that are to follow a network there.
+#[derive(Clone, Copy)]
+pub(crate) struct CudaWalk<'a> {
+    pub(crate) target: &'a Arc<dyn Target>,
+    /// The same on the GPU.
+    pub(crate) on_gpu: &'a Arc<CudaTarget>,
+    pub(crate) path: &'a Path,
+    pub(crate) plan: &'a WalkPlan,
+    pub(crate) population: Population,
+}
+
+/// Walkers on a GPU that follow a network, which may be lent.
+pub(crate) struct CudaWalkers<'n> {
+    target: Arc<dyn Target>,
+    ensemble: CudaEnsemble,
+    path: Path,
+    network: Box<dyn CudaNetwork + 'n>,
+    plan: WalkPlan,
+    slots: usize,
     kernels: Kernels,
     /// Shared memory of [`ACT`].
     shared: usize,
-    states: CudaSlice<u8>,
-    energies: CudaSlice<f64>,
-    log_weights: CudaSlice<f64>,
     pending: CudaSlice<f64>,
     passes: CudaSlice<u32>,
     everyone: CudaSlice<u32>,
     rows: CudaSlice<u32>,
-    moments: CudaSlice<u32>,
-    /// Interval of every lane and passes in it, one after the other.
+    /// Time index of every slot.
+    times: CudaSlice<u32>,
+    /// Interval of every slot and passes in it, one after the other.
     phase: [CudaSlice<u32>; 2],
     left: CudaSlice<f64>,
     outputs: CudaSlice<f32>,
@@ -122,6 +130,32 @@ pub(crate) struct CudaWalkers<'a> {
     came: [CudaEvent; 2],
     tables: Option<Tables>,
     resampler: Option<CudaResampler>,
+}
+
+/// Walkers in uniformly random states, with as many slots as there is memory for.
+pub(in crate::sampler) fn network_walkers(
+    walk: NetworkWalk<'_>,
+    gpu: &Arc<Gpu>,
+    precision: Precision,
+) -> Result<Box<dyn Walkers>> {
+    let NetworkWalk { target, path, rates, plan, population } = walk;
+    let walkers = population.walkers;
+    let (fixed, each) = rates.net.cuda_bytes(gpu, precision, false)?;
+    let slot = each + CudaWalkers::bytes_per_slot(&**target);
+    let walker = CudaWalkers::bytes_per_walker(&**target);
+    let few = fixed + walkers.min(FEWEST_SLOTS) * slot;
+    gpu.with_room(KEY, walkers, (few, walker), || {
+        // With less memory, fewer at a time.
+        let room = fitting(fixed + walkers * walker, slot, gpu.free_memory()?);
+        let slots = walkers.min(SLOTS).min(room.max(FEWEST_SLOTS));
+        let mut network = rates.net.on_gpu(gpu, slots, precision)?;
+        network.refresh(&gpu.upload(rates.parameters())?)?;
+        let on_gpu = &Arc::new(CudaTarget::new(gpu, &**target)?);
+        let there = CudaRates { network, slots, parametrisation: rates.parametrisation };
+        let walk = CudaWalk { target, on_gpu, path, plan, population };
+        let made: Box<dyn Walkers> = Box::new(CudaWalkers::new(there, walk)?);
+        Ok(made)
+    })
 }
 
 struct Kernels {
@@ -138,7 +172,17 @@ struct Tables {
     lambda: CudaSlice<f64>,
     slopes: CudaSlice<f64>,
     durations: CudaSlice<f64>,
-    moments: CudaSlice<f32>,
+    /// Time features.
+    features: CudaSlice<f32>,
+}
+
+/// Intervals that walkers cross without a stop between them. Trapezoid weighs with the state at the end of the stretch before interval `closing`.
+#[derive(Clone)]
+struct Stretch {
+    intervals: Range<usize>,
+    closing: usize,
+    /// Whether to weigh first in each.
+    weigh: bool,
 }
 
 /// What the counters say.
@@ -148,30 +192,20 @@ struct News {
     crossed: u64,
 }
 
-impl<'a> CudaWalkers<'a> {
-    /// `walkers` walkers in uniformly random states; `durations` from [`scheme_grid`](crate::sampler::scheme_grid). The network has its
-    /// parameters already ([`CudaNetwork::refresh`]).
-    pub(crate) fn new(
-        target: &'a dyn Target,
-        on_gpu: &Arc<CudaTarget>,
-        path: &'a Path,
-        flow: CudaRates<'a>,
-        scheme: Scheme,
-        durations: Vec<f64>,
-        sweeps: u64,
-        walkers: usize,
-        seed: u64,
-    ) -> Result<Self> {
+impl<'n> CudaWalkers<'n> {
+    /// Walkers in uniformly random states. The network has its parameters already ([`CudaNetwork::refresh`]).
+    pub(crate) fn new(rates: CudaRates<'n>, walk: CudaWalk<'_>) -> Result<Self> {
+        let CudaWalk { target, on_gpu, path, plan, population } = walk;
         let gpu = &on_gpu.gpu;
-        let (sites, q, terms) = (on_gpu.sites, on_gpu.q, on_gpu.terms);
-        let lanes = flow.lanes.min(walkers).max(1);
-        let shared = if scheme == Scheme::Events { sites } else { 2 * sites };
+        let (sites, q, walkers) = (on_gpu.sites, on_gpu.q, population.walkers);
+        let slots = rates.slots.min(walkers).max(1);
+        let shared = if plan.scheme == Scheme::Events { sites } else { 2 * sites };
         // What kernels ask for besides takes less than 1 KiB.
         if shared + 1024 > gpu.shared() {
             let reason = format!("{sites} sites do not fit its shared memory; use the device cpu");
             return Err(Error::not_applicable("a GPU", reason));
         }
-        let kernels = on_gpu.compile(FLOW, &defines(flow.parametrisation, scheme))?;
+        let kernels = on_gpu.compile(FLOW, &defines(rates.parametrisation, plan.scheme))?;
         let kernels = Kernels {
             begin: kernels.get("begin", 0)?,
             weigh: kernels.get("weigh", 0)?,
@@ -186,42 +220,39 @@ impl<'a> CudaWalkers<'a> {
         let news = || unsafe { context.alloc_pinned(COUNTERS) }.map_err(failed("memory"));
         let event = || context.new_event(None).map_err(failed("memory"));
         let mut made = CudaWalkers {
-            target,
-            path,
-            network: flow.network,
-            scheme,
-            durations,
-            sweeps,
-            walkers,
-            seed,
-            lanes,
+            target: target.clone(),
+            ensemble: CudaEnsemble::new(on_gpu, population)?,
+            path: path.clone(),
+            network: rates.network,
+            plan: plan.clone(),
+            slots,
             kernels,
             shared,
-            states: on_gpu.initial_states(walkers, seed)?,
-            energies: gpu.zeros(walkers * terms)?,
-            log_weights: gpu.zeros(walkers)?,
             pending: gpu.zeros(walkers)?,
             passes: gpu.zeros(walkers)?,
             everyone: gpu.upload(&everyone)?,
-            rows: gpu.zeros(lanes)?,
-            moments: gpu.zeros(lanes)?,
-            phase: [gpu.zeros(lanes)?, gpu.zeros(lanes)?],
-            left: gpu.zeros(lanes)?,
-            outputs: gpu.zeros(lanes * sites * outputs)?,
+            rows: gpu.zeros(slots)?,
+            times: gpu.zeros(slots)?,
+            phase: [gpu.zeros(slots)?, gpu.zeros(slots)?],
+            left: gpu.zeros(slots)?,
+            outputs: gpu.zeros(slots * sites * outputs)?,
             counters: gpu.zeros(COUNTERS)?,
             news: [news()?, news()?],
             came: [event()?, event()?],
             tables: None,
             resampler: None,
-            on_gpu: on_gpu.clone(),
         };
-        made.on_gpu.energies(&made.states, walkers, &mut made.energies)?;
+        made.ensemble.measure()?;
         let energies = made.energies()?;
-        for (walker, row) in energies.chunks_exact(terms).enumerate() {
-            let state = || made.state(walker).unwrap_or_default();
-            check_energy(target, row, state, seed, walker, 0)?;
+        for (walker, row) in energies.chunks_exact(on_gpu.terms).enumerate() {
+            let state = || made.ensemble.host_state(walker).unwrap_or_default();
+            made.visit(walker, 0).check(row, state)?;
         }
         Ok(made)
+    }
+
+    fn visit(&self, walker: usize, step: u64) -> Visit<'_> {
+        Visit { target: &*self.target, seed: self.ensemble.seed, walker, step }
     }
 
     /// Bytes of a walker's state, energies and unfinished weight.
@@ -235,75 +266,53 @@ impl<'a> CudaWalkers<'a> {
         row + size_of::<f64>() + 2 * size_of::<u32>() + CudaResampler::bytes(row)
     }
 
-    /// Bytes that a lane takes beside the network's.
-    pub(crate) fn bytes_per_lane(target: &dyn Target) -> usize {
+    /// Bytes that a slot takes beside the network's.
+    pub(crate) fn bytes_per_slot(target: &dyn Target) -> usize {
         let outputs = if target.q() == 2 { 1 } else { target.q() };
         4 * size_of::<u32>() + size_of::<f64>() + target.sites() * outputs * size_of::<f32>()
     }
 
-    /// Network passes per walker so far.
-    pub(crate) fn passes(&self) -> Result<f64> {
-        let passes = self.gpu().download(&self.passes)?;
-        let sum: u64 = passes[..self.walkers].iter().map(|&n| u64::from(n)).sum();
-        Ok(sum as f64 / self.walkers as f64)
-    }
-
-    /// What the network has said.
+    /// The outputs of the network.
     #[cfg(test)]
     pub(crate) fn outputs_mut(&mut self) -> &mut CudaSlice<f32> {
         &mut self.outputs
     }
 
-    fn gpu(&self) -> &Gpu {
-        &self.on_gpu.gpu
+    fn gpu(&self) -> Arc<Gpu> {
+        self.ensemble.gpu()
     }
 
-    fn state(&self, walker: usize) -> Result<Vec<u8>> {
-        let sites = self.on_gpu.sites;
-        self.gpu().download(&self.states.slice(walker * sites..(walker + 1) * sites))
-    }
-
-    /// Put what kernels need of `grid` on the GPU.
-    fn prepare(&mut self, grid: &Grid) -> Result<()> {
-        if self.tables.as_ref().is_some_and(|tables| tables.grid == *grid) {
-            return Ok(());
-        }
-        let (mut lambda, mut slopes, mut moments) = (Vec::new(), Vec::new(), Vec::new());
+    /// What kernels need of `grid`, on the GPU.
+    fn tables_of(&self, grid: &Grid) -> Result<Tables> {
+        let (mut lambda, mut slopes, mut features) = (Vec::new(), Vec::new(), Vec::new());
         for (k, &t) in grid.times().iter().enumerate() {
             lambda.extend_from_slice(grid.lambda(k));
             slopes.extend(self.path.slope(t));
-            moments.extend_from_slice(&time_features(t));
+            features.extend_from_slice(&time_features(t));
         }
-        debug_assert_eq!(moments.len(), grid.times().len() * TIME_FEATURES);
+        debug_assert_eq!(features.len(), grid.times().len() * TIME_FEATURES);
         let gpu = self.gpu();
-        self.tables = Some(Tables {
+        Ok(Tables {
             grid: grid.clone(),
             lambda: gpu.upload(&lambda)?,
             slopes: gpu.upload(&slopes)?,
-            durations: gpu.upload(&self.durations)?,
-            moments: gpu.upload(&moments)?,
-        });
-        Ok(())
+            durations: gpu.upload(&self.plan.durations)?,
+            features: gpu.upload(&features)?,
+        })
     }
 
-    /// The arguments of the kernels, for the intervals given; trapezoid weighs with the state at the end of the
-    /// stretch before interval `closing`.
-    fn arguments(
-        &self,
-        tables: &Tables,
-        intervals: &std::ops::Range<usize>,
-        closing: usize,
-        weigh: bool,
-    ) -> Following {
-        let gpu = self.gpu();
+    /// The arguments of the kernels for a stretch of intervals.
+    fn arguments(&self, tables: &Tables, stretch: &Stretch) -> Following {
+        let gpu = &self.gpu();
+        let CudaEnsemble { walkers, seed, states, energies, log_weights, .. } = &self.ensemble;
         Following {
-            states: Output::of(gpu, &self.states),
-            log_weights: Output::of(gpu, &self.log_weights),
-            energies: Output::of(gpu, &self.energies),
+            states: Output::of(gpu, states),
+            log_weights: Output::of(gpu, log_weights),
+            energies: Output::of(gpu, energies),
             pending: Output::of(gpu, &self.pending),
             passes: Output::of(gpu, &self.passes),
             rows: Output::of(gpu, &self.rows),
-            moments: Output::of(gpu, &self.moments),
+            moments: Output::of(gpu, &self.times),
             intervals: Output::of(gpu, &self.phase[0]),
             passed: Output::of(gpu, &self.phase[1]),
             left: Output::of(gpu, &self.left),
@@ -312,72 +321,82 @@ impl<'a> CudaWalkers<'a> {
             slopes: Input::of(gpu, &tables.slopes),
             durations: Input::of(gpu, &tables.durations),
             counters: Output::of(gpu, &self.counters),
-            seed: self.seed,
-            start: intervals.start as u64,
-            end: intervals.end as u64,
-            closing: closing as u64,
-            walkers: self.walkers as u64,
-            weigh: u64::from(weigh),
+            seed: *seed,
+            start: stretch.intervals.start as u64,
+            end: stretch.intervals.end as u64,
+            closing: stretch.closing as u64,
+            walkers: *walkers as u64,
+            weigh: u64::from(stretch.weigh),
         }
+    }
+
+    /// Do something with what the GPU knows of a grid.
+    fn along<T>(
+        &mut self,
+        grid: &Grid,
+        work: impl FnOnce(&mut Self, &Tables) -> Result<T>,
+    ) -> Result<T> {
+        let tables = match self.tables.take() {
+            Some(tables) if tables.grid == *grid => tables,
+            _ => self.tables_of(grid)?,
+        };
+        let done = work(self, &tables);
+        self.tables = Some(tables);
+        done
     }
 
     /// Run all walkers through the intervals, weighing first in each if `weigh`.
     fn drive(
         &mut self,
-        grid: &Grid,
-        intervals: std::ops::Range<usize>,
+        span: Span<'_>,
         weigh: bool,
         log_weights: &mut [f64],
         progress: &dyn Progress,
     ) -> Result<()> {
-        self.prepare(grid)?;
-        let Some(tables) = self.tables.take() else { return Ok(()) };
-        self.on_gpu.gpu.write(log_weights, &mut self.log_weights)?;
-        let done = if self.sweeps == 0 {
-            let closing = intervals.end;
-            self.follow(&tables, intervals, closing, weigh, progress)
-        } else {
-            self.sweep_and_follow(&tables, intervals, weigh, progress)
-        };
-        self.tables = Some(tables);
-        done?;
-        let got = self.gpu().download(&self.log_weights.slice(..self.walkers))?;
-        log_weights.copy_from_slice(&got);
-        Ok(())
+        self.ensemble.take_log_weights(log_weights)?;
+        self.along(span.grid, |this, tables| {
+            let closing = span.intervals.end;
+            this.walk(tables, Stretch { intervals: span.intervals, closing, weigh }, progress)
+        })?;
+        self.ensemble.give_log_weights(log_weights)
+    }
+
+    /// Move all walkers through a stretch, with sweeps if there are any.
+    fn walk(&mut self, tables: &Tables, stretch: Stretch, progress: &dyn Progress) -> Result<()> {
+        match self.plan.sweeps {
+            0 => self.follow(tables, stretch, progress),
+            _ => self.sweep_and_follow(tables, stretch, progress),
+        }
+    }
+
+    /// Weigh all walkers for an interval.
+    fn weigh_there(&self, tables: &Tables, stretch: &Stretch, k: usize) -> Result<()> {
+        let (gpu, flow) = (self.gpu(), self.arguments(tables, stretch));
+        let (grid, interval) = ((self.ensemble.walkers.div_ceil(128) as u32, 1, 1), k as u32);
+        launch!(gpu, self.kernels.weigh, (grid, 128, 0), &flow, &interval)
     }
 
     /// Interval by interval, resampling before the walkers move.
     fn resample_and_follow(
         &mut self,
         tables: &Tables,
-        intervals: std::ops::Range<usize>,
-        (resampling, seed): (&Resampling, u64),
+        span: &Span<'_>,
+        (rule, seed): (&Resampling, u64),
         resampler: &mut CudaResampler,
         progress: &dyn Progress,
     ) -> Result<()> {
-        let gpu = self.on_gpu.gpu.clone();
-        let (sites, terms, number) = (self.on_gpu.sites, self.on_gpu.terms, size_of::<f64>());
-        let grid = (self.walkers.div_ceil(128) as u32, 1, 1);
-        for (place, k) in intervals.enumerate() {
+        for (place, at) in span.iter().enumerate() {
             progress.check()?;
-            resampler.remember(&self.log_weights)?;
+            resampler.remember(&self.ensemble.log_weights)?;
             // A stretch of its own, whose weights are complete when they are judged.
-            let flow = self.arguments(tables, &(k..k + 1), k + 1, false);
-            let interval = k as u32;
-            launch!(gpu, self.kernels.weigh, (grid, 128, 0), &flow, &interval)?;
-            let rows = [
-                (address(&gpu, &self.states), sites),
-                (address(&gpu, &self.energies), terms * number),
-                (address(&gpu, &self.pending), number),
-            ];
-            let rule = (threshold(resampling, k, &tables.grid), resampling.resampler);
-            resampler.resample(&mut self.log_weights, rows, rule, seed, (k, place))?;
-            let part = &StopOnly(progress);
-            match self.sweeps {
-                0 => self.follow(tables, k..k + 1, k + 1, false, part)?,
-                _ => self.sweep_and_follow(tables, k..k + 1, false, part)?,
-            }
-            progress.advance(self.walkers as u64);
+            let stretch = Stretch { intervals: at.k..at.k + 1, closing: at.k + 1, weigh: false };
+            self.weigh_there(tables, &stretch, at.k)?;
+            let mut rows = self.ensemble.rows();
+            rows[2] = (address(&self.gpu(), &self.pending), size_of::<f64>());
+            let judged = Judged { rule, at, place, seed };
+            resampler.resample(&mut self.ensemble.log_weights, rows, judged)?;
+            self.walk(tables, stretch, &StopOnly(progress))?;
+            progress.advance(self.ensemble.walkers as u64);
         }
         Ok(())
     }
@@ -386,61 +405,57 @@ impl<'a> CudaWalkers<'a> {
     fn sweep_and_follow(
         &mut self,
         tables: &Tables,
-        intervals: std::ops::Range<usize>,
-        weigh: bool,
+        stretch: Stretch,
         progress: &dyn Progress,
     ) -> Result<()> {
-        let gpu = self.on_gpu.gpu.clone();
-        let (grid, terms) = ((self.walkers.div_ceil(128) as u32, 1, 1), self.on_gpu.terms);
-        let closing = intervals.end;
-        for k in intervals {
-            let flow = self.arguments(tables, &(k..k + 1), closing, false);
-            let number = k as u32;
-            if weigh {
-                launch!(gpu, self.kernels.weigh, (grid, 128, 0), &flow, &number)?;
+        let gpu = self.gpu();
+        let grid = (self.ensemble.walkers.div_ceil(128) as u32, 1, 1);
+        for k in stretch.intervals.clone() {
+            let part = Stretch { intervals: k..k + 1, weigh: false, ..stretch };
+            if stretch.weigh {
+                self.weigh_there(tables, &part, k)?;
             }
-            let at = if self.scheme == Scheme::Events { k } else { k - 1 };
+            let sweeps = self.plan.sweeps;
+            let CudaEnsemble { target, walkers, seed, states, .. } = &mut self.ensemble;
+            let (at, terms) = (self.plan.time(k), target.terms);
             let lambda = tables.lambda.slice(at * terms..(at + 1) * terms);
-            self.on_gpu.sweep(
+            target.sweep(
                 Sweep::HeatBath,
-                &mut self.states,
-                (&self.everyone, self.walkers),
+                states,
+                (&self.everyone, *walkers),
                 Weights::Same(&lambda),
-                (self.seed, Purpose::Move),
-                (k as u64 * self.sweeps, self.sweeps),
+                (*seed, Purpose::Move),
+                (k as u64 * sweeps, sweeps),
             )?;
-            self.on_gpu.energies(&self.states, self.walkers, &mut self.energies)?;
+            self.ensemble.measure()?;
             gpu.stream.memset_zeros(&mut self.counters).map_err(failed("a kernel"))?;
+            let (flow, number) = (self.arguments(tables, &part), k as u32);
             launch!(gpu, self.kernels.check, (grid, 128, 0), &flow, &number)?;
-            let seen = gpu.download(&self.counters)?;
-            self.heed(&seen)?;
-            self.follow(tables, k..k + 1, closing, false, progress)?;
+            let counters = gpu.download(&self.counters)?;
+            self.heed(&counters)?;
+            self.follow(tables, part, progress)?;
         }
         Ok(())
     }
 
     /// Let the network move all walkers through the intervals.
-    fn follow(
-        &mut self,
-        tables: &Tables,
-        intervals: std::ops::Range<usize>,
-        closing: usize,
-        weigh: bool,
-        progress: &dyn Progress,
-    ) -> Result<()> {
-        let gpu = self.on_gpu.gpu.clone();
-        let flow = self.arguments(tables, &intervals, closing, weigh);
+    fn follow(&mut self, tables: &Tables, stretch: Stretch, progress: &dyn Progress) -> Result<()> {
+        let (gpu, walkers) = (self.gpu(), self.ensemble.walkers);
+        let flow = self.arguments(tables, &stretch);
         let mut counters = [0u64; COUNTERS];
-        counters[0] = self.lanes as u64;
+        counters[0] = self.slots as u64;
         gpu.write(&counters, &mut self.counters)?;
-        let (grid, lanes) = ((self.lanes.div_ceil(128) as u32, 1, 1), self.lanes as u32);
-        launch!(gpu, self.kernels.begin, (grid, 128, 0), &flow, &lanes)?;
+        let (grid, slots) = ((self.slots.div_ceil(128) as u32, 1, 1), self.slots as u32);
+        launch!(gpu, self.kernels.begin, (grid, 128, 0), &flow, &slots)?;
 
         // Every walker needs a pass in every interval that lasts; other schemes need no more.
-        let mut least = intervals.clone().filter(|&k| self.durations[k] > 0.0).count();
-        let closes = self.scheme == Scheme::Trapezoid && least > 0 && intervals.end == closing;
-        least = (least + usize::from(closes)) * self.walkers.div_ceil(self.lanes);
-        let mut batch = self.lanes;
+        let scheme = self.plan.scheme;
+        let lasting = |k: &usize| self.plan.durations[*k] > 0.0;
+        let mut least = stretch.intervals.clone().filter(lasting).count();
+        let closes =
+            scheme == Scheme::Trapezoid && least > 0 && stretch.intervals.end == stretch.closing;
+        least = (least + usize::from(closes)) * walkers.div_ceil(self.slots);
+        let mut batch = self.slots;
         let mut crossed = 0;
         let (mut turn, mut asked) = (0, false);
         loop {
@@ -451,7 +466,7 @@ impl<'a> CudaWalkers<'a> {
             }
             least = least.saturating_sub(passes);
             // Look at the counters of the last turn while the GPU works on this one's passes, except at the very end.
-            let exact = self.scheme != Scheme::Events && least == 0;
+            let exact = scheme != Scheme::Events && least == 0;
             let old = self.news_of(1 - turn, asked && !exact)?;
             gpu.stream
                 .memcpy_dtoh(&self.counters, &mut self.news[turn])
@@ -462,13 +477,13 @@ impl<'a> CudaWalkers<'a> {
             let Some(news) = news else { continue };
             progress.advance(news.crossed - crossed);
             crossed = news.crossed;
-            let remaining = self.walkers.saturating_sub(news.finished);
+            let remaining = walkers.saturating_sub(news.finished);
             if remaining == 0 {
                 return Ok(());
             }
             if 2 * remaining <= batch {
-                let (lanes, keep) = (batch as u32, remaining as u32);
-                launch!(gpu, self.kernels.compact, ((1, 1, 1), 1024, 0), &flow, &lanes, &keep)?;
+                let (slots, keep) = (batch as u32, remaining as u32);
+                launch!(gpu, self.kernels.compact, ((1, 1, 1), 1024, 0), &flow, &slots, &keep)?;
                 batch = remaining;
             }
         }
@@ -476,17 +491,17 @@ impl<'a> CudaWalkers<'a> {
 
     /// One network pass and what follows from it.
     fn pass(&mut self, tables: &Tables, flow: &Following, batch: usize) -> Result<()> {
-        let lanes = CudaBatch {
+        let slots = CudaBatch {
             slots: batch,
-            states: &self.states,
+            states: &self.ensemble.states,
             rows: &self.rows,
-            time_indices: &self.moments,
-            table: &tables.moments,
+            time_indices: &self.times,
+            table: &tables.features,
         };
-        self.network.forward(&lanes, &mut self.outputs)?;
+        self.network.forward(&slots, &mut self.outputs)?;
         let grid = (batch as u32, 1, 1);
-        let pairs = self.on_gpu.arguments();
-        launch!(self.gpu(), self.kernels.act, (grid, 128, self.shared), pairs, flow)
+        let (gpu, pairs) = (self.gpu(), self.ensemble.target.arguments());
+        launch!(gpu, self.kernels.act, (grid, 128, self.shared), pairs, flow)
     }
 
     /// The counters in `news[turn]`, once they have come.
@@ -495,9 +510,9 @@ impl<'a> CudaWalkers<'a> {
             return Ok(None);
         }
         self.came[turn].synchronize().map_err(failed("a kernel"))?;
-        let seen = self.news[turn].as_slice().map_err(failed("a kernel"))?.to_vec();
-        self.heed(&seen)?;
-        Ok(Some(News { finished: seen[1] as usize, crossed: seen[2] }))
+        let counters = self.news[turn].as_slice().map_err(failed("a kernel"))?.to_vec();
+        self.heed(&counters)?;
+        Ok(Some(News { finished: counters[1] as usize, crossed: counters[2] }))
     }
 
     /// Turn a number that is not finite into an error.
@@ -508,18 +523,13 @@ impl<'a> CudaWalkers<'a> {
         }
         // Whoever failed first may still have been writing down where.
         let counters = self.gpu().download(&self.counters)?;
-        let walker = counters[4] as usize;
-        Err(Error::NonFinite {
-            what: match kind {
-                1 => "sum of the rates".into(),
-                _ => format!("energy term '{}'", self.target.term_name(kind as usize - 2)),
-            },
-            value: f64::from_bits(counters[6]),
-            seed: self.seed,
-            walker,
-            step: counters[5],
-            state: show_state(&self.state(walker)?),
-        })
+        let (walker, value) = (counters[4] as usize, f64::from_bits(counters[6]));
+        let visit = self.visit(walker, counters[5]);
+        let what = match kind {
+            1 => "sum of the rates".into(),
+            _ => visit.energy_term(kind as usize - 2),
+        };
+        Err(visit.infinite(what, value, &self.ensemble.host_state(walker)?))
     }
 }
 
@@ -536,97 +546,84 @@ pub(crate) fn defines(
     [("PARAMETRISATION", parametrisation as usize), ("SCHEME", scheme)]
 }
 
-impl Population for CudaWalkers<'_> {
+impl Walkers for CudaWalkers<'_> {
     fn walkers(&self) -> usize {
-        self.walkers
+        self.ensemble.walkers
     }
 
-    fn weigh(&mut self, grid: &Grid, k: usize, log_weights: &mut [f64]) -> Result<()> {
-        if self.scheme != Scheme::Events {
+    fn weigh(&mut self, at: Interval<'_>, log_weights: &mut [f64]) -> Result<()> {
+        if self.plan.scheme != Scheme::Events {
             return Ok(());
         }
         let energies = self.energies()?;
-        let (before, after) = (grid.lambda(k - 1), grid.lambda(k));
-        for (log_weight, row) in log_weights.iter_mut().zip(energies.chunks_exact(before.len())) {
-            let lambdas = before.iter().zip(after);
-            *log_weight += row.iter().zip(lambdas).map(|(e, (a, b))| (a - b) * e).sum::<f64>();
+        for (log_weight, row) in
+            log_weights.iter_mut().zip(energies.chunks_exact(at.lambda().len()))
+        {
+            let mut drop = 0.0;
+            at.weigh(row, &mut drop);
+            *log_weight += drop;
         }
         Ok(())
     }
 
     fn mutate(
         &mut self,
-        grid: &Grid,
-        k: usize,
+        at: Interval<'_>,
         log_weights: &mut [f64],
         progress: &dyn Progress,
     ) -> Result<()> {
-        self.drive(grid, k..k + 1, false, log_weights, &StopOnly(progress))
+        self.drive(at.alone(), false, log_weights, &StopOnly(progress))
     }
 
     fn advance(
         &mut self,
-        grid: &Grid,
-        intervals: std::ops::Range<usize>,
-        log_weights: &mut [f64],
-        progress: &dyn Progress,
-    ) -> Result<()> {
-        self.drive(grid, intervals, true, log_weights, progress)
-    }
-
-    fn advance_resampling(
-        &mut self,
-        grid: &Grid,
-        intervals: std::ops::Range<usize>,
-        resampling: &Resampling,
-        seed: u64,
+        span: Span<'_>,
+        rule: &Resampling,
         lineage: &mut Lineage,
         progress: &dyn Progress,
     ) -> Result<()> {
-        if !CudaResampler::serves(resampling.resampler) {
-            return one_by_one(self, grid, intervals, resampling, seed, lineage, progress);
+        if rule.is_never() {
+            return self.drive(span, true, &mut lineage.log_weights, progress);
         }
-        self.prepare(grid)?;
-        let gpu = self.on_gpu.gpu.clone();
+        if !CudaResampler::serves(rule.resampler) {
+            return interval_by_interval(self, span, rule, lineage, progress);
+        }
+        let (count, seed) = (span.intervals.len(), lineage.seed);
         let mut resampler = match self.resampler.take() {
             Some(resampler) => resampler,
-            None => CudaResampler::new(&gpu, self.walkers, Self::row(self.target))?,
+            None => CudaResampler::new(&self.gpu(), self.walkers(), Self::row(&*self.target))?,
         };
-        let Some(tables) = self.tables.take() else { return Ok(()) };
-        resampler.begin(lineage, intervals.len())?;
-        gpu.write(&lineage.log_weights, &mut self.log_weights)?;
-        let (count, how) = (intervals.len(), (resampling, seed));
-        let done = self.resample_and_follow(&tables, intervals, how, &mut resampler, progress);
-        self.tables = Some(tables);
-        done?;
+        resampler.begin(lineage, count)?;
+        self.ensemble.take_log_weights(&lineage.log_weights)?;
+        self.along(span.grid, |this, tables| {
+            this.resample_and_follow(tables, &span, (rule, seed), &mut resampler, progress)
+        })?;
         resampler.end(lineage, count)?;
         self.resampler = Some(resampler);
-        lineage.log_weights = gpu.download(&self.log_weights.slice(..self.walkers))?;
-        Ok(())
+        self.ensemble.give_log_weights(&mut lineage.log_weights)
     }
 
     fn resample(&mut self, ancestors: &[u32]) -> Result<()> {
         let from = self.gpu().upload(ancestors)?;
-        let (target, n) = (&self.on_gpu, self.walkers);
-        self.states = target.gathered(&self.states, target.sites, &from, n)?;
-        self.energies = target.gathered(&self.energies, target.terms, &from, n)?;
+        self.ensemble.gather(&from)?;
         // Passes stay: they are the walker's own, whatever state it takes over.
-        self.pending = target.gathered(&self.pending, 1, &from, n)?;
+        self.pending = self.ensemble.target.gathered(&self.pending, 1, &from, self.walkers())?;
         Ok(())
     }
 
     fn energies(&self) -> Result<Vec<f64>> {
-        self.gpu().download(&self.energies.slice(..self.walkers * self.on_gpu.terms))
+        self.ensemble.host_energies()
     }
 
     fn states(&self) -> Result<Vec<u8>> {
-        self.gpu().download(&self.states.slice(..self.walkers * self.on_gpu.sites))
+        self.ensemble.host_states()
     }
 
-    fn energy_calls(&self) -> f64 {
-        // Every pass looks at all neighbours, about two energies.
-        let sweeps = self.sweeps as f64 * (self.durations.len() - 1) as f64;
-        1.0 + 2.0 * self.passes().unwrap_or(f64::NAN) + sweeps
+    fn cost(&self) -> Result<Cost> {
+        let passes = self.gpu().download(&self.passes)?;
+        let sum: u64 = passes[..self.walkers()].iter().map(|&n| u64::from(n)).sum();
+        let network_passes = sum as f64 / self.walkers() as f64;
+        Ok(Cost { energy_calls: self.plan.energy_calls(network_passes), network_passes })
     }
 }
 

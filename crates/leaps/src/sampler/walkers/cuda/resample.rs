@@ -1,4 +1,4 @@
-//! Resample walkers on a GPU, so that no step waits for the CPU.
+//! Resampling of walkers on a GPU, so that no step waits for the CPU.
 //!
 //! Everything is launched without knowing whether walkers will be resampled: the kernels that copy them look at the verdict
 //! of the one that judges their weights. Ancestors are those of [`Resampler::ancestors`](crate::sampler::Resampler::ancestors), but for
@@ -10,7 +10,7 @@ use cudarc::driver::{CudaFunction, CudaSlice};
 
 use crate::device::cuda::{Gpu, address, failed, launch};
 use crate::sampler::walkers::Lineage;
-use crate::sampler::{Grid, Resampler, Resampling};
+use crate::sampler::{Interval, Resampler, Resampling};
 use crate::{Error, Result};
 
 /// Source of the kernels.
@@ -39,6 +39,18 @@ pub(crate) struct CudaResampler {
 
 /// Arrays that go with the walkers: where they lie, and the bytes of a row.
 pub(crate) type Rows = [(u64, usize); 3];
+
+/// A decision whether to resample.
+#[derive(Clone, Copy)]
+pub(crate) struct Judged<'a> {
+    pub(crate) rule: &'a Resampling,
+    /// The interval after which it is made.
+    pub(crate) at: Interval<'a>,
+    /// Its place in the stretch of intervals.
+    pub(crate) place: usize,
+    /// The seed of resampling.
+    pub(crate) seed: u64,
+}
 
 impl CudaResampler {
     /// Whether ancestors are drawn on the GPU. Other schemes need sorted numbers, which the CPU draws.
@@ -78,25 +90,24 @@ impl CudaResampler {
         Ok(())
     }
 
-    /// Keep the log-weights before an interval.
+    /// Copy the log-weights before an interval.
     pub(crate) fn remember(&mut self, log_weights: &CudaSlice<f64>) -> Result<()> {
         let (from, mut to) =
             (log_weights.slice(..self.walkers), self.before.slice_mut(..self.walkers));
         self.gpu.stream.memcpy_dtod(&from, &mut to).map_err(failed("memory of the GPU"))
     }
 
-    /// After interval `k`, record `place` of the stretch: resample if the effective sample size is below `threshold`.
+    /// After an interval: resample if the effective sample size asks for it.
     pub(crate) fn resample(
         &mut self,
         log_weights: &mut CudaSlice<f64>,
         rows: Rows,
-        (threshold, scheme): (f64, Resampler),
-        seed: u64,
-        (k, place): (usize, usize),
+        judged: Judged<'_>,
     ) -> Result<()> {
+        let Judged { rule, at, place, seed } = judged;
         let gpu = &self.gpu;
-        let (n, k) = (self.walkers as u32, k as u64);
-        let stratified = u32::from(scheme == Resampler::Stratified);
+        let (n, k, threshold) = (self.walkers as u32, at.k as u64, rule.threshold_at(at));
+        let stratified = u32::from(rule.resampler == Resampler::Stratified);
         let record = self.records.slice(place * RECORD..(place + 1) * RECORD);
         launch!(
             gpu,
@@ -132,7 +143,7 @@ impl CudaResampler {
         launch!(gpu, self.settle, (grid, 128, 0), &record, &carried, &self.spare, log_weights, &n)
     }
 
-    /// A stretch of `intervals` ends: tell the lineage what came of it.
+    /// A stretch of `intervals` ends: write to the lineage what came of it.
     pub(crate) fn end(&self, lineage: &mut Lineage, intervals: usize) -> Result<()> {
         let records = self.gpu.download(&self.records.slice(..intervals * RECORD))?;
         for record in records.chunks_exact(RECORD) {
@@ -150,9 +161,4 @@ impl CudaResampler {
         lineage.ancestry = self.gpu.download(&self.ancestry.slice(..self.walkers))?;
         Ok(())
     }
-}
-
-/// The threshold for interval `k`; where walkers are measured next they are not resampled.
-pub(crate) fn threshold(resampling: &Resampling, k: usize, grid: &Grid) -> f64 {
-    if grid.is_measured(k) { 0.0 } else { resampling.threshold }
 }

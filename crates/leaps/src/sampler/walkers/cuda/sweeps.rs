@@ -1,6 +1,6 @@
-//! Move walkers by heat-bath or Metropolis sweeps on a GPU: for AIS and SMC of pairwise models.
+//! Walkers on a GPU that heat-bath or Metropolis sweeps move: for AIS and SMC of pairwise models.
 //!
-//! The walks are those of the population that serves the same moves on the CPU: [`LaneWalkers`](crate::sampler::LaneWalkers) where
+//! The walks are those of the walkers that serve the same moves on the CPU: [`LaneWalkers`](crate::sampler::LaneWalkers) where
 //! tables allow, else [`KernelWalkers`](crate::sampler::KernelWalkers).
 
 use std::collections::VecDeque;
@@ -10,13 +10,15 @@ use std::sync::Arc;
 use cudarc::driver::{CudaEvent, CudaSlice};
 
 use crate::Result;
-use crate::device::cuda::{Gpu, address, failed};
+use crate::device::cuda::{Gpu, failed};
 use crate::device::{Progress, Purpose};
-use crate::mcmc::lanes::Plan;
+use crate::mcmc::lanes::Rule;
 use crate::mcmc::lanes::cuda::{Carried, CudaPlan};
-use crate::sampler::walkers::cuda::resample::{CudaResampler, threshold};
-use crate::sampler::walkers::{Lineage, Population, one_by_one};
-use crate::sampler::{Grid, Resampling};
+use crate::sampler::moves::Means;
+use crate::sampler::walkers::cuda::ensemble::CudaEnsemble;
+use crate::sampler::walkers::cuda::resample::{CudaResampler, Judged};
+use crate::sampler::walkers::{Cost, Lineage, Population, Walkers, interval_by_interval};
+use crate::sampler::{Grid, Interval, Resampling, Span, Sweeps};
 use crate::target::Target;
 use crate::target::cuda::{CudaTarget, Sweep, Weights};
 
@@ -40,22 +42,41 @@ pub(crate) enum CudaMoves {
 
 /// Walkers on a GPU that make sweeps.
 pub(crate) struct CudaSweepers {
-    on_gpu: CudaTarget,
+    ensemble: CudaEnsemble,
     moves: CudaMoves,
-    walkers: usize,
-    seed: u64,
     /// Updates or sweeps made so far.
     made: u64,
     /// Energy evaluations so far, and those of an interval.
     calls: f64,
     calls_per_interval: f64,
-    states: CudaSlice<u8>,
-    energies: CudaSlice<f64>,
-    log_weights: CudaSlice<f64>,
     everyone: CudaSlice<u32>,
     resampler: Option<CudaResampler>,
     /// A grid and its weights, `[time * terms + term]`.
     lambda: Option<(Grid, CudaSlice<f64>)>,
+}
+
+/// Walkers in uniformly random states that move by `means`.
+pub(in crate::sampler) fn sweep_walkers(
+    gpu: &Arc<Gpu>,
+    target: &dyn Target,
+    means: Means,
+    population: Population,
+) -> Result<Box<dyn Walkers>> {
+    let (moves, calls) = match means {
+        Means::Tables(plan, updates) => {
+            let calls = updates as f64 * plan.calls_per_update();
+            (CudaMoves::Tables(Box::new(CudaPlan::new(gpu, &plan)?), updates), calls)
+        }
+        Means::Sweeps(Sweeps { rule, count, calls }, _) => {
+            let sweep = match rule {
+                Rule::HeatBath => Sweep::HeatBath,
+                Rule::Metropolis => Sweep::Metropolis,
+            };
+            (CudaMoves::Sites(sweep, count), 1.0 + count as f64 * calls)
+        }
+        Means::Kernel(..) => unreachable!("GPUs have heat bath and Metropolis alone"),
+    };
+    Ok(Box::new(CudaSweepers::new(gpu, target, moves, calls, population)?))
 }
 
 impl CudaSweepers {
@@ -69,77 +90,43 @@ impl CudaSweepers {
         target.sites() + target.terms() * size_of::<f64>()
     }
 
-    /// `walkers` walkers in uniformly random states that make `amount` updates of a plan per interval.
-    pub(crate) fn by_tables(
-        gpu: &Arc<Gpu>,
-        target: &dyn Target,
-        plan: &Plan,
-        updates: u64,
-        walkers: usize,
-        seed: u64,
-    ) -> Result<Self> {
-        let calls = updates as f64 * plan.calls_per_update();
-        let moves =
-            |gpu: &Arc<Gpu>| Ok(CudaMoves::Tables(Box::new(CudaPlan::new(gpu, plan)?), updates));
-        Self::new(gpu, target, moves, walkers, seed, calls)
-    }
-
-    /// The same with `sweeps` sweeps over all sites; `calls` energy evaluations each.
-    pub(crate) fn by_sites(
-        gpu: &Arc<Gpu>,
-        target: &dyn Target,
-        (sweep, calls): (Sweep, f64),
-        sweeps: u64,
-        walkers: usize,
-        seed: u64,
-    ) -> Result<Self> {
-        let moves = |_: &Arc<Gpu>| Ok(CudaMoves::Sites(sweep, sweeps));
-        Self::new(gpu, target, moves, walkers, seed, 1.0 + sweeps as f64 * calls)
-    }
-
     fn new(
         gpu: &Arc<Gpu>,
         target: &dyn Target,
-        moves: impl FnOnce(&Arc<Gpu>) -> Result<CudaMoves>,
-        walkers: usize,
-        seed: u64,
+        moves: CudaMoves,
         calls_per_interval: f64,
+        population: Population,
     ) -> Result<Self> {
-        let on_gpu = CudaTarget::new(gpu, target)?;
-        let moves = moves(gpu)?;
+        let on_gpu = Arc::new(CudaTarget::new(gpu, target)?);
+        let walkers = population.walkers;
         let everyone: Vec<u32> = match moves {
             CudaMoves::Tables(..) => Vec::new(),
             CudaMoves::Sites(..) => (0..walkers as u32).collect(),
         };
         let mut made = gpu.with_room(KEY, walkers, (0, Self::bytes(target)), || {
             Ok(CudaSweepers {
+                ensemble: CudaEnsemble::new(&on_gpu, population)?,
                 moves,
-                walkers,
-                seed,
                 made: 0,
                 calls: 1.0,
                 calls_per_interval,
-                states: on_gpu.initial_states(walkers, seed)?,
-                energies: gpu.zeros(walkers * on_gpu.terms)?,
-                log_weights: gpu.zeros(walkers)?,
                 everyone: gpu.upload(&everyone)?,
                 resampler: None,
                 lambda: None,
-                on_gpu,
             })
         })?;
-        let CudaSweepers { on_gpu, moves, states, energies, log_weights, .. } = &mut made;
-        match moves {
+        let CudaEnsemble { states, energies, log_weights, .. } = &mut made.ensemble;
+        match &mut made.moves {
             CudaMoves::Tables(plan, _) => {
                 plan.measure(&mut Carried { walkers, states, energies, log_weights })?
             }
-            CudaMoves::Sites(..) => on_gpu.energies(states, walkers, energies)?,
+            CudaMoves::Sites(..) => made.ensemble.measure()?,
         }
         Ok(made)
     }
 
     fn gpu(&self) -> Arc<Gpu> {
-        self.on_gpu.gpu.clone()
+        self.ensemble.gpu()
     }
 
     /// The weights of a grid's times on the GPU.
@@ -158,7 +145,8 @@ impl CudaSweepers {
         match &self.moves {
             CudaMoves::Sites(..) => 1,
             CudaMoves::Tables(plan, updates) => {
-                let each = (self.walkers as u64).max(FEWEST_WALKERS).saturating_mul(*updates);
+                let each =
+                    (self.ensemble.walkers as u64).max(FEWEST_WALKERS).saturating_mul(*updates);
                 plan.room().min((UPDATES_PER_LAUNCH / each.max(1)).max(1) as usize)
             }
         }
@@ -167,8 +155,9 @@ impl CudaSweepers {
     /// Launch what carries the walkers through some intervals, at most [`room`](Self::room): weigh if `weigh`, and move.
     fn carry(&mut self, intervals: Range<usize>, weigh: bool) -> Result<()> {
         let Some((_, lambda)) = &self.lambda else { return Ok(()) };
-        let (walkers, seed, from) = (self.walkers, self.seed, self.made);
-        let CudaSweepers { states, energies, log_weights, .. } = self;
+        let CudaEnsemble { target, walkers, seed, states, energies, log_weights } =
+            &mut self.ensemble;
+        let (walkers, seed, from) = (*walkers, *seed, self.made);
         match &mut self.moves {
             CudaMoves::Tables(plan, updates) => {
                 let count = intervals.len() as u64;
@@ -179,12 +168,11 @@ impl CudaSweepers {
             }
             CudaMoves::Sites(sweep, sweeps) => {
                 for k in intervals {
-                    let terms = self.on_gpu.terms;
                     if weigh {
-                        self.on_gpu.weigh(log_weights, energies, (lambda, k), walkers)?;
+                        target.weigh(log_weights, energies, (lambda, k), walkers)?;
                     }
-                    let lambda = lambda.slice(k * terms..(k + 1) * terms);
-                    self.on_gpu.sweep(
+                    let lambda = lambda.slice(k * target.terms..(k + 1) * target.terms);
+                    target.sweep(
                         *sweep,
                         states,
                         (&self.everyone, walkers),
@@ -192,13 +180,33 @@ impl CudaSweepers {
                         (seed, Purpose::Move),
                         (self.made, *sweeps),
                     )?;
-                    self.on_gpu.energies(states, walkers, energies)?;
+                    target.energies(states, walkers, energies)?;
                     self.made += *sweeps;
                     self.calls += self.calls_per_interval;
                 }
             }
         }
         Ok(())
+    }
+
+    /// Weigh and move without resampling.
+    fn carry_all(
+        &mut self,
+        intervals: Range<usize>,
+        log_weights: &mut [f64],
+        progress: &dyn Progress,
+    ) -> Result<()> {
+        self.ensemble.take_log_weights(log_weights)?;
+        let (room, mut queue) = (self.room(), Queue::new(self.gpu(), progress));
+        let mut start = intervals.start;
+        while start < intervals.end {
+            let end = (start + room).min(intervals.end);
+            self.carry(start..end, true)?;
+            queue.launched((end - start) as u64 * self.ensemble.walkers as u64)?;
+            start = end;
+        }
+        queue.finish()?;
+        self.ensemble.give_log_weights(log_weights)
     }
 }
 
@@ -242,123 +250,77 @@ impl<'a> Queue<'a> {
     }
 }
 
-impl Population for CudaSweepers {
+impl Walkers for CudaSweepers {
     fn walkers(&self) -> usize {
-        self.walkers
+        self.ensemble.walkers
     }
 
-    fn weigh(&mut self, grid: &Grid, k: usize, log_weights: &mut [f64]) -> Result<()> {
-        let (before, after) = (grid.lambda(k - 1), grid.lambda(k));
-        let energies = self.energies()?;
-        for (row, log_weight) in energies.chunks_exact(before.len()).zip(log_weights) {
-            for ((energy, before), after) in row.iter().zip(before).zip(after) {
-                *log_weight += (before - after) * energy;
-            }
-        }
-        Ok(())
-    }
-
-    fn mutate(
-        &mut self,
-        grid: &Grid,
-        k: usize,
-        _: &mut [f64],
-        progress: &dyn Progress,
-    ) -> Result<()> {
+    fn mutate(&mut self, at: Interval<'_>, _: &mut [f64], progress: &dyn Progress) -> Result<()> {
         progress.check()?;
-        self.prepare(grid)?;
-        self.carry(k..k + 1, false)
+        self.prepare(at.grid)?;
+        self.carry(at.k..at.k + 1, false)
     }
 
     fn advance(
         &mut self,
-        grid: &Grid,
-        intervals: Range<usize>,
-        log_weights: &mut [f64],
-        progress: &dyn Progress,
-    ) -> Result<()> {
-        self.prepare(grid)?;
-        let gpu = self.gpu();
-        gpu.write(log_weights, &mut self.log_weights)?;
-        let (room, mut queue) = (self.room(), Queue::new(gpu.clone(), progress));
-        let mut start = intervals.start;
-        while start < intervals.end {
-            let end = (start + room).min(intervals.end);
-            self.carry(start..end, true)?;
-            queue.launched((end - start) as u64 * self.walkers as u64)?;
-            start = end;
-        }
-        queue.finish()?;
-        log_weights.copy_from_slice(&gpu.download(&self.log_weights.slice(..self.walkers))?);
-        Ok(())
-    }
-
-    fn advance_resampling(
-        &mut self,
-        grid: &Grid,
-        intervals: Range<usize>,
-        resampling: &Resampling,
-        seed: u64,
+        span: Span<'_>,
+        rule: &Resampling,
         lineage: &mut Lineage,
         progress: &dyn Progress,
     ) -> Result<()> {
-        if !CudaResampler::serves(resampling.resampler) {
-            return one_by_one(self, grid, intervals, resampling, seed, lineage, progress);
+        self.prepare(span.grid)?;
+        if rule.is_never() {
+            return self.carry_all(span.intervals, &mut lineage.log_weights, progress);
         }
-        self.prepare(grid)?;
-        let gpu = self.gpu();
-        let (sites, terms) = (self.on_gpu.sites, self.on_gpu.terms);
-        let energies = terms * size_of::<f64>();
+        if !CudaResampler::serves(rule.resampler) {
+            return interval_by_interval(self, span, rule, lineage, progress);
+        }
+        let (gpu, walkers, count) = (self.gpu(), self.ensemble.walkers, span.intervals.len());
         let mut resampler = match self.resampler.take() {
             Some(resampler) => resampler,
-            None => CudaResampler::new(&gpu, self.walkers, sites + energies)?,
-        };
-        resampler.begin(lineage, intervals.len())?;
-        gpu.write(&lineage.log_weights, &mut self.log_weights)?;
-        let (room, mut queue) = (self.room(), Queue::new(gpu.clone(), progress));
-        for (place, k) in intervals.clone().enumerate() {
-            resampler.remember(&self.log_weights)?;
-            if let Some((_, lambda)) = &self.lambda {
-                let log_weights = &mut self.log_weights;
-                self.on_gpu.weigh(log_weights, &self.energies, (lambda, k), self.walkers)?;
+            None => {
+                let row = self.ensemble.rows().iter().map(|(_, bytes)| bytes).sum();
+                CudaResampler::new(&gpu, walkers, row)?
             }
-            let rows = [
-                (address(&gpu, &self.states), sites),
-                (address(&gpu, &self.energies), energies),
-                (0, 0),
-            ];
-            let rule = (threshold(resampling, k, grid), resampling.resampler);
-            resampler.resample(&mut self.log_weights, rows, rule, seed, (k, place))?;
-            self.carry(k..k + 1, false)?;
-            if (place + 1) % room == 0 || k + 1 == intervals.end {
+        };
+        resampler.begin(lineage, count)?;
+        self.ensemble.take_log_weights(&lineage.log_weights)?;
+        let (room, mut queue) = (self.room(), Queue::new(gpu, progress));
+        for (place, at) in span.iter().enumerate() {
+            let CudaEnsemble { target, energies, log_weights, .. } = &mut self.ensemble;
+            resampler.remember(log_weights)?;
+            if let Some((_, lambda)) = &self.lambda {
+                target.weigh(log_weights, energies, (lambda, at.k), walkers)?;
+            }
+            let rows = self.ensemble.rows();
+            let judged = Judged { rule, at, place, seed: lineage.seed };
+            resampler.resample(&mut self.ensemble.log_weights, rows, judged)?;
+            self.carry(at.k..at.k + 1, false)?;
+            if (place + 1) % room == 0 || place + 1 == count {
                 let since = place % room + 1;
-                queue.launched((since * self.walkers) as u64)?;
+                queue.launched((since * walkers) as u64)?;
             }
         }
         queue.finish()?;
-        resampler.end(lineage, intervals.len())?;
+        resampler.end(lineage, count)?;
         self.resampler = Some(resampler);
-        lineage.log_weights = gpu.download(&self.log_weights.slice(..self.walkers))?;
-        Ok(())
+        self.ensemble.give_log_weights(&mut lineage.log_weights)
     }
 
     fn resample(&mut self, ancestors: &[u32]) -> Result<()> {
         let from = self.gpu().upload(ancestors)?;
-        let (target, n) = (&self.on_gpu, self.walkers);
-        self.states = target.gathered(&self.states, target.sites, &from, n)?;
-        self.energies = target.gathered(&self.energies, target.terms, &from, n)?;
-        Ok(())
+        self.ensemble.gather(&from)
     }
 
     fn energies(&self) -> Result<Vec<f64>> {
-        self.gpu().download(&self.energies.slice(..self.walkers * self.on_gpu.terms))
+        self.ensemble.host_energies()
     }
 
     fn states(&self) -> Result<Vec<u8>> {
-        self.gpu().download(&self.states.slice(..self.walkers * self.on_gpu.sites))
+        self.ensemble.host_states()
     }
 
-    fn energy_calls(&self) -> f64 {
-        self.calls
+    fn cost(&self) -> Result<Cost> {
+        Ok(Cost { energy_calls: self.calls, network_passes: 0.0 })
     }
 }

@@ -8,11 +8,11 @@ use crate::device::{NoProgress, Precision};
 use crate::net::{MlpSpec, Net, NetSpec};
 use crate::observe::LogWeights;
 use crate::path::Schedule;
-use crate::sampler::{NetworkWalkers, RateModel, Resampler, scheme_grid};
+use crate::sampler::{NetworkWalkers, RateModel, Resampler};
 use crate::target::cuda::PAIRWISE;
 use crate::target::{Boundary, Disorder, Lattice, Pairwise};
 
-const STEPPERS: [Scheme; 3] = [Scheme::Euler, Scheme::Trapezoid, Scheme::Events];
+const SCHEMES: [Scheme; 3] = [Scheme::Euler, Scheme::Trapezoid, Scheme::Events];
 const HIDDEN: usize = 8;
 
 fn torus(shape: &[usize]) -> Lattice {
@@ -21,7 +21,7 @@ fn torus(shape: &[usize]) -> Lattice {
 
 #[test]
 #[cfg_attr(not(has_nvrtc), ignore = "needs NVRTC: set LEAPS_NVRTC to its folder")]
-fn kernels_compile_for_all_steppers_and_parametrisations() {
+fn kernels_compile_for_all_schemes_and_parametrisations() {
     for (q, parametrisation, scheme) in
         [(2, 0, 0), (2, 1, 2), (3, 2, 1), (3, 3, 2), (20, 1, 2), (20, 0, 1)]
     {
@@ -45,13 +45,13 @@ fn kernels_compile_for_all_steppers_and_parametrisations() {
 /// What a test runs.
 struct Case {
     name: &'static str,
-    target: Pairwise,
+    target: Arc<dyn Target>,
     beta: f64,
     parametrisation: Parametrisation,
     scheme: Scheme,
     sweeps: u64,
     walkers: usize,
-    lanes: usize,
+    slots: usize,
     resample: bool,
 }
 
@@ -62,12 +62,13 @@ struct Outcome {
     calls: f64,
 }
 
-fn go(population: &mut dyn Population, grid: &Grid, resample: bool) -> Outcome {
+fn go(population: &mut dyn Walkers, grid: &Grid, resample: bool) -> Outcome {
     let mut log_weights = vec![0.0; population.walkers()];
     let n = grid.intervals();
     if resample {
         for k in 1..=n {
-            population.weigh(grid, k, &mut log_weights).unwrap();
+            let at = Interval { grid, k };
+            population.weigh(at, &mut log_weights).unwrap();
             if k == n / 2 {
                 // Ancestors that do not hang on the last bits of the weights.
                 let flat: Vec<f64> =
@@ -79,52 +80,44 @@ fn go(population: &mut dyn Population, grid: &Grid, resample: bool) -> Outcome {
                 log_weights =
                     ancestors.iter().map(|&ancestor| log_weights[ancestor as usize]).collect();
             }
-            population.mutate(grid, k, &mut log_weights, &NoProgress).unwrap();
+            population.mutate(at, &mut log_weights, &NoProgress).unwrap();
         }
     } else {
         // In two parts: walkers keep what belongs to them.
-        for part in [1..n / 3 + 1, n / 3 + 1..n + 1] {
-            population.advance(grid, part, &mut log_weights, &NoProgress).unwrap();
+        let mut lineage = Lineage::new(population.walkers(), 0.0, 3);
+        for intervals in [1..n / 3 + 1, n / 3 + 1..n + 1] {
+            let (span, never) = (Span { grid, intervals }, &Resampling::NEVER);
+            population.advance(span, never, &mut lineage, &NoProgress).unwrap();
         }
+        log_weights = lineage.log_weights;
     }
     Outcome {
         states: population.states().unwrap(),
         energies: population.energies().unwrap(),
         log_weights,
-        calls: population.energy_calls(),
+        calls: population.cost().unwrap().energy_calls,
     }
 }
 
 fn compare(gpu: &Arc<Gpu>, case: &Case) {
     let target = &case.target;
-    let net = Net::new(&NetSpec::Mlp(MlpSpec { hidden: HIDDEN }), target).unwrap();
+    let net = Arc::new(Net::new(&NetSpec::Mlp(MlpSpec { hidden: HIDDEN }), &**target).unwrap());
     let parameters: Vec<f32> = net.initial(3).iter().map(|p| 2.2 * p).collect();
-    let flow = RateModel::new(&net, &parameters, case.parametrisation);
-    let path = Path::new(&vec![case.beta; target.terms()], Schedule::Trigonometric).unwrap();
+    let rates = &RateModel::new(&net, &parameters, case.parametrisation);
+    let path = &Path::new(&vec![case.beta; target.terms()], Schedule::Trigonometric).unwrap();
     let cuts: Vec<f64> = (0..=20).map(|k| k as f64 / 20.0).collect();
-    let (grid, durations) = scheme_grid(&path, case.scheme, &cuts).unwrap();
-    let (sweeps, walkers, seed) = (case.sweeps, case.walkers, 17);
-    let on_gpu = Arc::new(CudaTarget::new(gpu, target).unwrap());
-    let mut network = net.on_gpu(gpu, case.lanes, Precision::Float32).unwrap();
+    let plan = &WalkPlan::new(path, case.scheme, &cuts).unwrap().sweeps(case.sweeps);
+    let (walkers, population) = (case.walkers, Population::new(case.walkers, 17));
+    let on_gpu = &Arc::new(CudaTarget::new(gpu, &**target).unwrap());
+    let mut network = net.on_gpu(gpu, case.slots, Precision::Float32).unwrap();
     network.refresh(&gpu.upload(&parameters).unwrap()).unwrap();
-    let cuda_flow = CudaRates { network, lanes: case.lanes, parametrisation: case.parametrisation };
-    let mut there = CudaWalkers::new(
-        target,
-        &on_gpu,
-        &path,
-        cuda_flow,
-        case.scheme,
-        durations.clone(),
-        sweeps,
-        walkers,
-        seed,
-    )
-    .unwrap();
-    let mut here =
-        NetworkWalkers::new(target, &path, &flow, case.scheme, durations, sweeps, walkers, seed)
-            .unwrap();
-    let got = go(&mut there, &grid, case.resample);
-    let want = go(&mut here, &grid, case.resample);
+    let on_device = CudaRates { network, slots: case.slots, parametrisation: case.parametrisation };
+    let walk = CudaWalk { target, on_gpu, path, plan, population };
+    let mut there = CudaWalkers::new(on_device, walk).unwrap();
+    let walk = NetworkWalk { target, path, rates, plan, population };
+    let mut here = NetworkWalkers::new(walk).unwrap();
+    let got = go(&mut there, &plan.grid, case.resample);
+    let want = go(&mut here, &plan.grid, case.resample);
     let (sites, terms) = (target.sites(), target.terms());
     let (mut same, mut worst) = (0, 0.0f64);
     for walker in 0..walkers {
@@ -148,9 +141,10 @@ fn compare(gpu: &Arc<Gpu>, case: &Case) {
 }
 
 fn cases() -> Vec<Case> {
-    let ising = || Pairwise::ising(torus(&[8, 8]), 1.0, 0.3).unwrap();
+    let ising =
+        || -> Arc<dyn Target> { Arc::new(Pairwise::ising(torus(&[8, 8]), 1.0, 0.3).unwrap()) };
     let mut all = Vec::new();
-    for scheme in STEPPERS {
+    for scheme in SCHEMES {
         for parametrisation in Parametrisation::ALL {
             all.push(Case {
                 name: "ising",
@@ -160,7 +154,7 @@ fn cases() -> Vec<Case> {
                 scheme,
                 sweeps: 0,
                 walkers: 500,
-                lanes: 500,
+                slots: 500,
                 resample: false,
             });
         }
@@ -170,13 +164,13 @@ fn cases() -> Vec<Case> {
             .unwrap()
             .with_uniform_field(-0.2)
             .unwrap();
-        for (name, target, sweeps, lanes, resample) in [
-            ("few lanes", ising(), 0, 37, false),
+        for (name, target, sweeps, slots, resample) in [
+            ("few slots", ising(), 0, 37, false),
             ("sweeps", ising(), 2, 300, false),
             ("resampled", ising(), 0, 128, true),
             ("sweeps and resampled", ising(), 1, 300, true),
-            ("potts", potts, 0, 100, false),
-            ("glass", glass, 1, 300, false),
+            ("potts", Arc::new(potts) as _, 0, 100, false),
+            ("glass", Arc::new(glass) as _, 1, 300, false),
         ] {
             all.push(Case {
                 name,
@@ -186,7 +180,7 @@ fn cases() -> Vec<Case> {
                 scheme,
                 sweeps,
                 walkers: 300,
-                lanes,
+                slots,
                 resample,
             });
         }
@@ -207,19 +201,22 @@ fn walkers_go_where_they_go_on_the_cpu() {
 #[ignore = "needs a GPU: cargo test -p leaps --lib cuda -- --ignored --skip speed"]
 fn rates_that_are_not_finite_are_reported() {
     let gpu = Gpu::open(0).unwrap();
-    let target = Pairwise::ising(torus(&[4, 4]), 1.0, 0.0).unwrap();
-    let net = Net::new(&NetSpec::Mlp(MlpSpec { hidden: 2 }), &target).unwrap();
-    let path = Path::new(&[0.4], Schedule::Linear).unwrap();
-    let on_gpu = Arc::new(CudaTarget::new(&gpu, &target).unwrap());
-    for scheme in STEPPERS {
-        let (grid, durations) = scheme_grid(&path, scheme, &[0.0, 0.5, 1.0]).unwrap();
+    let target: &Arc<dyn Target> =
+        &(Arc::new(Pairwise::ising(torus(&[4, 4]), 1.0, 0.0).unwrap()) as _);
+    let net = Net::new(&NetSpec::Mlp(MlpSpec { hidden: 2 }), &**target).unwrap();
+    let path = &Path::new(&[0.4], Schedule::Linear).unwrap();
+    let on_gpu = &Arc::new(CudaTarget::new(&gpu, &**target).unwrap());
+    for scheme in SCHEMES {
+        let plan = &WalkPlan::new(path, scheme, &[0.0, 0.5, 1.0]).unwrap();
         let mut network = net.on_gpu(&gpu, 64, Precision::Float32).unwrap();
         network.refresh(&gpu.upload(&vec![f32::NAN; net.parameters()]).unwrap()).unwrap();
-        let flow = CudaRates { network, lanes: 64, parametrisation: Parametrisation::Barker };
-        let mut walkers =
-            CudaWalkers::new(&target, &on_gpu, &path, flow, scheme, durations, 0, 100, 1).unwrap();
-        let end = grid.intervals() + 1;
-        let error = walkers.advance(&grid, 1..end, &mut [0.0; 100], &NoProgress).unwrap_err();
+        let rates = CudaRates { network, slots: 64, parametrisation: Parametrisation::Barker };
+        let population = Population::new(100, 1);
+        let walk = CudaWalk { target, on_gpu, path, plan, population };
+        let mut walkers = CudaWalkers::new(rates, walk).unwrap();
+        let (span, mut lineage) = (Span::whole(&plan.grid), Lineage::new(100, 0.0, 1));
+        let never = &Resampling::NEVER;
+        let error = walkers.advance(span, never, &mut lineage, &NoProgress).unwrap_err();
         let Error::NonFinite { what, value, step, walker, .. } = error else { panic!("{error}") };
         assert_eq!((what.as_str(), step), ("sum of the rates", 1));
         assert!(value.is_nan() && walker < 64);

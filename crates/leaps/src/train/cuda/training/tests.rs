@@ -3,11 +3,13 @@
 use super::*;
 use crate::device::cuda::testing::compiles;
 use crate::device::{Draw, NoProgress, Precision, Stream};
-use crate::net::{MlpSpec, Net, NetSpec};
-use crate::path::Schedule;
+use crate::net::{FreeEnergy, MlpSpec, Net, NetSpec};
+use crate::path::{Path, Schedule};
+use crate::rates::Parametrisation;
+use crate::sampler::{Lineage, Resampling, Span};
 use crate::target::cuda::PAIRWISE;
-use crate::target::{Boundary, Lattice, Pairwise};
-use crate::train::{Loss, Reference, Trainer};
+use crate::target::{Boundary, Lattice, Pairwise, Target};
+use crate::train::{Buffer, Loss, Optimiser, Pool, Trainer};
 
 const HIDDEN: usize = 4;
 
@@ -32,15 +34,7 @@ fn kernels_compile() {
     }
 }
 
-/// A target, its path, a network and a free energy.
-struct Problem {
-    target: Pairwise,
-    path: Path,
-    net: Net,
-    free: FreeEnergy,
-}
-
-fn problems() -> Vec<Problem> {
+fn objectives() -> Vec<Objective> {
     let torus = |shape: &[usize]| Lattice::new(shape, Boundary::Periodic).unwrap();
     let mlp = FreeEnergySpec::Mlp { hidden: vec![8, 8] };
     [
@@ -49,35 +43,45 @@ fn problems() -> Vec<Problem> {
         (Pairwise::ising(torus(&[4, 4]), 1.0, 0.0).unwrap(), mlp),
     ]
     .into_iter()
-    .map(|(target, free)| Problem {
-        path: Path::new(&vec![0.5; target.terms()], Schedule::Trigonometric).unwrap(),
-        net: Net::new(&NetSpec::Mlp(MlpSpec { hidden: HIDDEN }), &target).unwrap(),
-        free: FreeEnergy::new(&free, target.sites()).unwrap(),
-        target,
+    .map(|(target, free)| {
+        let path = Path::new(&vec![0.5; target.terms()], Schedule::Trigonometric).unwrap();
+        let net = Net::new(&NetSpec::Mlp(MlpSpec { hidden: HIDDEN }), &target).unwrap();
+        let free = FreeEnergy::new(&free, target.sites()).unwrap();
+        let target: Arc<dyn Target> = Arc::new(target);
+        let barker = Parametrisation::Barker;
+        Objective::new(&target, &path, &Arc::new(net), &Arc::new(free), barker)
     })
     .collect()
 }
 
-impl Problem {
-    fn network(&self, gpu: &Arc<Gpu>, lanes: usize) -> Box<dyn CudaNetwork> {
-        self.net.on_gpu(gpu, lanes, Precision::Float32).unwrap()
-    }
+fn training(
+    objective: &Objective,
+    spec: &TrainSpec,
+    gpu: &Arc<Gpu>,
+    slots: usize,
+) -> CudaTraining<'static> {
+    let network = objective.net.on_gpu(gpu, slots, Precision::Float32).unwrap();
+    CudaTraining::new(objective, spec, gpu, (network, slots)).unwrap()
+}
 
-    fn training(
-        &self,
-        gpu: &Arc<Gpu>,
-        parametrisation: Parametrisation,
-        batch: usize,
-    ) -> CudaTraining<'_> {
-        let (own, network) = (self.net.parameters(), (self.network(gpu, batch), batch));
-        let (target, path, free) = (&self.target, &self.path, &self.free);
-        CudaTraining::new(gpu, target, path, free, parametrisation, network, own, batch).unwrap()
-    }
+fn spec(batch: usize) -> TrainSpec {
+    TrainSpec { batch, ..TrainSpec::default() }
+}
 
-    fn parameters(&self) -> Vec<f32> {
-        let mut all: Vec<f32> = self.net.initial(1).iter().map(|p| 2.0 * p).collect();
-        all.extend(self.free.initial(1).iter().map(|p| 3.0 * p));
-        all
+fn parameters(objective: &Objective) -> Vec<f32> {
+    let mut all: Vec<f32> = objective.net.initial(1).iter().map(|p| 2.0 * p).collect();
+    all.extend(objective.free.initial(1).iter().map(|p| 3.0 * p));
+    all
+}
+
+/// A state with these parameters and no reference states.
+fn state(objective: &Objective, parameters: Vec<f32>) -> TrainState {
+    TrainState {
+        optimiser: Optimiser::new(parameters),
+        pool: None,
+        buffer: Buffer::default(),
+        rate_factor: 1.0,
+        batch: Batch::new(objective.target.sites()),
     }
 }
 
@@ -85,10 +89,12 @@ impl Problem {
 #[ignore = "needs a GPU: cargo test -p leaps --lib cuda -- --ignored --skip speed"]
 fn residuals_and_gradients_are_the_cpus() {
     let gpu = Gpu::open(0).unwrap();
-    for problem in problems() {
+    for objective in objectives() {
         for parametrisation in Parametrisation::ALL {
-            let Problem { target, path, net, free } = &problem;
-            let optimiser = Optimiser::new(problem.parameters());
+            let objective = Objective { parametrisation, ..objective.clone() };
+            let target = &*objective.target;
+            let state = state(&objective, parameters(&objective));
+            let optimiser = &state.optimiser;
             let mut batch = Batch::new(target.sites());
             let mut stream = Stream::new(4, Purpose::Statistic, 0, 0);
             for k in 0..77 {
@@ -97,21 +103,21 @@ fn residuals_and_gradients_are_the_cpus() {
                 batch.states.extend(x);
             }
             let mut want = vec![0.0; optimiser.parameters.len()];
-            let residuals = Loss::new(target, path, net, free, parametrisation)
+            let residuals = Loss::new(&objective)
                 .gradient(&optimiser.parameters, &batch, &mut want, &NoProgress)
                 .unwrap();
-            let mut training = problem.training(&gpu, parametrisation, 80);
-            training.upload(&optimiser, None).unwrap();
+            let mut training = training(&objective, &spec(80), &gpu, 80);
+            training.upload(&state).unwrap();
             training.take(&batch).unwrap();
             assert_eq!(training.batch().unwrap(), batch);
-            training.gradient().unwrap();
+            training.differentiate().unwrap();
             let got = gpu.download(&training.residuals).unwrap();
             let largest = residuals.iter().fold(1.0f64, |m, r| m.max(r.abs()));
             let worst = residuals.iter().zip(&got).fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
             assert!(worst < 1e-5 * largest, "{parametrisation:?}: residuals differ by {worst}");
             let got = gpu.download(&training.gradient).unwrap();
             let largest = want.iter().fold(0.0f32, |m, g| m.max(g.abs()));
-            let own = net.parameters();
+            let own = objective.net.parameters();
             let gap = |range: std::ops::Range<usize>| {
                 range.fold(0.0f32, |m, i| m.max((want[i] - got[i]).abs()))
             };
@@ -124,13 +130,14 @@ fn residuals_and_gradients_are_the_cpus() {
 
 #[test]
 #[ignore = "needs a GPU: cargo test -p leaps --lib cuda -- --ignored --skip speed"]
-fn adam_is_the_processors_bit_by_bit() {
+fn adam_is_the_cpus_bit_by_bit() {
     let gpu = Gpu::open(0).unwrap();
-    let problem = &problems()[0];
-    let spec = TrainSpec { clip: 3.0, ..TrainSpec::default() };
-    let mut optimiser = Optimiser::new(problem.parameters());
-    let mut training = problem.training(&gpu, Parametrisation::Barker, 8);
-    training.upload(&optimiser, None).unwrap();
+    let objective = &objectives()[0];
+    let spec = TrainSpec { clip: 3.0, ..spec(8) };
+    let mut got = state(objective, parameters(objective));
+    let mut optimiser = got.optimiser.clone();
+    let mut training = training(objective, &spec, &gpu, 8);
+    training.upload(&got).unwrap();
     training.chosen = vec![(0, 0.5)];
     let mut stream = Stream::new(4, Purpose::Statistic, 0, 0);
     for step in 1..=20u64 {
@@ -139,18 +146,18 @@ fn adam_is_the_processors_bit_by_bit() {
         let gradient: Vec<f32> =
             optimiser.parameters.iter().map(|_| (size * stream.normal()) as f32).collect();
         gpu.write(&gradient, &mut training.gradient).unwrap();
-        let (_, norm) = training.update(2e-3, step, &spec).unwrap();
+        let (_, norm) = training.update(2e-3, step).unwrap();
         let want = optimiser.step(&gradient, 2e-3, &spec);
         assert!((norm / want - 1.0).abs() < 1e-12, "{norm} {want}");
     }
-    let mut got = optimiser.clone();
-    training.download(&mut got, None).unwrap();
+    training.download(&mut got).unwrap();
+    let got = got;
     let gap = |a: &[f32], b: &[f32]| a.iter().zip(b).fold(0.0f32, |m, (a, b)| m.max((a - b).abs()));
     for (a, b) in [
-        (&got.parameters, &optimiser.parameters),
-        (&got.average, &optimiser.average),
-        (&got.first, &optimiser.first),
-        (&got.second, &optimiser.second),
+        (&got.optimiser.parameters, &optimiser.parameters),
+        (&got.optimiser.average, &optimiser.average),
+        (&got.optimiser.first, &optimiser.first),
+        (&got.optimiser.second, &optimiser.second),
     ] {
         println!("differ by {:e}", gap(a, b));
         assert!(gap(a, b) < 1e-6);
@@ -158,10 +165,10 @@ fn adam_is_the_processors_bit_by_bit() {
     let mut gradient = vec![0.1; optimiser.parameters.len()];
     gradient[7] = f32::NAN;
     gpu.write(&gradient, &mut training.gradient).unwrap();
-    let error = training.update(2e-3, 21, &spec).unwrap_err();
+    let error = training.update(2e-3, 21).unwrap_err();
     assert!(matches!(error, Error::NonFinite { .. }), "{error}");
-    let mut after = optimiser.clone();
-    training.download(&mut after, None).unwrap();
+    let mut after = got.clone();
+    training.download(&mut after).unwrap();
     assert_eq!(after, got, "a gradient that is not a number changes nothing");
 }
 
@@ -169,7 +176,7 @@ fn adam_is_the_processors_bit_by_bit() {
 #[ignore = "needs a GPU: cargo test -p leaps --lib cuda -- --ignored --skip speed"]
 fn training_goes_as_on_the_cpu() {
     let gpu = Gpu::open(0).unwrap();
-    for problem in problems() {
+    for objective in objectives() {
         for reference in [Reference::Pool, Reference::Buffer, Reference::Policy] {
             let spec = TrainSpec {
                 steps: 100,
@@ -186,22 +193,11 @@ fn training_goes_as_on_the_cpu() {
                 anneal: 6,
                 ..TrainSpec::default()
             };
-            let Problem { target, path, net, free } = &problem;
-            let trainer = || {
-                Trainer::new(
-                    target,
-                    path,
-                    net,
-                    free,
-                    Parametrisation::Barker,
-                    &spec,
-                    1,
-                    &NoProgress,
-                )
-                .unwrap()
+            let trainer = || Trainer::new(&objective, &spec, 1, &NoProgress).unwrap();
+            let on_gpu = |trainer: Trainer, slots| {
+                trainer.with_device(Box::new(training(&objective, &spec, &gpu, slots))).unwrap()
             };
-            let (mut here, mut there) = (trainer(), trainer());
-            there.with_gpu(&gpu, problem.network(&gpu, 100), 100).unwrap();
+            let (mut here, mut there) = (trainer(), on_gpu(trainer(), 100));
             for step in 0..8 {
                 let (want, got) =
                     (here.step(&NoProgress).unwrap(), there.step(&NoProgress).unwrap());
@@ -212,9 +208,9 @@ fn training_goes_as_on_the_cpu() {
             }
             there.sync().unwrap();
             assert_eq!(here.steps(), there.steps());
-            assert_eq!(here.pool, there.pool);
+            assert_eq!(here.state.pool, there.state.pool);
             assert_eq!(here.batch().times, there.batch().times);
-            let (a, b) = (&here.optimiser.parameters, &there.optimiser.parameters);
+            let (a, b) = (&here.state.optimiser.parameters, &there.state.optimiser.parameters);
             let far = a.iter().zip(b).filter(|(a, b)| (*a - *b).abs() > 1e-4).count();
             assert!(far * 50 <= a.len(), "{far} of {} parameters differ", a.len());
             // The averages hardly differ, so neither do the walks.
@@ -224,10 +220,8 @@ fn training_goes_as_on_the_cpu() {
             assert!((want - got).abs() < 0.02, "{want} {got}");
             // Going on from host copies is going on.
             let mut again = trainer();
-            again.optimiser = there.optimiser.clone();
-            again.pool = there.pool.clone();
-            again.buffer = there.buffer.clone();
-            again.with_gpu(&gpu, problem.network(&gpu, 64), 64).unwrap();
+            again.state = there.state.clone();
+            let mut again = on_gpu(again, 64);
             let (a, b) = (there.step(&NoProgress).unwrap(), again.step(&NoProgress).unwrap());
             assert_eq!(a, b);
         }
@@ -268,53 +262,52 @@ fn speed_of_steps_and_passes_without_the_network() {
         Pairwise::potts(torus, 3, 1.0, 0.0).unwrap(),
     ] {
         let path = Path::new(&[0.4], Schedule::Linear).unwrap();
+        let net = Net::new(&NetSpec::Mlp(MlpSpec { hidden: 400 }), &target).unwrap();
         let free = FreeEnergy::new(&FreeEnergySpec::Rate, target.sites()).unwrap();
-        let (own, lanes, q) = (180_000, 16384, target.q());
-        let spec = TrainSpec { batch: 1024, pool: 65536, ..TrainSpec::default() };
-        let start = std::time::Instant::now();
-        let only = crate::train::Member { path: path.clone(), condition: Vec::new() };
-        let pool = Pool::new(&target, &[only], spec.pool, 1, &NoProgress).unwrap();
-        println!("{q} values: a pool in {:?} on the CPU", start.elapsed());
+        let (slots, q) = (16384, target.q());
+        let target: Arc<dyn Target> = Arc::new(target);
         let barker = Parametrisation::Barker;
-        let network: (Box<dyn CudaNetwork>, usize) = (Box::new(Still), lanes);
-        let mut training =
-            CudaTraining::new(&gpu, &target, &path, &free, barker, network, own, spec.batch)
-                .unwrap();
-        let optimiser = Optimiser::new(vec![0.01; training.all]);
-        training.upload(&optimiser, Some(&pool)).unwrap();
+        let objective = Objective::new(&target, &path, &Arc::new(net), &Arc::new(free), barker);
+        let spec = TrainSpec { pool: 65536, ..spec(1024) };
+        let start = std::time::Instant::now();
+        let pool = Pool::new(&objective, spec.pool, 1, &NoProgress).unwrap();
+        println!("{q} values: a pool in {:?} on the CPU", start.elapsed());
+        let network: (Box<dyn CudaNetwork>, usize) = (Box::new(Still), slots);
+        let mut training = CudaTraining::new(&objective, &spec, &gpu, network).unwrap();
+        let mut state = state(&objective, vec![0.01; training.all]);
+        state.pool = Some(pool);
+        training.upload(&state).unwrap();
         let mut start = std::time::Instant::now();
         for step in 0..110 {
             if step == 10 {
                 start = std::time::Instant::now();
             }
-            training.draw(&pool, &spec, step).unwrap();
-            training.step(1e-3, step + 1, &spec).unwrap();
+            training.reference(&mut state, Source::Pool, &NoProgress).unwrap();
+            training.gradient(&mut state, &NoProgress).unwrap();
+            training.apply(&mut state, 1e-3).unwrap();
         }
         println!("{q} values: a step of {} in {:?}", spec.batch, start.elapsed() / 100);
 
         let cuts: Vec<f64> = (0..=100).map(|k| k as f64 / 100.0).collect();
-        for (scheme, walkers) in [(Scheme::Events, 4 * lanes), (Scheme::Euler, lanes)] {
-            let (grid, durations) = crate::sampler::scheme_grid(&path, scheme, &cuts).unwrap();
-            let flow = CudaRates { network: Box::new(Still), lanes, parametrisation: barker };
-            let on_gpu = &training.on_gpu;
-            let mut population =
-                CudaWalkers::new(&target, on_gpu, &path, flow, scheme, durations, 0, walkers, 1)
-                    .unwrap();
+        for (scheme, walkers) in [(Scheme::Events, 4 * slots), (Scheme::Euler, slots)] {
+            let plan = &WalkPlan::new(&path, scheme, &cuts).unwrap();
+            let rates = CudaRates { network: Box::new(Still), slots, parametrisation: barker };
+            let (on_gpu, population) = (&training.on_gpu, Population::new(walkers, 1));
+            let walk = CudaWalk { target: &target, on_gpu, path: &path, plan, population };
+            let mut population = CudaWalkers::new(rates, walk).unwrap();
             let outputs = population.outputs_mut();
-            let count = lanes * target.sites() * if q == 2 { 1 } else { q };
+            let count = slots * target.sites() * if q == 2 { 1 } else { q };
             let numbers: Vec<f32> =
                 (0..count).map(|i| 0.02 * ((i % 101) as f32 - 50.0) / 50.0).collect();
             gpu.write(&numbers, outputs).unwrap();
-            let mut log_weights = vec![0.0; walkers];
+            let (span, mut lineage) = (Span::whole(&plan.grid), Lineage::new(walkers, 0.0, 1));
             let start = std::time::Instant::now();
-            use crate::sampler::Population;
-            let all = 1..grid.intervals() + 1;
-            population.advance(&grid, all, &mut log_weights, &NoProgress).unwrap();
+            population.advance(span, &Resampling::NEVER, &mut lineage, &NoProgress).unwrap();
             let seconds = start.elapsed().as_secs_f64();
-            let passes = population.passes().unwrap();
+            let passes = population.cost().unwrap().network_passes;
             println!(
-                "{q} values {scheme:?}: {:.1} us for a pass of {lanes} lanes ({passes} passes a walker)",
-                1e6 * seconds / (passes * walkers as f64) * lanes as f64
+                "{q} values {scheme:?}: {:.1} us for a pass of {slots} slots ({passes} passes a walker)",
+                1e6 * seconds / (passes * walkers as f64) * slots as f64
             );
         }
     }
@@ -324,20 +317,18 @@ fn speed_of_steps_and_passes_without_the_network() {
 #[ignore = "needs a GPU: cargo test -p leaps --lib cuda -- --ignored --skip speed"]
 fn a_residual_that_is_not_finite_stops_the_step() {
     let gpu = Gpu::open(0).unwrap();
-    let problem = &problems()[0];
-    let Problem { target, path, net, free } = problem;
-    let spec = TrainSpec { batch: 16, pool: 40, ..TrainSpec::default() };
-    let mut trainer =
-        Trainer::new(target, path, net, free, Parametrisation::Relu, &spec, 1, &NoProgress)
-            .unwrap();
-    trainer.optimiser.parameters[0] = f32::NAN;
-    let before = trainer.optimiser.average.clone();
-    trainer.with_gpu(&gpu, problem.network(&gpu, 16), 16).unwrap();
+    let objective = &objectives()[0];
+    let objective = Objective { parametrisation: Parametrisation::Relu, ..objective.clone() };
+    let spec = TrainSpec { pool: 40, ..spec(16) };
+    let mut trainer = Trainer::new(&objective, &spec, 1, &NoProgress).unwrap();
+    trainer.state.optimiser.parameters[0] = f32::NAN;
+    let before = trainer.state.optimiser.average.clone();
+    let mut trainer = trainer.with_device(Box::new(training(&objective, &spec, &gpu, 16))).unwrap();
     let error = trainer.step(&NoProgress).unwrap_err();
     let Error::NonFinite { what, seed, step, .. } = &error else { panic!("{error}") };
     assert!(what.starts_with("residual") && (*seed, *step) == (1, 0), "{error}");
     trainer.sync().unwrap();
     assert_eq!(trainer.steps(), 0);
-    assert_eq!(trainer.optimiser.average, before);
+    assert_eq!(trainer.state.optimiser.average, before);
     assert_eq!(trainer.batch().len(), 16);
 }

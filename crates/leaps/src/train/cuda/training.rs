@@ -1,24 +1,25 @@
 //! Gradient steps on a GPU: reference walkers, loss, free energy and Adam, around a network there.
 //!
-//! Parameters, moments and the pool live on the GPU; a step sends the chosen walkers' times there and gets loss and norm
+//! Parameters, Adam's means and the pool live on the GPU; a step sends the chosen walkers' times there and gets loss and norm
 //! back. Random numbers are those of the CPU.
 
 use std::sync::Arc;
 
 use cudarc::driver::{CudaFunction, CudaSlice};
 
-use super::rollout::Rollout;
-use super::{Batch, Buffer, Optimiser, Pool, Reference, TrainSpec};
-use crate::device::cuda::{Gpu, launch};
-use crate::device::{Precision, Progress, Purpose};
+use crate::device::cuda::memory::fitting;
+use crate::device::cuda::{Gpu, failed, launch};
+use crate::device::{Precision, Progress, Purpose, Ranks};
+use crate::net::FreeEnergySpec;
 use crate::net::cuda::{CudaBatch, CudaNetwork, TIME_FEATURES, time_features};
-use crate::net::{FreeEnergy, FreeEnergySpec, Net};
-use crate::path::Path;
-use crate::rates::Parametrisation;
-use crate::sampler::walkers::cuda::network::{CudaRates, CudaWalkers, FLOW, defines};
-use crate::sampler::{Ensemble, Grid, Resampling, Scheme, anneal};
-use crate::target::cuda::{CudaTarget, Sweep, Weights};
-use crate::target::{Target, show_state};
+use crate::sampler::walkers::cuda::network::{
+    CudaRates, CudaWalk, CudaWalkers, FLOW, SLOTS, defines,
+};
+use crate::sampler::{Population, Scheme, WalkPlan, Walkers};
+use crate::target::cuda::{CudaTarget, Sweep, Weights as SweepWeights};
+use crate::target::show_state;
+use crate::train::step::{Source, TrainStep, Weights, mean_over};
+use crate::train::{Batch, Objective, Reference, TrainSpec, TrainState};
 use crate::{Error, Result};
 
 /// Source of the kernels.
@@ -30,16 +31,14 @@ const PART: usize = 16384;
 /// Hidden units of the free energy.
 const UNITS: u32 = 32;
 
-/// Training on a GPU.
-pub(super) struct CudaTraining<'a> {
-    target: &'a dyn Target,
-    path: &'a Path,
-    free: &'a FreeEnergy,
-    parametrisation: Parametrisation,
+/// Training on a GPU, with a network that may be lent.
+pub(super) struct CudaTraining<'n> {
+    objective: Objective,
+    spec: TrainSpec,
     on_gpu: Arc<CudaTarget>,
-    network: Box<dyn CudaNetwork + 'a>,
-    /// Lanes that the network has space for.
-    lanes: usize,
+    network: Box<dyn CudaNetwork + 'n>,
+    /// Slots that the network has space for.
+    slots: usize,
     kernels: Kernels,
     /// Parameters of the network, and all.
     own: usize,
@@ -54,7 +53,9 @@ pub(super) struct CudaTraining<'a> {
     /// Rows of `states` in the batch, and their times.
     chosen: Vec<(usize, f64)>,
     rows: CudaSlice<u32>,
-    moments: CudaSlice<u32>,
+    /// Time index of every slot.
+    times: CudaSlice<u32>,
+    /// Time features.
     table: CudaSlice<f32>,
     lambda: CudaSlice<f64>,
     slopes: CudaSlice<f64>,
@@ -66,6 +67,30 @@ pub(super) struct CudaTraining<'a> {
     result: CudaSlice<f64>,
 }
 
+/// Training of an objective on a GPU, with as much room for validation as there is memory for.
+pub(in crate::train) fn training(
+    objective: &Objective,
+    spec: &TrainSpec,
+    gpu: &Arc<Gpu>,
+    precision: Precision,
+) -> Result<Box<dyn TrainStep>> {
+    let (batch, walkers) = (spec.batch, spec.validate_walkers);
+    let (fixed, slot) = CudaTraining::bytes(objective, spec, gpu, precision)?;
+    let walker = CudaWalkers::bytes_per_walker(&*objective.target);
+    gpu.with_room("train.validate_walkers", walkers, (fixed + slot, walker), || Ok(()))?;
+    let fixed = fixed + walkers * walker;
+    gpu.with_room("train.batch", batch, (fixed, slot), || {
+        // Validation goes on with fewer walkers at a time if there is no room for more.
+        let room = fitting(fixed, slot, gpu.free_memory()?);
+        let slots = batch.max(walkers.min(SLOTS).min(room));
+        let mut network = objective.net.on_gpu(gpu, slots, precision)?;
+        network.reserve()?;
+        let made: Box<dyn TrainStep> =
+            Box::new(CudaTraining::new(objective, spec, gpu, (network, slots))?);
+        Ok(made)
+    })
+}
+
 struct Kernels {
     free_rates: CudaFunction,
     free_gradient: CudaFunction,
@@ -75,29 +100,21 @@ struct Kernels {
     adam: CudaFunction,
 }
 
-impl<'a> CudaTraining<'a> {
-    /// Training of a network with `own` parameters and space for `lanes` lanes, on batches of up to `batch`
-    /// configurations.
+impl<'n> CudaTraining<'n> {
+    /// Training with a network that has space for so many slots: at least a batch, and as many as validation is to move at once.
     pub(super) fn new(
+        objective: &Objective,
+        spec: &TrainSpec,
         gpu: &Arc<Gpu>,
-        target: &'a dyn Target,
-        path: &'a Path,
-        free: &'a FreeEnergy,
-        parametrisation: Parametrisation,
-        (network, lanes): (Box<dyn CudaNetwork + 'a>, usize),
-        own: usize,
-        batch: usize,
+        (network, slots): (Box<dyn CudaNetwork + 'n>, usize),
     ) -> Result<Self> {
-        if lanes < batch {
-            let condition = format!("at most {lanes}, the lanes of the network on the GPU");
-            return Err(Error::invalid(
-                "train.batch",
-                batch,
-                condition,
-                "make room for more lanes",
-            ));
+        let (batch, own) = (spec.batch, objective.net.parameters());
+        if slots < batch {
+            let condition = format!("at most {slots}, the slots of the network on the GPU");
+            let advice = "make room for more slots";
+            return Err(Error::invalid("train.batch", batch, condition, advice));
         }
-        let on_gpu = Arc::new(CudaTarget::new(gpu, target)?);
+        let on_gpu = Arc::new(CudaTarget::new(gpu, &*objective.target)?);
         let (sites, q, terms) = (on_gpu.sites, on_gpu.q, on_gpu.terms);
         // What kernels ask for besides takes less than 1 KiB.
         if sites + 1024 > gpu.shared() {
@@ -105,7 +122,8 @@ impl<'a> CudaTraining<'a> {
             return Err(Error::not_applicable("a GPU", reason));
         }
         let source = [FLOW, TRAIN].concat();
-        let kernels = on_gpu.compile(&source, &defines(parametrisation, Scheme::Events))?;
+        let kernels =
+            on_gpu.compile(&source, &defines(objective.parametrisation, Scheme::Events))?;
         let kernels = Kernels {
             free_rates: kernels.get("free_rates", 0)?,
             free_gradient: kernels.get("free_gradient", 0)?,
@@ -114,16 +132,14 @@ impl<'a> CudaTraining<'a> {
             totals: kernels.get("totals", 0)?,
             adam: kernels.get("adam", 0)?,
         };
-        let all = own + free.parameters();
+        let all = objective.parameters();
         let outputs = batch * sites * if q == 2 { 1 } else { q };
-        let moments: Vec<u32> = (0..batch as u32).collect();
+        let times: Vec<u32> = (0..batch as u32).collect();
         Ok(CudaTraining {
-            target,
-            path,
-            free,
-            parametrisation,
+            objective: objective.clone(),
+            spec: spec.clone(),
             network,
-            lanes,
+            slots,
             kernels,
             own,
             all,
@@ -135,7 +151,7 @@ impl<'a> CudaTraining<'a> {
             states: gpu.zeros(batch * sites)?,
             chosen: Vec::new(),
             rows: gpu.zeros(batch)?,
-            moments: gpu.upload(&moments)?,
+            times: gpu.upload(&times)?,
             table: gpu.zeros(batch * TIME_FEATURES)?,
             lambda: gpu.zeros(batch * terms)?,
             slopes: gpu.zeros(batch * terms)?,
@@ -150,20 +166,20 @@ impl<'a> CudaTraining<'a> {
     }
 
     /// Bytes that training takes on a GPU: beside the configurations of a batch, and for every one of them.
-    pub(super) fn bytes(
-        target: &dyn Target,
-        net: &Net,
+    fn bytes(
+        objective: &Objective,
         spec: &TrainSpec,
         gpu: &Arc<Gpu>,
         precision: Precision,
     ) -> Result<(usize, usize)> {
+        let (target, net) = (&*objective.target, &objective.net);
         let (fixed, each) = net.cuda_bytes(gpu, precision, true)?;
         let (sites, terms) = (target.sites(), target.terms());
         let outputs = sites * if target.q() == 2 { 1 } else { target.q() };
         let words = 3 + TIME_FEATURES + 2 * outputs;
         let own = sites + words * size_of::<f32>() + (2 * terms + 1) * size_of::<f64>();
         let parameters = 5 * net.parameters() * size_of::<f32>();
-        let each = each + own + CudaWalkers::bytes_per_lane(target);
+        let each = each + own + CudaWalkers::bytes_per_slot(target);
         let pool = if spec.reference == Reference::Pool { spec.pool * sites } else { 0 };
         Ok((fixed + parameters + pool, each))
     }
@@ -172,39 +188,8 @@ impl<'a> CudaTraining<'a> {
         &self.on_gpu.gpu
     }
 
-    /// Take over parameters, moments and reference walkers.
-    pub(super) fn upload(&mut self, optimiser: &Optimiser, pool: Option<&Pool>) -> Result<()> {
-        let gpu = self.on_gpu.gpu.clone();
-        gpu.write(&optimiser.parameters, &mut self.parameters)?;
-        gpu.write(&optimiser.average, &mut self.average)?;
-        gpu.write(&optimiser.first, &mut self.first)?;
-        gpu.write(&optimiser.second, &mut self.second)?;
-        if let Some(pool) = pool {
-            self.states = gpu.upload(&pool.states)?;
-        }
-        self.chosen.clear();
-        self.network.refresh(&self.parameters)
-    }
-
-    /// Give back what [`upload`](Self::upload) took, as it is now.
-    pub(super) fn download(
-        &self,
-        optimiser: &mut Optimiser,
-        pool: Option<&mut Pool>,
-    ) -> Result<()> {
-        let gpu = self.gpu();
-        optimiser.parameters = gpu.download(&self.parameters.slice(..self.all))?;
-        optimiser.average = gpu.download(&self.average.slice(..self.all))?;
-        optimiser.first = gpu.download(&self.first.slice(..self.all))?;
-        optimiser.second = gpu.download(&self.second.slice(..self.all))?;
-        if let Some(pool) = pool {
-            pool.states = gpu.download(&self.states)?;
-        }
-        Ok(())
-    }
-
     /// The reference states of the last step.
-    pub(super) fn batch(&self) -> Result<Batch> {
+    fn batch(&self) -> Result<Batch> {
         let sites = self.on_gpu.sites;
         let mut batch = Batch::new(sites);
         for &(row, t) in &self.chosen {
@@ -225,8 +210,8 @@ impl<'a> CudaTraining<'a> {
         let (mut table, mut lambda, mut slopes) = (Vec::new(), Vec::new(), Vec::new());
         for &(_, t) in &chosen {
             table.extend_from_slice(&time_features(t));
-            lambda.extend(self.path.lambda(t));
-            slopes.extend(self.path.slope(t));
+            lambda.extend(self.objective.path.lambda(t));
+            slopes.extend(self.objective.path.slope(t));
         }
         self.chosen = chosen;
         let gpu = self.on_gpu.gpu.clone();
@@ -236,65 +221,32 @@ impl<'a> CudaTraining<'a> {
         gpu.write(&slopes, &mut self.slopes)
     }
 
-    /// Choose and move walkers of the pool, as [`Pool::draw`] does.
-    pub(super) fn draw(&mut self, pool: &Pool, spec: &TrainSpec, step: u64) -> Result<()> {
-        self.choose(pool.choose(spec.batch, step))?;
+    /// Choose and move walkers of the pool, as [`Pool::draw`](crate::train::Pool::draw) does.
+    fn draw(&mut self, state: &TrainState) -> Result<()> {
+        let Some(pool) = &state.pool else { return Ok(()) };
+        let (step, sweeps) = (state.optimiser.step, self.spec.sweeps);
+        self.choose(pool.choose(self.spec.batch, step))?;
         self.on_gpu.sweep(
             Sweep::HeatBath,
             &mut self.states,
             (&self.rows, self.chosen.len()),
-            Weights::Each(&self.lambda),
-            (pool.seed(), Purpose::Reference),
-            (step * spec.sweeps, spec.sweeps),
+            SweepWeights::Each(&self.lambda),
+            (pool.seed, Purpose::Reference),
+            (step * sweeps, sweeps),
         )
     }
 
     /// Use a batch from elsewhere. Not with a pool, whose place it takes.
-    pub(super) fn take(&mut self, batch: &Batch) -> Result<()> {
+    fn take(&mut self, batch: &Batch) -> Result<()> {
         self.on_gpu.gpu.write(&batch.states, &mut self.states)?;
         self.choose(batch.times.iter().copied().enumerate().collect())
     }
 
-    /// Roll the network out as it is, and put the states away.
-    pub(super) fn roll(
-        &mut self,
-        buffer: &mut Buffer,
-        spec: &TrainSpec,
-        step: u64,
-        seed: u64,
-        progress: &dyn Progress,
-    ) -> Result<()> {
-        let plan = Rollout::new(self.path, spec, step, seed)?;
-        self.network.refresh(&self.parameters)?;
-        let mut walkers = CudaWalkers::new(
-            self.target,
-            &self.on_gpu,
-            self.path,
-            CudaRates {
-                network: Box::new(&mut *self.network),
-                lanes: self.lanes,
-                parametrisation: self.parametrisation,
-            },
-            Scheme::Euler,
-            plan.durations.clone(),
-            spec.sweeps,
-            spec.rollout_walkers,
-            plan.seed,
-        )?;
-        buffer.fill(&mut walkers, &plan, spec, progress)
-    }
-
-    /// One step of Adam, the `count`-th, on the batch at hand; returns loss and norm of the gradient. A loss or norm that is
+    /// The `count`-th step of Adam, with the gradient that is there; returns loss and norm of the gradient. A loss or norm that is
     /// not finite is an error that changes no parameter.
-    pub(super) fn step(&mut self, rate: f64, count: u64, spec: &TrainSpec) -> Result<(f64, f64)> {
-        self.gradient()?;
-        self.update(rate, count, spec)
-    }
-
-    /// Adam, with the gradient that is there.
-    fn update(&mut self, rate: f64, count: u64, spec: &TrainSpec) -> Result<(f64, f64)> {
-        let gpu = self.on_gpu.gpu.clone();
-        let (lanes, n) = (self.chosen.len(), self.all as u32);
+    fn update(&mut self, rate: f64, count: u64) -> Result<(f64, f64)> {
+        let (gpu, spec) = (self.on_gpu.gpu.clone(), &self.spec);
+        let (slots, n) = (self.chosen.len() as u32, self.all as u32);
         let blocks = self.all.div_ceil(PART) as u32;
         launch!(
             gpu,
@@ -304,13 +256,12 @@ impl<'a> CudaTraining<'a> {
             &self.parts,
             &n
         )?;
-        let lanes = lanes as u32;
         launch!(
             gpu,
             self.kernels.totals,
             ((1, 1, 1), 1024, 0),
             &self.residuals,
-            &lanes,
+            &slots,
             &self.parts,
             &blocks,
             &self.result,
@@ -356,17 +307,17 @@ impl<'a> CudaTraining<'a> {
     }
 
     /// Residuals of the batch and the gradient of their mean square, both left on the GPU.
-    fn gradient(&mut self) -> Result<()> {
-        let gpu = self.on_gpu.gpu.clone();
-        let lanes = self.chosen.len();
-        let share = 2.0 / lanes as f64;
-        let count = lanes as u32;
-        let on_host = *self.free.spec() != FreeEnergySpec::Rate;
+    fn differentiate(&mut self) -> Result<()> {
+        let (gpu, free_energy) = (self.on_gpu.gpu.clone(), self.objective.free.clone());
+        let slots = self.chosen.len();
+        let share = 2.0 / slots as f64;
+        let count = slots as u32;
+        let on_host = *free_energy.spec() != FreeEnergySpec::Rate;
         let times: Vec<f64> = self.chosen.iter().map(|(_, t)| *t).collect();
         let mut free = Vec::new();
         if on_host {
             free = gpu.download(&self.parameters.slice(self.own..self.all))?;
-            gpu.write(&self.free.rates(&free, &times), &mut self.shift)?;
+            gpu.write(&free_energy.rates(&free, &times), &mut self.shift)?;
         } else {
             let own = self.parameters.slice(self.own..self.all);
             let grid = (count.div_ceil(4), 1, 1);
@@ -382,10 +333,10 @@ impl<'a> CudaTraining<'a> {
         }
         self.network.refresh(&self.parameters)?;
         let batch = CudaBatch {
-            slots: lanes,
+            slots,
             states: &self.states,
             rows: &self.rows,
-            time_indices: &self.moments,
+            time_indices: &self.times,
             table: &self.table,
         };
         self.network.forward_train(&batch, &mut self.out)?;
@@ -407,15 +358,15 @@ impl<'a> CudaTraining<'a> {
         let mut own = self.gradient.slice_mut(..self.own);
         self.network.backward(&batch, &self.d_out, &mut own)?;
         if on_host {
-            let residuals = gpu.download(&self.residuals.slice(..lanes))?;
+            let residuals = gpu.download(&self.residuals.slice(..slots))?;
             let d: Vec<f32> = residuals.iter().map(|r| (share * r) as f32).collect();
             let mut gradient = vec![0.0; free.len()];
-            self.free.gradient(&free, &times, &d, &mut gradient);
+            free_energy.gradient(&free, &times, &d, &mut gradient);
             let mut rest = self.gradient.slice_mut(self.own..self.all);
             return gpu
                 .stream
                 .memcpy_htod(&gradient, &mut rest)
-                .map_err(crate::device::cuda::failed("memory of the GPU"));
+                .map_err(failed("memory of the GPU"));
         }
         let free = self.parameters.slice(self.own..self.all);
         let mut rest = self.gradient.slice_mut(self.own..self.all);
@@ -431,33 +382,87 @@ impl<'a> CudaTraining<'a> {
             &count,
         )
     }
+}
 
-    /// Sample with the averaged parameters: exact weights by events.
-    pub(super) fn validate(
+impl TrainStep for CudaTraining<'_> {
+    fn upload(&mut self, state: &TrainState) -> Result<()> {
+        let (gpu, optimiser) = (self.on_gpu.gpu.clone(), &state.optimiser);
+        gpu.write(&optimiser.parameters, &mut self.parameters)?;
+        gpu.write(&optimiser.average, &mut self.average)?;
+        gpu.write(&optimiser.first, &mut self.first)?;
+        gpu.write(&optimiser.second, &mut self.second)?;
+        if let Some(pool) = &state.pool {
+            self.states = gpu.upload(&pool.states)?;
+        }
+        self.chosen.clear();
+        self.network.refresh(&self.parameters)
+    }
+
+    fn download(&mut self, state: &mut TrainState) -> Result<()> {
+        let (gpu, optimiser) = (&self.on_gpu.gpu, &mut state.optimiser);
+        optimiser.parameters = gpu.download(&self.parameters.slice(..self.all))?;
+        optimiser.average = gpu.download(&self.average.slice(..self.all))?;
+        optimiser.first = gpu.download(&self.first.slice(..self.all))?;
+        optimiser.second = gpu.download(&self.second.slice(..self.all))?;
+        if let Some(pool) = &mut state.pool {
+            pool.states = gpu.download(&self.states)?;
+        }
+        state.batch = self.batch()?;
+        Ok(())
+    }
+
+    fn reference(
         &mut self,
-        (grid, durations): (Grid, Vec<f64>),
-        walkers: usize,
-        seed: u64,
-        progress: &dyn Progress,
-    ) -> Result<Ensemble> {
-        self.network.refresh(&self.average)?;
-        let flow = CudaRates {
+        state: &mut TrainState,
+        source: Source,
+        _: &dyn Progress,
+    ) -> Result<()> {
+        match source {
+            Source::Pool => self.draw(state),
+            Source::Batch(batch) => self.take(&batch),
+        }
+    }
+
+    fn gradient(&mut self, _: &mut TrainState, _: &dyn Progress) -> Result<()> {
+        self.differentiate()
+    }
+
+    fn reduce(&mut self, ranks: &dyn Ranks) -> Result<()> {
+        if ranks.size() == 1 {
+            return Ok(());
+        }
+        let gpu = self.on_gpu.gpu.clone();
+        let mut gradient = gpu.download(&self.gradient.slice(..self.all))?;
+        mean_over(ranks, &mut gradient)?;
+        gpu.write(&gradient, &mut self.gradient)
+    }
+
+    fn apply(&mut self, state: &mut TrainState, rate: f64) -> Result<(f64, f64)> {
+        let count = state.optimiser.step + 1;
+        let done = self.update(rate, count)?;
+        state.optimiser.step = count;
+        Ok(done)
+    }
+
+    fn walkers<'s>(
+        &'s mut self,
+        _: &TrainState,
+        weights: Weights,
+        plan: &WalkPlan,
+        population: Population,
+    ) -> Result<Box<dyn Walkers + 's>> {
+        self.network.refresh(match weights {
+            Weights::Current => &self.parameters,
+            Weights::Average => &self.average,
+        })?;
+        let Objective { target, path, parametrisation, .. } = &self.objective;
+        let rates = CudaRates {
             network: Box::new(&mut *self.network),
-            lanes: self.lanes,
-            parametrisation: self.parametrisation,
+            slots: self.slots,
+            parametrisation: *parametrisation,
         };
-        let mut population = CudaWalkers::new(
-            self.target,
-            &self.on_gpu,
-            self.path,
-            flow,
-            Scheme::Events,
-            durations,
-            0,
-            walkers,
-            seed,
-        )?;
-        anneal(self.target, &mut population, &grid, &Resampling::NEVER, 1, seed, progress)
+        let walk = CudaWalk { target, on_gpu: &self.on_gpu, path, plan, population };
+        Ok(Box::new(CudaWalkers::new(rates, walk)?))
     }
 }
 

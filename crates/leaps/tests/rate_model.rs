@@ -1,13 +1,15 @@
 //! Walkers that follow a network, trained or not: exact weights from events, a known bias from euler.
 
+use std::sync::Arc;
+
 use leaps::device::NoProgress;
 use leaps::exact::{self, enumerate};
 use leaps::net::{MlpSpec, Net, NetSpec};
 use leaps::path::{Path, Schedule};
 use leaps::rates::Parametrisation;
 use leaps::sampler::{
-    Ensemble, NetworkWalkers, Population, RateModel, Resampler, Resampling, Scheme, anneal,
-    scheme_grid, scheme_grid_with_stops,
+    Ensemble, Lineage, NetworkWalk, NetworkWalkers, Population, Protocol, RateModel, Resampler,
+    Resampling, Scheme, Span, WalkPlan, Walkers, anneal,
 };
 use leaps::target::{Boundary, Disorder, Lattice, Pairwise, Target};
 
@@ -30,41 +32,33 @@ struct Run {
 }
 
 /// An untrained network whose outputs are large enough to matter.
-fn run(target: &dyn Target, beta: f64, settings: &Run) -> (Ensemble, f64) {
+fn rate_model(target: &dyn Target, parametrisation: Parametrisation) -> RateModel {
     let net = Net::new(&NetSpec::Mlp(MlpSpec { hidden: 8 }), target).unwrap();
     let parameters: Vec<f32> = net.initial(3).iter().map(|p| 2.2 * p).collect();
-    let flow = RateModel::new(&net, &parameters, settings.parametrisation);
-    let path = Path::new(&vec![beta; target.terms()], Schedule::Linear).unwrap();
-    let (grid, durations) = scheme_grid(&path, settings.scheme, &cuts(settings.intervals)).unwrap();
-    let mut walkers = NetworkWalkers::new(
-        target,
-        &path,
-        &flow,
-        settings.scheme,
-        durations,
-        settings.sweeps,
-        settings.walkers,
-        settings.seed,
-    )
-    .unwrap();
-    let ensemble =
-        anneal(target, &mut walkers, &grid, &settings.resampling, 5, settings.seed, &NoProgress)
-            .unwrap();
-    (ensemble, walkers.passes())
+    RateModel::new(&Arc::new(net), &parameters, parametrisation)
 }
 
-fn targets() -> Vec<(&'static str, Pairwise, f64)> {
+fn run(target: &Arc<dyn Target>, beta: f64, settings: &Run) -> (Ensemble, f64) {
+    let rates = &rate_model(&**target, settings.parametrisation);
+    let path = Path::new(&vec![beta; target.terms()], Schedule::Linear).unwrap();
+    let plan = WalkPlan::new(&path, settings.scheme, &cuts(settings.intervals)).unwrap();
+    let (seed, resampling) = (settings.seed, settings.resampling);
+    let plan = &plan.sweeps(settings.sweeps);
+    let population = Population::new(settings.walkers, seed);
+    let walk = NetworkWalk { target, path: &path, rates, plan, population };
+    let mut walkers = NetworkWalkers::new(walk).unwrap();
+    let protocol = Protocol { grid: &plan.grid, resampling, points: 5, seed };
+    let ensemble = anneal(&**target, &mut walkers, protocol, &NoProgress).unwrap();
+    let passes = ensemble.cost.network_passes;
+    (ensemble, passes)
+}
+
+fn targets() -> Vec<(&'static str, Arc<dyn Target>, f64)> {
+    let glass = Pairwise::edwards_anderson(torus(&[3, 3]), Disorder::Gaussian, 2).unwrap();
     vec![
-        ("ising", Pairwise::ising(torus(&[4, 4]), 1.0, 0.2).unwrap(), 0.4),
-        ("potts", Pairwise::potts(torus(&[3, 3]), 3, 1.0, 0.3).unwrap(), 0.8),
-        (
-            "glass",
-            Pairwise::edwards_anderson(torus(&[3, 3]), Disorder::Gaussian, 2)
-                .unwrap()
-                .with_uniform_field(-0.2)
-                .unwrap(),
-            0.7,
-        ),
+        ("ising", Arc::new(Pairwise::ising(torus(&[4, 4]), 1.0, 0.2).unwrap()), 0.4),
+        ("potts", Arc::new(Pairwise::potts(torus(&[3, 3]), 3, 1.0, 0.3).unwrap()), 0.8),
+        ("glass", Arc::new(glass.with_uniform_field(-0.2).unwrap()), 0.7),
     ]
 }
 
@@ -77,7 +71,7 @@ fn events_is_unbiased_with_an_untrained_network() {
             // Without sweeps only the network moves walkers: the target must be warm.
             for (sweeps, resampling, beta) in [(0, never, 0.5 * beta), (1, often, beta)] {
                 let lambda = vec![beta; target.terms()];
-                let exact = enumerate::solve(&target, &lambda, &NoProgress).unwrap().log_z;
+                let exact = enumerate::solve(&*target, &lambda, &NoProgress).unwrap().log_z;
                 let settings = Run {
                     parametrisation,
                     scheme: Scheme::Events,
@@ -101,22 +95,25 @@ fn events_is_unbiased_with_an_untrained_network() {
     }
 }
 
-/// Half of a step's weight comes from its end, wherever walkers are looked at. Euler makes the same steps, so that its weights tell K
+/// Half of a step's weight comes from its end, wherever walkers are looked at. Euler makes the same steps, so that its weights give K
 /// at every one of them.
 #[test]
 fn trapezoid_is_weighed_to_the_end_of_every_stretch() {
-    let target = Pairwise::ising(torus(&[4, 4]), 1.0, 0.2).unwrap();
-    let net = Net::new(&NetSpec::Mlp(MlpSpec { hidden: 8 }), &target).unwrap();
-    let parameters: Vec<f32> = net.initial(3).iter().map(|p| 2.2 * p).collect();
-    let flow = RateModel::new(&net, &parameters, Parametrisation::Barker);
-    let path = Path::new(&[0.3, 0.3], Schedule::Trigonometric).unwrap();
+    let target: &Arc<dyn Target> =
+        &(Arc::new(Pairwise::ising(torus(&[4, 4]), 1.0, 0.2).unwrap()) as _);
+    let rates = &rate_model(&**target, Parametrisation::Barker);
+    let path = &Path::new(&[0.3, 0.3], Schedule::Trigonometric).unwrap();
     let after = |scheme: Scheme, end: usize| -> Vec<f64> {
-        let (grid, durations) = scheme_grid(&path, scheme, &cuts(8)).unwrap();
-        let mut walkers =
-            NetworkWalkers::new(&target, &path, &flow, scheme, durations, 0, 50, 3).unwrap();
-        let mut log_weights = vec![0.0; 50];
-        walkers.advance(&grid, 1..end, &mut log_weights, &NoProgress).unwrap();
-        log_weights
+        let plan = &WalkPlan::new(path, scheme, &cuts(8)).unwrap();
+        let population = Population::new(50, 3);
+        let walk = NetworkWalk { target, path, rates, plan, population };
+        let mut lineage = Lineage::new(50, 0.0, 3);
+        let span = Span { grid: &plan.grid, intervals: 1..end };
+        NetworkWalkers::new(walk)
+            .unwrap()
+            .advance(span, &Resampling::NEVER, &mut lineage, &NoProgress)
+            .unwrap();
+        lineage.log_weights
     };
     for end in [3, 6] {
         let (trapezoid, euler) = (after(Scheme::Trapezoid, end), after(Scheme::Euler, end));
@@ -130,7 +127,8 @@ fn trapezoid_is_weighed_to_the_end_of_every_stretch() {
 
 /// Normal score of a chi-square test of the weighted law of walkers against enumeration, state by state.
 fn law_score(scheme: Scheme) -> (f64, f64) {
-    let (target, beta) = (Pairwise::ising(torus(&[3, 3]), 1.0, 0.3).unwrap(), 0.15);
+    let target: Arc<dyn Target> = Arc::new(Pairwise::ising(torus(&[3, 3]), 1.0, 0.3).unwrap());
+    let beta = 0.15;
     let settings = Run {
         parametrisation: Parametrisation::Barker,
         scheme,
@@ -142,8 +140,8 @@ fn law_score(scheme: Scheme) -> (f64, f64) {
     };
     let (ensemble, _) = run(&target, beta, &settings);
     let lambda = [beta, beta];
-    let law = enumerate::law(&target, &lambda).unwrap();
-    let exact = enumerate::solve(&target, &lambda, &NoProgress).unwrap().log_z;
+    let law = enumerate::law(&*target, &lambda).unwrap();
+    let exact = enumerate::solve(&*target, &lambda, &NoProgress).unwrap().log_z;
     // Weights are known up to nothing: their mean over walkers in a state is the state's part of Z / Z_0.
     let (mut first, mut second) = (vec![0.0; law.len()], vec![0.0; law.len()]);
     for (x, log_weight) in ensemble.states.chunks(9).zip(ensemble.weights.log()) {
@@ -175,25 +173,24 @@ fn the_weighted_law_is_the_exact_one_state_by_state() {
 }
 
 /// Measure at stops that no interval of the plain grid ends at; every estimate against the exact value at its temperature.
-fn stops_agree(name: &str, target: &Pairwise, beta: f64, sweeps: u64, threshold: f64, at: &[f64]) {
-    let net = Net::new(&NetSpec::Mlp(MlpSpec { hidden: 8 }), target).unwrap();
-    let parameters: Vec<f32> = net.initial(3).iter().map(|p| 2.2 * p).collect();
-    let flow = RateModel::new(&net, &parameters, Parametrisation::Relu);
+fn stops_agree(name: &str, target: &Arc<dyn Target>, (sweeps, threshold): (u64, f64), at: &[f64]) {
+    let (beta, rates) = (at[at.len() - 1], &rate_model(&**target, Parametrisation::Relu));
     let schedule = Schedule::geometric(0.3).unwrap();
     let path = Path::new(&vec![beta; target.terms()], schedule).unwrap();
     let stops: Vec<f64> = at.iter().map(|at| path.time(at / beta).unwrap()).collect();
-    let (grid, durations) =
-        scheme_grid_with_stops(&path, Scheme::Events, &cuts(7), &stops).unwrap();
-    assert!((durations.iter().sum::<f64>() - 1.0).abs() < 1e-12);
-    let mut walkers =
-        NetworkWalkers::new(target, &path, &flow, Scheme::Events, durations, sweeps, 6000, 5)
-            .unwrap();
+    let plan = WalkPlan::with_stops(&path, Scheme::Events, &cuts(7), &stops).unwrap();
+    let plan = &plan.sweeps(sweeps);
+    assert!((plan.durations.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+    let population = Population::new(6000, 5);
+    let walk = NetworkWalk { target, path: &path, rates, plan, population };
+    let mut walkers = NetworkWalkers::new(walk).unwrap();
     let resampling = Resampling { threshold, resampler: Resampler::Systematic };
-    let ensemble = anneal(target, &mut walkers, &grid, &resampling, 3, 5, &NoProgress).unwrap();
+    let protocol = Protocol { grid: &plan.grid, resampling, points: 3, seed: 5 };
+    let ensemble = anneal(&**target, &mut walkers, protocol, &NoProgress).unwrap();
     assert_eq!(ensemble.stops.len(), at.len());
     for (&at, stop) in at.iter().zip(&ensemble.stops) {
-        let exact = exact::known(target, &vec![at; target.terms()]).unwrap();
-        let (sites, seen) = (target.sites(), &stop.observables);
+        let exact = exact::known(&**target, &vec![at; target.terms()]).unwrap();
+        let (sites, found) = (target.sites(), &stop.observables);
         assert!((stop.lambda[0] - at).abs() < 1e-12);
         assert!(
             stop.ess.mean > 0.15,
@@ -203,10 +200,10 @@ fn stops_agree(name: &str, target: &Pairwise, beta: f64, sweeps: u64, threshold:
         // An error of the weights at a stop, such as half of the last interval left out, is tens of sigmas here.
         let mut pairs = vec![
             (stop.log_z, exact.log_z),
-            (seen.energy_per_site, exact.energy_per_site(sites)),
-            (seen.heat_capacity_per_site, exact.heat_capacity_per_site(sites)),
+            (found.energy_per_site, exact.energy_per_site(sites)),
+            (found.heat_capacity_per_site, exact.heat_capacity_per_site(sites)),
         ];
-        pairs.extend(exact.order.map(|order| (seen.abs_magnetization, order.abs)));
+        pairs.extend(exact.order.map(|order| (found.abs_magnetization, order.abs)));
         for (estimate, exact) in pairs {
             let z = estimate.with_exact(exact).z().unwrap();
             assert!(z.abs() < 4.0, "{name} at {at}: {estimate:?}, exact {exact}, {z} sigmas");
@@ -218,10 +215,13 @@ fn stops_agree(name: &str, target: &Pairwise, beta: f64, sweeps: u64, threshold:
 
 #[test]
 fn stops_on_the_way_are_exact_at_their_temperatures() {
-    let field = Pairwise::ising(torus(&[4, 4]), 1.0, 0.2).unwrap();
-    stops_agree("untrained", &field, 0.15, 0, 0.0, &[0.05, 0.1, 0.15]);
-    stops_agree("resampled", &field, 0.4, 1, 0.9, &[0.1, 0.25, 0.4]);
-    let plain = Pairwise::ising(torus(&[6, 6]), 1.0, 0.0).unwrap();
-    assert_eq!(exact::known(&plain, &[0.3]).unwrap().method, exact::Method::Kaufman);
-    stops_agree("kaufman", &plain, 0.4407, 1, 0.5, &[0.05, 0.2, 0.4407]);
+    let ising = |side, field| -> Arc<dyn Target> {
+        Arc::new(Pairwise::ising(torus(&[side, side]), 1.0, field).unwrap())
+    };
+    let field = ising(4, 0.2);
+    stops_agree("untrained", &field, (0, 0.0), &[0.05, 0.1, 0.15]);
+    stops_agree("resampled", &field, (1, 0.9), &[0.1, 0.25, 0.4]);
+    let plain = ising(6, 0.0);
+    assert_eq!(exact::known(&*plain, &[0.3]).unwrap().method, exact::Method::Kaufman);
+    stops_agree("kaufman", &plain, (1, 0.5), &[0.05, 0.2, 0.4407]);
 }

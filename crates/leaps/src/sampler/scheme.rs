@@ -1,0 +1,91 @@
+//! Schemes that follow the jump process of a network, and the grids they go along.
+//!
+//! | scheme | chain | log-weight |
+//! |---|---|---|
+//! | euler (the paper, alg:samp) | every site flips independently during a step of length h | `h K_t(x)` before the step; biased at O(h) |
+//! | trapezoid | the same | mean of K before and after the step; samples still biased. One more pass where weights are looked at |
+//! | events | time frozen at the midpoint of each interval, jumps drawn one by one | exact at any number of intervals, for any network |
+
+use serde::{Deserialize, Serialize};
+
+use super::Grid;
+use crate::Result;
+use crate::path::Path;
+
+/// How the jump process is followed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "lowercase")]
+pub enum Scheme {
+    /// Steps of fixed length, weights from the left end.
+    Euler,
+    /// The same steps, weights from both ends.
+    Trapezoid,
+    /// Jump by jump at frozen times: exact.
+    #[default]
+    Events,
+}
+
+/// How walkers follow a network.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WalkPlan {
+    /// The scheme.
+    pub scheme: Scheme,
+    /// The grid that it goes along.
+    pub grid: Grid,
+    /// How long it stays in each interval; 0 for the start in front of the first.
+    pub durations: Vec<f64>,
+    /// Heat-bath sweeps at the time of every interval.
+    pub sweeps: u64,
+}
+
+impl WalkPlan {
+    /// A scheme between `cuts`, the ends of intervals from 0 to 1, without sweeps.
+    ///
+    /// Euler and trapezoid go from cut to cut; events visits the midpoints, and weighs once more at the end.
+    pub fn new(path: &Path, scheme: Scheme, cuts: &[f64]) -> Result<Self> {
+        Self::with_stops(path, scheme, cuts, &[])
+    }
+
+    /// The same with stops, times above 0 at which walkers are measured ([`Ensemble::stops`](crate::sampler::Ensemble::stops)): intervals end there, and
+    /// events weighs there as it does at the end.
+    pub fn with_stops(path: &Path, scheme: Scheme, cuts: &[f64], stops: &[f64]) -> Result<Self> {
+        Grid::new(path, cuts.to_vec())?;
+        let cuts = Grid::cut_at(cuts.to_vec(), stops);
+        let checked = Grid::new(path, cuts.clone())?;
+        let mut durations = vec![0.0];
+        if scheme != Scheme::Events {
+            durations.extend(cuts.windows(2).map(|pair| pair[1] - pair[0]));
+            let grid = checked.with_stops(stops);
+            return Ok(WalkPlan { scheme, grid, durations, sweeps: 0 });
+        }
+        let mut times = vec![0.0];
+        for pair in cuts.windows(2) {
+            times.push(0.5 * (pair[0] + pair[1]));
+            durations.push(pair[1] - pair[0]);
+            if pair[1] == 1.0 || stops.contains(&pair[1]) {
+                times.push(pair[1]);
+                durations.push(0.0);
+            }
+        }
+        let grid = Grid::new(path, times)?.with_stops(stops);
+        Ok(WalkPlan { scheme, grid, durations, sweeps: 0 })
+    }
+
+    /// The same with heat-bath sweeps at the time of every interval.
+    pub fn sweeps(mut self, sweeps: u64) -> Self {
+        self.sweeps = sweeps;
+        self
+    }
+
+    /// The time, by number, at which interval `k` calls the network.
+    pub(super) fn time(&self, k: usize) -> usize {
+        if self.scheme == Scheme::Events { k } else { k - 1 }
+    }
+
+    /// Energy evaluations of a walker after so many network passes: every pass looks at all neighbours, about two energies.
+    pub(super) fn energy_calls(&self, passes: f64) -> f64 {
+        let sweeps = self.sweeps as f64 * (self.durations.len() - 1) as f64;
+        1.0 + 2.0 * passes + sweeps
+    }
+}

@@ -1,0 +1,95 @@
+//! Rules of the house that are counted: public functions take at most five arguments.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Arguments of a public function beside `self`, at most.
+const MOST: usize = 5;
+
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        match entry.is_dir() {
+            true => sources(&entry, found),
+            false if entry.extension().is_some_and(|end| end == "rs") => found.push(entry),
+            false => {}
+        }
+    }
+}
+
+/// Names and numbers of arguments of the public functions in a source.
+fn public_functions(text: &str) -> Vec<(String, usize)> {
+    let lines = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+    let code = lines.collect::<Vec<_>>().join("\n");
+    let starts = code.match_indices("fn ").filter(|(at, _)| {
+        let line = code[..*at].rsplit('\n').next().unwrap_or_default();
+        line.trim_start().starts_with("pub ") && !line.contains('(')
+    });
+    starts.filter_map(|(at, _)| arguments(&code[at + 3..])).collect()
+}
+
+/// The name and the number of arguments of a function, from its name on.
+fn arguments(code: &str) -> Option<(String, usize)> {
+    let name: String = code.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+    let (mut depth, mut angle, mut inside) = (0, 0, false);
+    let (mut parts, mut before) = (vec![String::new()], ' ');
+    for c in code[name.len()..].chars() {
+        match c {
+            '(' | '[' | '{' if inside => depth += 1,
+            '(' if angle == 0 => (inside, depth) = (true, 1),
+            ')' | ']' | '}' if inside => depth -= 1,
+            '<' => angle += 1,
+            '>' if before != '-' && before != '=' => angle -= 1,
+            _ => {}
+        }
+        before = c;
+        match c {
+            _ if !inside => {}
+            _ if depth == 0 => break,
+            ',' if depth == 1 && angle == 0 => parts.push(String::new()),
+            _ => parts.last_mut()?.push(c),
+        }
+    }
+    let own = |part: &String| part.split(':').next().is_some_and(|name| name.contains("self"));
+    let count = parts.iter().filter(|part| {
+        let part = part.trim_start_matches('(').trim();
+        !part.is_empty() && !own(&part.to_owned())
+    });
+    Some((name, count.count()))
+}
+
+#[test]
+fn arguments_are_counted() {
+    let text = "
+        pub fn a() {}
+        pub fn b(&self, x: [u8; 3], y: Map<u8, u8>) -> Vec<u8> {}
+        pub(crate) fn hidden(a: u8, b: u8) {}
+        pub fn c<F: Fn(u8, u8) -> u8>((a, b): (u8, u8), f: F, g: impl Fn(u8, u8) -> u8,) {}
+        pub const fn d(
+            &mut self,
+            x: u8,
+        ) {}";
+    let found = public_functions(text);
+    let names: Vec<(&str, usize)> = found.iter().map(|(name, n)| (name.as_str(), *n)).collect();
+    assert_eq!(names, [("a", 0), ("b", 2), ("c", 3), ("d", 1)]);
+}
+
+#[test]
+fn public_functions_take_at_most_five_arguments() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mut files = Vec::new();
+    for member in fs::read_dir(crates).unwrap().map(|entry| entry.unwrap().path().join("src")) {
+        if member.is_dir() {
+            sources(&member, &mut files);
+        }
+    }
+    assert!(files.len() > 150, "{}", files.len());
+    let mut wrong = Vec::new();
+    for file in &files {
+        for (name, count) in public_functions(&fs::read_to_string(file).unwrap()) {
+            if count > MOST {
+                wrong.push(format!("{}: {name} takes {count}", file.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
