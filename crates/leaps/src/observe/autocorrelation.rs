@@ -87,7 +87,8 @@ impl Lags {
         Lags { rho, chains: chains.len(), total, shortest, r_hat: split_r_hat(chains) }
     }
 
-    /// Sum them up in Sokal's window, or in `window` if that is longer.
+    /// Sum them up in Sokal's window; in `window` if that is longer and the sum larger, since what is there beyond the first is either a slow
+    /// part or noise, which does not make chains any better.
     pub fn within(&self, window: usize) -> Autocorrelation {
         let Lags { ref rho, chains, total, shortest, r_hat } = *self;
         if rho.is_empty() {
@@ -104,10 +105,13 @@ impl Lags {
         while lags < rho.len() {
             time += rho[lags];
             lags += 1;
-            let lag = lags - 1;
-            if lag as f64 >= WINDOW * time && lag >= window {
+            if (lags - 1) as f64 >= WINDOW * time {
                 break;
             }
+        }
+        let more = rho.get(lags..=window).map_or(0.0, |rest| rest.iter().sum());
+        if more > 0.0 {
+            (lags, time) = (window + 1, time + more);
         }
         let time = time.max(0.5);
         let error = time * (2.0 * (2 * lags - 1) as f64 / total as f64).sqrt();

@@ -144,9 +144,12 @@ impl<'a> ChainSummary<'a> {
     /// What blocks are chosen by: the slowest of all, since without a symmetry every observable has a part in the slowest motion. With
     /// one, the slower of energy and `|m|`, in which what is odd has no part: in an ordered phase `m` alone may never relax.
     fn slower(&self) -> &Autocorrelation {
-        let all = &self.autocorrelations;
-        let even = slower(&all.energy_per_site, &all.abs_magnetization);
-        if self.layout().symmetric { even } else { slower(even, self.slowest()) }
+        if self.layout().symmetric { self.even() } else { slower(self.even(), self.slowest()) }
+    }
+
+    /// The slower of energy and `|m|`.
+    fn even(&self) -> &Autocorrelation {
+        slower(&self.autocorrelations.energy_per_site, &self.autocorrelations.abs_magnetization)
     }
 
     /// The same for `m`.
@@ -218,7 +221,7 @@ impl<'a> ChainSummary<'a> {
     /// chains, and so is each of 32 groups or more; fewer groups are cut into 32 blocks, or fewer if these would be shorter than 2
     /// autocorrelation times. What blocks of finite length miss is made up from the autocorrelation function. One block in all: infinite errors.
     pub fn jackknife(&self) -> Jackknife {
-        self.block_sums(self.join, self.slower())
+        self.block_sums(self.join, self.even())
     }
 
     fn block_sums(&self, join: Option<usize>, memory: &Autocorrelation) -> Jackknife {
@@ -244,7 +247,7 @@ impl<'a> ChainSummary<'a> {
     /// The observables with their errors; see [`jackknife`](Self::jackknife). The mean of `m` and the masses of modes have blocks of
     /// their own.
     pub fn observables(&self) -> Observables {
-        let order = self.block_sums(self.order_join, self.slower_of_order());
+        let order = self.block_sums(self.order_join, &self.autocorrelations.magnetization);
         let between = self.block_sums(self.mode_join, self.slowest());
         Observables {
             magnetization: order.mean(Layout::M),
@@ -313,7 +316,7 @@ fn mean_series(
 /// Autocorrelations of all series in windows that are long enough for whatever they share.
 ///
 /// The slowest motion of a chain may be a small part of the variance of an observable, and then lies beyond the window that its own
-/// autocorrelations ask for, though not beyond its errors. Without a symmetry every observable has a part in it. With one, what is even (the
+/// autocorrelations ask for, though not beyond its errors: half of the longest window of all, three times the slowest motion, has most of it. Without a symmetry every observable has a part in it. With one, what is even (the
 /// energy and `|m|`) has none in what is odd.
 fn autocorrelations(groups: &[Vec<ChainRecorder<'_>>], symmetric: bool) -> Autocorrelations {
     let values: [fn(&ChainRecorder<'_>, usize) -> f32; 4] = [
@@ -327,7 +330,7 @@ fn autocorrelations(groups: &[Vec<ChainRecorder<'_>>], symmetric: bool) -> Autoc
         Lags::new(&series.iter().map(Vec::as_slice).collect::<Vec<_>>())
     });
     let windows = lags.each_ref().map(|lags| lags.within(0).window());
-    let longest = |windows: &[usize]| windows.iter().copied().max().unwrap_or(0);
+    let longest = |windows: &[usize]| windows.iter().copied().max().unwrap_or(0) / 2;
     let (even, odd) = match symmetric {
         true => (longest(&windows[..2]), 0),
         false => (longest(&windows), longest(&windows)),
