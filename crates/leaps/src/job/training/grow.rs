@@ -142,6 +142,7 @@ impl Training {
 }
 
 /// What came of training on a smaller lattice first.
+#[allow(clippy::large_enum_variant)] // there is one of them in a run
 pub(super) enum Grown {
     /// The run starts from this.
     Start(Option<Box<Start>>),

@@ -4,12 +4,14 @@
 //! waiting; a walker that is done gives its slot to a waiting one, on the GPU. When no walker waits and half of the slots
 //! are empty, the batch shrinks. No result depends on slots or on their number.
 
+mod following;
+
 use std::ops::Range;
 use std::sync::Arc;
 
 use cudarc::driver::{CudaEvent, CudaFunction, CudaSlice, PinnedHostSlice};
 
-use crate::device::cuda::arguments::{Input, Output, arguments, join};
+use crate::device::cuda::arguments::{Input, Output, join};
 use crate::device::cuda::memory::fitting;
 use crate::device::cuda::{Gpu, address, failed, launch};
 use crate::device::{Precision, Progress, Purpose, StopOnly};
@@ -24,50 +26,10 @@ use crate::sampler::{Grid, Interval, NetworkWalk, Resampling, Scheme, Span, Walk
 use crate::target::Target;
 use crate::target::cuda::{CudaTarget, Sweep, Weights};
 use crate::{Error, Result};
+use following::Following;
 
 /// Source of the kernels.
 pub(crate) const FLOW: &str = join!(Following::SOURCE, include_str!("network.cu"));
-
-arguments! {
-    /// Walkers that follow a network, as kernels read and write them.
-    struct Following {
-        /// `[walker * SITES + site]`.
-        states: Output<u8>,
-        /// `[walker]`.
-        log_weights: Output<f64>,
-        /// `[walker * TERMS + term]`.
-        energies: Output<f64>,
-        /// `[walker]`.
-        pending: Output<f64>,
-        /// `[walker]`.
-        passes: Output<u32>,
-        /// `[slot]`: the walker.
-        rows: Output<u32>,
-        /// `[slot]`: time indices.
-        moments: Output<u32>,
-        /// `[slot]`: 0 is an empty slot.
-        intervals: Output<u32>,
-        /// `[slot]`: passes in this interval.
-        passed: Output<u32>,
-        /// `[slot]`: of this interval.
-        left: Output<f64>,
-        outputs: Input<f32>,
-        /// `[time index * TERMS + term]`.
-        lambda: Input<f64>,
-        /// `[time index * TERMS + term]`.
-        slopes: Input<f64>,
-        /// `[interval]`.
-        durations: Input<f64>,
-        counters: Output<u64>,
-        seed: u64,
-        start: u64,
-        end: u64,
-        /// Trapezoid makes one more pass before this interval.
-        closing: u64,
-        walkers: u64,
-        weigh: u64,
-    }
-}
 
 /// The kernel that follows a network pass.
 const ACT: &str = "act";
