@@ -19,22 +19,30 @@ pub(super) fn conditional<D: Draw>(
     draw: &mut D,
 ) -> u8 {
     let old = x[site];
+    if energies.len() == 2 {
+        return flipped(old, model.change(x, site, 1 - old), draw);
+    }
     for (value, energy) in energies.iter_mut().enumerate() {
         let value = value as u8;
         *energy = if value == old { 0.0 } else { model.change(x, site, value) };
     }
-    drawn(old, energies, draw)
+    pick_energy(energies, draw) as u8
+}
+
+/// One of two values in place of `old`, given the change of the potential that the other brings.
+#[inline]
+fn flipped<D: Draw>(old: u8, change: f64, draw: &mut D) -> u8 {
+    let flips = draw.chance_bits(threshold(1.0 / (1.0 + change.exp())));
+    if flips { 1 - old } else { old }
 }
 
 /// A draw of a value in place of `old`, given the changes of the potential that each brings; they are overwritten.
 #[inline]
 pub(super) fn drawn<D: Draw>(old: u8, changes: &mut [f64], draw: &mut D) -> u8 {
-    if changes.len() == 2 {
-        let change = changes[1 - old as usize];
-        let flips = draw.chance_bits(threshold(1.0 / (1.0 + change.exp())));
-        return if flips { 1 - old } else { old };
+    match changes {
+        &mut [zero, one] => flipped(old, if old == 0 { one } else { zero }, draw),
+        changes => pick_energy(changes, draw) as u8,
     }
-    pick_energy(changes, draw) as u8
 }
 
 /// One conditional draw a step, the sites in turn. See the formula above.

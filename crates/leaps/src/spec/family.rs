@@ -19,7 +19,7 @@ pub struct FamilyProblem {
 }
 
 impl TargetSpec {
-    /// What a network for these ranges is told about this target.
+    /// What a network for these ranges is conditioned on for this target.
     pub fn condition(&self, ranges: &Ranges) -> Result<Vec<f64>> {
         let field = match &self.field {
             None => 0.0,

@@ -105,7 +105,7 @@ impl RunSpec {
         FreeEnergy::new(&FreeEnergySpec::Rate, target.sites())?.conditioned_on(self.conditions())
     }
 
-    /// Numbers that the network is told beside the time.
+    /// Numbers that the network is conditioned on beside the time.
     fn conditions(&self) -> usize {
         self.ranges().map_or(0, |ranges| ranges.conditions())
     }

@@ -1,4 +1,4 @@
-// The parts of a gradient step that are not the network (GPU.rs), behind pairwise.cu and flow.cu.
+// The parts of a gradient step that are not the network (training.rs), behind pairwise.cu and network.cu.
 //
 // The free energy is rate.rs: features of time, UNITS hidden units, one number times SITES.
 #define FEATURES 9

@@ -43,7 +43,7 @@ const FEWEST_SLOTS: usize = 64;
 /// Passes between looks at the counters.
 const PERIOD: usize = 4;
 
-/// Counters of `flow.cu`.
+/// Counters of `network.cu`.
 const COUNTERS: usize = 8;
 
 /// A network on a GPU and how its fluxes become rates.
@@ -495,7 +495,7 @@ impl<'n> CudaWalkers<'n> {
     }
 }
 
-/// What the kernels of `flow.cu` are compiled with.
+/// What the kernels of `network.cu` are compiled with.
 pub(crate) fn defines(
     parametrisation: Parametrisation,
     scheme: Scheme,
