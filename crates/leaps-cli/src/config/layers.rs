@@ -288,6 +288,9 @@ impl Layers {
             Error::UnknownKey { key, advice } => {
                 return Error::UnknownKey { key: self.name(&key), advice };
             }
+            Error::NotApplicable { method, reason } if is_known(&method) => {
+                return Error::NotApplicable { method: self.name(&method), reason };
+            }
             other => return other,
         };
         if key == "out" {

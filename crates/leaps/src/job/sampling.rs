@@ -120,6 +120,7 @@ impl Sampling {
             }
             other => other,
         })?;
+        memory::check_network(problem, &self.walkers, &net)?;
         let conditions = match (&model.family, &problem.spec) {
             (Some(ranges), Some(spec)) => spec.condition(ranges)?,
             (Some(ranges), None) => ranges.condition(problem.beta, 0.0)?,
@@ -133,7 +134,6 @@ impl Sampling {
         let (grid, durations) = scheme_grid_with_stops(path, scheme, &cuts, &stops)?;
         let intervals = durations.iter().filter(|duration| **duration > 0.0).count();
         let sweeps = self.walkers.sweeps.unwrap_or(0) as u64;
-        self.check_memory()?;
         let (placement, computed) = context.place(self.model.gpu_has())?;
         let population = |walkers: usize| {
             let durations = durations.clone();
