@@ -81,6 +81,19 @@ pub struct Record<T> {
     pub result: T,
 }
 
+fn numbers<'de, D: Deserializer<'de>>(d: D, absent: f64) -> Result<Vec<f64>, D::Error> {
+    let all: Vec<Option<f64>> = Vec::deserialize(d)?;
+    Ok(all.into_iter().map(|number| number.unwrap_or(absent)).collect())
+}
+
+fn nulls_are_nan<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<f64>, D::Error> {
+    numbers(d, f64::NAN)
+}
+
+fn nulls_are_infinite<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<f64>, D::Error> {
+    numbers(d, f64::INFINITY)
+}
+
 fn null_is_nan<'de, D: Deserializer<'de>>(d: D) -> Result<f64, D::Error> {
     Ok(Option::deserialize(d)?.unwrap_or(f64::NAN))
 }
@@ -263,8 +276,10 @@ pub struct HistogramResult {
     #[serde(deserialize_with = "null_is_nan")]
     pub high: f64,
     /// Probabilities of the bins.
+    #[serde(deserialize_with = "nulls_are_nan")]
     pub mass: Vec<f64>,
     /// Their errors.
+    #[serde(deserialize_with = "nulls_are_infinite")]
     pub error: Vec<f64>,
 }
 
@@ -473,6 +488,7 @@ pub struct TemperingResult {
     /// Inverse temperatures, hottest first.
     pub betas: Vec<f64>,
     /// Share of exchanges between neighbours that were accepted.
+    #[serde(deserialize_with = "nulls_are_nan")]
     pub swap_rates: Vec<f64>,
     /// Trips of states from one end of the ladder to the other and back.
     pub round_trips: u64,
@@ -527,14 +543,6 @@ pub struct Comparison {
     pub seed: u64,
     /// The samplers.
     pub samplers: Vec<Compared>,
-}
-
-/// A warning of a result as it is said on the terminal.
-pub fn said(warning: &Value) -> String {
-    let of_walkers = WalkerWarning::deserialize(warning).map(|warning| warning.to_string());
-    of_walkers
-        .or_else(|_| ChainWarning::deserialize(warning).map(|warning| warning.to_string()))
-        .unwrap_or_else(|_| warning.to_string())
 }
 
 /// Put exact values at the weights `lambda` of the energy terms beside estimates.

@@ -70,5 +70,5 @@ fn sampled(found: &Found, context: &Context) -> Result<Source> {
     let run = done.map_err(|error| layers.explain(error))?;
     let record = context.record(&job.problem, &run.computed, &run.result);
     let results = serde_json::to_value(record)?;
-    Ok(Source { name: found.name.clone(), results, ..Source::default() })
+    Ok(Source::of(found.name.clone(), results))
 }

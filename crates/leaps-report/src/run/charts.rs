@@ -1,12 +1,11 @@
 //! The charts of a page: training, the path, weights, energies, order, correlations.
 
-use leaps::observe::{Bins, Histogram, Layout};
-use leaps::store::Metrics;
-use serde_json::Value;
-
-use super::html::number;
-use crate::draw::{Chart, Mark};
 use leaps::job::{Law, energies};
+use leaps::observe::{Histogram, Layout};
+use leaps::results::{HistogramResult, SamplerResult, WalkerResult};
+use leaps::store::Metrics;
+
+use crate::draw::{Chart, Mark};
 
 /// Most points of a line: more cannot be seen.
 const MOST_POINTS: usize = 600;
@@ -54,59 +53,49 @@ pub fn training(metrics: &[Metrics], exact: Option<f64>) -> Vec<Chart> {
 }
 
 /// Effective sample size and energy along the annealing time.
-pub fn path(results: &Value) -> Vec<Chart> {
-    let points = results["path"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let line = |key: &str, error: &str| -> Vec<(f64, f64, f64)> {
-        points
-            .iter()
-            .filter_map(|p| {
-                Some((p["t"].as_f64()?, number(p, key)?, number(p, error).unwrap_or(0.0)))
-            })
-            .collect()
-    };
+pub fn path(result: &WalkerResult) -> Vec<Chart> {
+    let points = &result.path;
     // All walkers are equal at the start.
-    let mut ess = vec![(0.0, 1.0, 0.0)];
-    ess.extend(line("ess", ""));
-    if points.is_empty() {
-        ess.clear();
-    }
+    let start = points.first().map(|_| (0.0, 1.0, 0.0));
+    let ess = start.into_iter().chain(points.iter().map(|p| (p.t, p.ess, 0.0)));
+    let energies = points.iter().map(|p| (p.t, p.energy_per_site.mean, p.energy_per_site.error));
     vec![
         Chart::new("Effective sample size along the path", "annealing time t", "ESS")
-            .series("", Mark::Joined, ess)
+            .series("", Mark::Joined, ess.collect())
             .x_between(0.0, 1.0)
             .y_between(0.0, 1.0),
         Chart::new("Energy along the path", "annealing time t", "energy per site")
-            .series("", Mark::Dots, line("energy_per_site.mean", "energy_per_site.error"))
+            .series("", Mark::Dots, energies.collect())
             .x_between(0.0, 1.0),
     ]
 }
 
 /// The spread of the log-weights, of the energy and of the order parameter, and the two-point function.
-pub fn histograms(results: &Value, reference: Option<&Law>) -> Vec<Chart> {
-    let all = &results["histograms"];
-    let own = |key: &str| bars(&all[key]);
+pub fn histograms(result: &SamplerResult, reference: Option<&Law>) -> Vec<Chart> {
+    let correlation = correlation(result, reference);
+    let SamplerResult::Walkers(result) = result else { return vec![correlation] };
+    let all = &result.histograms;
     let weights = Chart::new("Log-weights", "log-weight - log mean weight", "share of walkers")
-        .series("", Mark::Steps, own("log_weight"));
+        .series("", Mark::Steps, bars(&all.log_weight));
     let energy = Chart::new("Energy", "energy per site", "probability").series(
         "this run",
         Mark::Steps,
-        own("energy_per_site"),
+        bars(&all.energy_per_site),
     );
     let order = Chart::new("Order parameter", "m", "probability").series(
         "this run",
         Mark::Steps,
-        own("magnetization"),
+        bars(&all.magnetization),
     );
-    let correlation = correlation(results, reference);
     let Some(reference) = reference else { return vec![weights, energy, order, correlation] };
-    let other = |key: &str, values: Vec<f64>| {
-        let histogram = bins(&all[key]).map(|bins| {
-            Histogram::new(bins, &values, reference.weights.relative(), &reference.families)
-        });
-        histogram.map(|histogram| outline(&histogram)).unwrap_or_default()
+    let other = |own: &HistogramResult, values: Vec<f64>| {
+        let law = |own: Histogram| {
+            Histogram::new(own.bins, &values, reference.weights.relative(), &reference.families)
+        };
+        own.histogram().map(|own| outline(&law(own))).unwrap_or_default()
     };
-    let energies = other("energy_per_site", energies(&reference.samples));
-    let orders = other("magnetization", reference.samples.column(Layout::M));
+    let energies = other(&all.energy_per_site, energies(&reference.samples));
+    let orders = other(&all.magnetization, reference.samples.column(Layout::M));
     vec![
         weights,
         energy.series(&reference.name, Mark::Dashes, energies),
@@ -116,42 +105,30 @@ pub fn histograms(results: &Value, reference: Option<&Law>) -> Vec<Chart> {
 }
 
 /// The two-point function.
-fn correlation(results: &Value, reference: Option<&Law>) -> Chart {
-    let list = results["correlation"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let points: Vec<(f64, f64, f64)> = list
-        .iter()
-        .filter_map(|c| {
-            Some((c["r"].as_f64()?, c["mean"].as_f64()?, c["error"].as_f64().unwrap_or(0.0)))
-        })
-        .collect();
-    let distances = points.len();
+fn correlation(result: &SamplerResult, reference: Option<&Law>) -> Chart {
+    let list = match result {
+        SamplerResult::Walkers(result) => &result.correlation,
+        SamplerResult::Chains(result) => &result.correlation,
+    };
+    let points = list.iter().map(|c| (c.r as f64, c.value.mean, c.value.error)).collect();
     let other = |reference: &Law| {
         let correlation = reference.samples.observables().correlation;
         correlation.iter().map(|c| (c.r as f64, c.value.mean, 0.0)).collect()
     };
     let chart = Chart::new("Correlation", "distance r", "G(r)");
     let chart = chart.series("this run", Mark::Dots, points);
-    match reference.filter(|_| distances > 0) {
+    match reference.filter(|_| !list.is_empty()) {
         Some(found) => chart.series(&found.name, Mark::Dashes, other(found)),
         None => chart,
     }
 }
 
-fn bins(histogram: &Value) -> Option<Bins> {
-    let count = histogram["mass"].as_array()?.len();
-    Bins::new(histogram["low"].as_f64()?, histogram["high"].as_f64()?, count).ok()
-}
-
 /// The middle of every bin with its share and error.
-fn bars(histogram: &Value) -> Vec<(f64, f64, f64)> {
-    let Some(bins) = bins(histogram) else { return Vec::new() };
+fn bars(histogram: &HistogramResult) -> Vec<(f64, f64, f64)> {
+    let Some(Histogram { bins, mass }) = histogram.histogram() else { return Vec::new() };
     let width = (bins.high() - bins.low()) / bins.count() as f64;
-    (0..bins.count())
-        .filter_map(|bin| {
-            let error = histogram["error"][bin].as_f64().unwrap_or(0.0);
-            Some((bins.low() + (bin as f64 + 0.5) * width, histogram["mass"][bin].as_f64()?, error))
-        })
-        .collect()
+    let middle = |bin: usize| bins.low() + (bin as f64 + 0.5) * width;
+    mass.iter().enumerate().map(|(bin, mass)| (middle(bin), mass.mean, mass.error)).collect()
 }
 
 /// The outline of a histogram as a line with corners.

@@ -1,7 +1,6 @@
 //! The sections of a report; a section without data is left out.
 
-use leaps::observe::{Estimate, Observables};
-use serde::Deserialize;
+use leaps::observe::Estimate;
 use serde_json::Value;
 
 use super::charts;
@@ -12,7 +11,7 @@ use crate::draw::Chart;
 use crate::text::{Short, beside, fixed, sigmas, span, with_error};
 use leaps::job::Reference;
 use leaps::problem::Problem;
-use leaps::results::{attach_exact, named, said};
+use leaps::results::{Compared, Comparison, SamplerResult, attach_exact, named};
 use leaps::spec::RunSpec;
 
 /// What a page is made of.
@@ -40,18 +39,25 @@ impl Page<'_> {
         );
         out += &format!("<p class=\"lead\">{}</p>\n", escape(&self.lead()));
         out += &self.facts();
-        for warning in results["warnings"].as_array().into_iter().flatten() {
-            out += &format!("<p class=\"warning\">Warning: {}</p>\n", escape(&said(warning)));
+        let result = self.source.result.as_ref();
+        for doubt in result.map(SamplerResult::doubts).into_iter().flatten() {
+            out += &format!("<p class=\"warning\">Warning: {}</p>\n", escape(&doubt));
         }
+        let walkers = result.and_then(|result| match result {
+            SamplerResult::Walkers(result) => Some(&**result),
+            SamplerResult::Chains(_) => None,
+        });
+        let histograms = result.map(|result| charts::histograms(result, law));
         let figures = [
             ("Training", charts::training(&self.source.metrics, exact)),
-            ("Along the path", charts::path(results)),
-            ("At the end of the path", charts::histograms(results, law)),
+            ("Along the path", walkers.map(charts::path).unwrap_or_default()),
+            ("At the end of the path", histograms.unwrap_or_default()),
         ];
         for (heading, charts) in figures {
             out += &section(heading, &figure(&charts, self.note(heading)));
         }
-        let frames = pictures(&results["snapshots"]);
+        let frames = walkers.and_then(|walkers| walkers.snapshots.as_ref().map(pictures));
+        let frames = frames.unwrap_or_default();
         let note = "<p class=\"note\">One walker from the uniform start to the target, not reweighted.</p>\n";
         out += &section("Lattice", &if frames.is_empty() { frames } else { frames + note });
         out += &section("Observables", &self.observables());
@@ -235,8 +241,12 @@ impl Page<'_> {
 
     /// The observables of the run with the exact values that the reference has.
     fn known(&self) -> Vec<(&'static str, Estimate)> {
-        let own = Observables::deserialize(&self.source.results["observables"]);
-        let (Ok(mut own), Some(exact), Some(problem)) = (own, &self.reference.exact, self.problem)
+        let own = self.source.result.as_ref().map(|result| match result {
+            SamplerResult::Walkers(result) => result.observables.clone(),
+            SamplerResult::Chains(result) => result.estimates(),
+        });
+        let (Some(mut own), Some(exact), Some(problem)) =
+            (own, &self.reference.exact, self.problem)
         else {
             return Vec::new();
         };
@@ -245,32 +255,35 @@ impl Page<'_> {
     }
 
     fn comparison(&self) -> String {
-        let samplers = self.source.comparison["samplers"].as_array();
-        let Some(samplers) = samplers.filter(|samplers| !samplers.is_empty()) else {
+        let Some(Comparison { samplers, .. }) = &self.source.compared else {
             return String::new();
         };
         let head =
             ["sampler", "ESS", "log Z", "sigmas", "network passes", "energy calls", "seconds"];
         let mut rows = vec![head.map(str::to_owned).to_vec()];
-        for sampler in samplers {
-            let value = |path: &str| number(sampler, path);
-            let both =
-                |a: &str, b: &str| Some(with_error(value(a)?, value(b).unwrap_or(f64::INFINITY)));
-            let deviation = || {
-                let (mean, exact) = (value("log_z.mean")?, value("log_z.exact")?);
-                Some(sigmas(mean, value("log_z.error")?, exact))
+        for Compared { name, result } in samplers {
+            let (ess, log_z, cost) = match result {
+                SamplerResult::Walkers(r) => (
+                    [r.ess, r.ess_error],
+                    Some(r.log_z),
+                    [r.network_passes_per_walker, r.energy_calls_per_walker, r.seconds],
+                ),
+                SamplerResult::Chains(r) => (
+                    [r.ess, r.ess_error],
+                    None,
+                    [r.network_passes_per_walker, r.energy_calls_per_walker, r.seconds],
+                ),
             };
-            let short = |path: &str| value(path).map(|value| Short(value).to_string());
-            let cells = [
-                sampler["name"].as_str().map(escape),
-                both("ess", "ess_error"),
-                both("log_z.mean", "log_z.error"),
-                deviation(),
-                short("network_passes_per_walker"),
-                short("energy_calls_per_walker"),
-                short("seconds"),
+            let none = || "-".to_owned();
+            let sigmas = |e: Estimate| Some(sigmas(e.mean, e.error, e.exact?));
+            let mut row = vec![
+                escape(name),
+                with_error(ess[0], ess[1]),
+                log_z.map_or_else(none, |e| with_error(e.mean, e.error)),
+                log_z.and_then(sigmas).unwrap_or_else(none),
             ];
-            rows.push(cells.map(|cell| cell.unwrap_or_else(|| "-".to_owned())).to_vec());
+            row.extend(cost.map(|number| Short(number).to_string()));
+            rows.push(row);
         }
         table("numbers", &rows)
     }

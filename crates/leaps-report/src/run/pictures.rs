@@ -1,6 +1,6 @@
 //! States of a lattice of two dimensions as small SVG images.
 
-use serde_json::Value;
+use leaps::results::Snapshots;
 
 use crate::draw::{Ink, Svg};
 
@@ -14,20 +14,16 @@ const MANY: [u32; 10] = [
     0x5ab4c5,
 ];
 
-/// The snapshots of a result, each with its time; nothing if the result has none.
-pub fn pictures(snapshots: &Value) -> String {
-    let side = |axis: usize| snapshots["shape"][axis].as_u64().map(|n| n as usize);
-    let (Some(rows), Some(columns)) = (side(0), side(1)) else { return String::new() };
-    let q = snapshots["q"].as_u64().unwrap_or(2) as usize;
+/// The snapshots of a result, each with its time; nothing if they are not of two dimensions.
+pub fn pictures(snapshots: &Snapshots) -> String {
+    let &[rows, columns] = &snapshots.shape[..] else { return String::new() };
     let mut out = String::from("<div class=\"frames\">\n");
-    for frame in snapshots["frames"].as_array().into_iter().flatten() {
-        let (Some(t), Some(x)) = (frame["t"].as_f64(), frame["x"].as_str()) else { continue };
-        if x.len() == rows * columns {
-            out += &format!(
-                "<figure>{}<figcaption>t = {t:.2}</figcaption></figure>\n",
-                svg(x, rows, columns, q)
-            );
-        }
+    for frame in snapshots.frames.iter().filter(|frame| frame.x.len() == rows * columns) {
+        out += &format!(
+            "<figure>{}<figcaption>t = {:.2}</figcaption></figure>\n",
+            svg(&frame.x, rows, columns, snapshots.q),
+            frame.t
+        );
     }
     out + "</div>\n"
 }
@@ -76,10 +72,13 @@ mod tests {
 
     #[test]
     fn what_is_no_picture_is_left_out() {
-        let odd = json!({"shape": [2, 2], "q": 2, "frames": [{"t": 0.0, "x": "01"}, {"t": 1.0}]});
+        let read = |value| serde_json::from_value::<Snapshots>(value).unwrap();
+        let frames = |x: &str| json!([{"t": 0.5, "x": x}]);
+        let odd = read(json!({"shape": [2, 2], "q": 2, "frames": frames("01")}));
         assert_eq!(pictures(&odd).matches("<svg").count(), 0);
-        assert_eq!(pictures(&Value::Null), "");
-        let good = json!({"shape": [2, 2], "q": 2, "frames": [{"t": 0.5, "x": "0101"}]});
+        let ring = read(json!({"shape": [4], "q": 2, "frames": frames("0101")}));
+        assert_eq!(pictures(&ring), "");
+        let good = read(json!({"shape": [2, 2], "q": 2, "frames": frames("0101")}));
         assert!(pictures(&good).contains("t = 0.50"));
     }
 }

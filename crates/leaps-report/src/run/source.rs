@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use leaps::file::{if_any, read_text};
 use leaps::job;
 use leaps::problem::Problem;
+use leaps::results::{Comparison, SamplerResult};
 use leaps::spec::RunSpec;
 use leaps::store::Metrics;
 use leaps::target::unprinted;
 use leaps::{Error, Result};
+use serde::Deserialize;
 use serde_json::Value;
 use toml::Table;
 
@@ -23,6 +25,8 @@ pub struct Source {
     pub from_file: bool,
     /// `results.json`, or null.
     pub results: Value,
+    /// The same as a result of a sampler, if it is one.
+    pub result: Option<SamplerResult>,
     /// `metrics.jsonl`.
     pub metrics: Vec<Metrics>,
     /// What is wrong with lines of `metrics.jsonl` that are left out.
@@ -31,6 +35,8 @@ pub struct Source {
     pub config: Option<String>,
     /// `comparison.json`: other samplers on the same target.
     pub comparison: Value,
+    /// The same as results.
+    pub compared: Option<Comparison>,
     /// The words of the command that started training.
     pub training: Option<Vec<String>>,
     /// Seconds of training, on smaller lattices too.
@@ -54,6 +60,8 @@ impl Source {
             folder: path.to_owned(),
             from_file: false,
             results: optional("results.json")?,
+            result: None,
+            compared: None,
             metrics,
             damaged,
             config: if_any(read_text(&path.join("config.toml")))?,
@@ -81,11 +89,18 @@ impl Source {
         Ok(source)
     }
 
+    /// What a sampler found, as `results.json` has it.
+    pub fn of(name: String, results: Value) -> Self {
+        Source { name, results, ..Source::default() }.sorted()
+    }
+
     /// Results of a comparison are not those of one sampler.
     fn sorted(mut self) -> Self {
         if self.results.get("samplers").is_some() {
             self.comparison = std::mem::take(&mut self.results);
         }
+        self.result = SamplerResult::deserialize(&self.results).ok();
+        self.compared = Comparison::deserialize(&self.comparison).ok();
         self
     }
 

@@ -65,6 +65,14 @@ pub fn check_memory(problem: &Problem, walkers: &WalkerSpec) -> Result<()> {
     check(&of_walkers(problem, walkers, None))
 }
 
+/// Refuse more walkers of this network than the free memory holds beside what every thread computes with.
+pub(super) fn check_network(problem: &Problem, walkers: &WalkerSpec, net: &Net) -> Result<()> {
+    let mut parts = of_walkers(problem, walkers, None);
+    let threads = rayon::current_num_threads();
+    parts[0].2 += (threads * net.workspace() + 4 * net.packed()) as f64;
+    check(&parts)
+}
+
 /// Bytes that walkers take, with the keys to blame and their values; a kernel moves them unless they follow a network.
 pub(super) fn of_walkers(
     problem: &Problem,

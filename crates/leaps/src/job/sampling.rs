@@ -126,6 +126,7 @@ impl Sampling {
             }
             other => other,
         })?;
+        memory::check_network(problem, &self.walkers, &net)?;
         let conditions = match (&model.family, &problem.spec) {
             (Some(ranges), Some(spec)) => spec.condition(ranges)?,
             (Some(ranges), None) => ranges.condition(problem.beta, 0.0)?,
@@ -139,7 +140,6 @@ impl Sampling {
         let sweeps = self.walkers.sweeps.unwrap_or(0) as u64;
         let plan = &WalkPlan::with_stops(path, scheme, &cuts, &stops)?.sweeps(sweeps);
         let intervals = plan.durations.iter().filter(|duration| **duration > 0.0).count();
-        self.check_memory()?;
         let (placement, computed) = context.place(self.model.gpu_has())?;
         let walk = |walkers: usize| {
             let population = Population::new(walkers, seed);
