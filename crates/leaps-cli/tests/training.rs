@@ -402,7 +402,7 @@ fn large_lattices_start_from_smaller_ones() {
     assert_eq!(self::status(Path::new(&at("parts")))["run"], at("parts/start"));
     fails(&["report", &at("parts")], 2, &["smaller lattice", &at("parts/start")]);
     fails(&["sample", "--model", &at("parts")], 4, &["smaller lattice"]);
-    fails(&["train", "--out", &at("parts"), "--grow", "false"], 2, &["train.grow", "new name"]);
+    fails(&["train", "--out", &at("parts"), "--grow", "false"], 2, &["--grow = false", "new name"]);
     // Other settings are refused, and leave no trace.
     for other in ["--lr 1e-4", "--size 30", "--beta 0.3"] {
         let line =
