@@ -2,13 +2,16 @@
 //!
 //! Names of fields are promises to scripts. Numbers that are not finite are `null` in JSON.
 
+mod nulls;
 mod part;
 pub mod timings;
 
 pub use part::{Laws, PartFound, PartResult};
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+
+use nulls::{infinite, null_is_infinite, null_is_nan, nulls_are_infinite, nulls_are_nan};
 
 use crate::device::Placement;
 use crate::exact::{self, Exact};
@@ -79,23 +82,6 @@ pub struct Record<T> {
     /// What was found.
     #[serde(flatten)]
     pub result: T,
-}
-
-fn numbers<'de, D: Deserializer<'de>>(d: D, absent: f64) -> Result<Vec<f64>, D::Error> {
-    let all: Vec<Option<f64>> = Vec::deserialize(d)?;
-    Ok(all.into_iter().map(|number| number.unwrap_or(absent)).collect())
-}
-
-fn nulls_are_nan<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<f64>, D::Error> {
-    numbers(d, f64::NAN)
-}
-
-fn nulls_are_infinite<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<f64>, D::Error> {
-    numbers(d, f64::INFINITY)
-}
-
-fn null_is_nan<'de, D: Deserializer<'de>>(d: D) -> Result<f64, D::Error> {
-    Ok(Option::deserialize(d)?.unwrap_or(f64::NAN))
 }
 
 /// What `exact` prints; the moments of the magnetisation where they are known.
@@ -397,14 +383,6 @@ pub struct Remembered {
     /// Split R-hat.
     #[serde(deserialize_with = "null_is_nan")]
     pub r_hat: f64,
-}
-
-fn infinite() -> f64 {
-    f64::INFINITY
-}
-
-fn null_is_infinite<'de, D: Deserializer<'de>>(d: D) -> Result<f64, D::Error> {
-    Ok(Option::deserialize(d)?.unwrap_or(f64::INFINITY))
 }
 
 impl Remembered {

@@ -75,7 +75,7 @@ impl Source {
             let part = job::begun(path).filter(|part| part != path);
             let (condition, advice) = match part {
                 Some(part) => (
-                    "trained on its own lattice; it is still on a smaller one".to_owned(),
+                    "trained on its own lattice, and is trained on a smaller lattice still".to_owned(),
                     format!("write 'leaps report {}'", part.display()),
                 ),
                 None => (

@@ -15,7 +15,7 @@ use crate::job::measured::{bins, energies};
 use crate::job::{Context, Monitor, NamedSampler, Run, SamplerEntry, check_memory};
 use crate::observe::{Families, Histogram, Layout, LogWeights, WeightedSamples};
 use crate::results::{HistogramResult, Laws, PartFound, PartResult, SamplerResult};
-use crate::spec::RunSpec;
+use crate::spec::{RunSpec, unknown};
 use crate::store::NpzWriter;
 use crate::{Error, Result};
 
@@ -83,6 +83,11 @@ impl Experiment {
     fn check_entry(&self, shared: &RunSpec, run: &RunEntry, mut table: Table) -> Result<()> {
         let place = self.place(run);
         let named = |error| self.name_key(error);
+        // These the run says itself.
+        if let Some(key) = ["sampler", "name", "model"].iter().find(|key| table.contains_key(**key))
+        {
+            return Err(unknown(&format!("sample.{key}")).within(&place));
+        }
         if run.sampler == "sample" {
             let entry = SamplerEntry { place: &place, table, model: None };
             let spec = entry.spec(shared).map_err(named)?;
