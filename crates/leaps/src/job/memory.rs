@@ -65,11 +65,14 @@ pub fn check_memory(problem: &Problem, walkers: &WalkerSpec) -> Result<()> {
     check(&of_walkers(problem, walkers, None))
 }
 
+/// Bytes between what is taken that are too short for what comes: large blocks of a narrow heap leave such gaps.
+const LEFT_OVER: f64 = 4e6;
+
 /// Refuse more walkers of this network than the free memory holds beside what every thread computes with.
 pub(super) fn check_network(problem: &Problem, walkers: &WalkerSpec, net: &Net) -> Result<()> {
     let mut parts = of_walkers(problem, walkers, None);
     let threads = rayon::current_num_threads();
-    parts[0].2 += (threads * net.workspace() + 4 * net.packed()) as f64;
+    parts[0].2 += (threads * net.workspace() + 4 * net.packed()) as f64 + LEFT_OVER;
     check(&parts)
 }
 
