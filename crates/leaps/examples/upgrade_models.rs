@@ -1,6 +1,6 @@
 //! Write model directories of an older schema anew, with the names of today; tensors keep their bytes.
 //! ```sh
-//! cargo run --example upgrade_models -- models/*/
+//! cargo run --example upgrade_models -- crates/leaps/models/*/
 //! ```
 
 use leaps::store::Model;

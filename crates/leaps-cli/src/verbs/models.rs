@@ -29,7 +29,7 @@ use leaps_report::text::{Table, sigmas, with_error};
 /// Flags of `models`.
 #[derive(Args, Debug)]
 pub struct ModelsArgs {
-    /// Make a model of this finished run: its averaged parameters, a card with numbers of a fresh sample, a page
+    /// Make a model of this finished run: its averaged parameters, a model card with numbers of a fresh sample, a page
     #[arg(long, value_name = "RUN", requires = "name")]
     add: Option<PathBuf>,
     /// Name of the new model
@@ -38,7 +38,7 @@ pub struct ModelsArgs {
     /// Folder of the new model's folder; those in crates/leaps/models of the source are shipped with the next build
     #[arg(long, value_name = "DIR", default_value = "models", requires = "add")]
     into: PathBuf,
-    /// Walkers of the sample that the card tells of
+    /// Walkers of the sample whose numbers are on the model card
     #[arg(long, value_name = "N", default_value = "20000", value_parser = count, requires = "add")]
     walkers: usize,
     /// What the network was trained on, where the run does not say

@@ -56,8 +56,8 @@ pub fn draw(
     }
     let few = enumerate::states(target).is_some_and(|states| states <= enumerate::MAX_TABLE);
     let drawing = Drawing { target, lambda, samples, seed, max_bytes: MAX_BYTES, progress };
-    let enumeration = || Ok((drawing.from_table()?, Method::Enumeration));
-    let strip = || Ok((drawing.from_strip()?, Method::TransferMatrix));
+    let enumeration = || Ok((drawing.by_table()?, Method::Enumeration));
+    let strip = || Ok((drawing.by_strip()?, Method::TransferMatrix));
     if few {
         return enumeration();
     }
@@ -97,7 +97,7 @@ impl Drawing<'_> {
         Stream::new(self.seed, Purpose::Exact, sample as u32, 0)
     }
 
-    fn from_table(&self) -> Result<Vec<u8>> {
+    fn by_table(&self) -> Result<Vec<u8>> {
         let (sites, q) = (self.target.sites(), self.target.q());
         let law = enumerate::law_of(self.target, self.lambda, enumerate::MAX_STATES)?;
         let sums = cumulative(&law);
@@ -112,7 +112,7 @@ impl Drawing<'_> {
         Ok(states)
     }
 
-    fn from_strip(&self) -> Result<Vec<u8>> {
+    fn by_strip(&self) -> Result<Vec<u8>> {
         let (model, plan, cost) = affordable(self.target)?;
         let couplings = model.total_couplings(self.lambda);
         if is_linear(model, &plan, &couplings) {
@@ -308,7 +308,7 @@ mod tests {
             let model = Pairwise::potts(lattice, 3, 1.0, 0.2).unwrap();
             let whole = drawing(&model, &[0.8], 50);
             let parts = Drawing { max_bytes: 0, ..drawing(&model, &[0.8], 50) };
-            assert_eq!(whole.from_strip().unwrap(), parts.from_strip().unwrap());
+            assert_eq!(whole.by_strip().unwrap(), parts.by_strip().unwrap());
         }
     }
 
@@ -329,7 +329,7 @@ mod tests {
             let law = enumerate::law(&model, &lambda).unwrap();
             let many = 4000;
             let ways = drawing(&model, &lambda, many);
-            for states in [ways.from_table().unwrap(), ways.from_strip().unwrap()] {
+            for states in [ways.by_table().unwrap(), ways.by_strip().unwrap()] {
                 let mut counts = vec![0.0; law.len()];
                 for x in states.chunks_exact(model.sites()) {
                     let digits = x.iter().rev();

@@ -63,7 +63,7 @@ pub struct NetworkOptions {
     /// Channels of the layers that mix directions or orders (hollow, hollow-graph) [default: twice the channels]
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = count, hide_short_help = true))]
     pub head: Option<usize>,
-    /// Tell every site what all others add up to, their values and their bonds (hollow) [default: true]
+    /// Condition every site on global features: sums of all other values and bonds (hollow) [default: true]
     #[cfg_attr(feature = "clap", arg(long, value_name = "BOOL", hide_short_help = true))]
     pub global_features: Option<bool>,
     /// Widths of the kernels, odd, the first convolution's first (lec) [default: 3,5,7,9,15 as far as they fit]

@@ -68,7 +68,7 @@ struct State {
 
 // The change of the potential when `site` turns from `old` to `value`.
 template <typename S>
-__device__ __forceinline__ double change_to(const Pairs& p, const double* lambda, S x, u32 site, u32 old, u32 value) {
+__device__ __forceinline__ double energy_change_to(const Pairs& p, const double* lambda, S x, u32 site, u32 old, u32 value) {
     double change = 0.0;
     u32 from = bonds_from(p, site), to = bonds_to(p, site);
 #pragma unroll
@@ -87,7 +87,7 @@ __device__ __forceinline__ double change_to(const Pairs& p, const double* lambda
 
 // The changes for all values, 0 for the one in place.
 template <typename S>
-__device__ __forceinline__ void changes_at(const Pairs& p, const double* lambda, S x, u32 site, double* h) {
+__device__ __forceinline__ void energy_changes_at(const Pairs& p, const double* lambda, S x, u32 site, double* h) {
     u32 from = bonds_from(p, site), to = bonds_to(p, site);
 #pragma unroll
     for (u32 value = 0; value < Q; value++) h[value] = 0.0;
@@ -246,14 +246,14 @@ __device__ __forceinline__ void sweep_once(const Pairs& p, const double* lambda,
                 value = below(n, Q - 1);
                 value += value >= old;
             }
-            double change = change_to(p, lambda, x, site, old, value);
+            double change = energy_change_to(p, lambda, x, site, old, value);
             if (-change >= 0.0 || chance_bits(n, flip_threshold<true>(change))) x.set(site, value);
         } else if (Q == 2) {
-            double change = change_to(p, lambda, x, site, old, 1 - old);
+            double change = energy_change_to(p, lambda, x, site, old, 1 - old);
             if (chance_bits(n, flip_threshold<false>(change))) x.set(site, 1 - old);
         } else {
             double energies[Q];
-            changes_at(p, lambda, x, site, energies);
+            energy_changes_at(p, lambda, x, site, energies);
             x.set(site, pick_energy(n, energies));
         }
 #endif

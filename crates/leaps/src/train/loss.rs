@@ -1,4 +1,4 @@
-//! The loss and its gradient over a batch.
+//! The loss $L = \langle (K_t(x) + \partial_t F_t)^2 \rangle$ and its gradient over a batch.
 
 use rayon::prelude::*;
 
@@ -137,7 +137,7 @@ impl Loss {
         });
         net.unpack(&sum, own);
         let d: Vec<f32> = residuals.iter().map(|r| (share * r) as f32).collect();
-        objective.free.gradient_told(free, &batch.times, condition, &d, rest);
+        objective.free.gradient_conditioned_on(free, &batch.times, condition, &d, rest);
         Ok(residuals)
     }
 }

@@ -20,8 +20,8 @@ use input::Input;
 /// Flags of `rates`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Input:   x [n, sites...], q from 0 or spins -1 and +1; t [n], times from 0 to 1.
-Output:  G          flux of the network, [n, q, sites...]; two q: the flip, [n, sites...]
+Input:   x [n, sites...], values from 0 or spins -1 and +1; t [n], times from 0 to 1.
+Output:  G          flux of the network, [n, q, sites...]; for q = 2 the flip, [n, sites...]
          out_rates  rates of jumps, the same shape
          back_rates rates of the time reversal, the same shape
          delta_U    change of U_t, the same shape

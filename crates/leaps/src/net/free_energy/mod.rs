@@ -146,11 +146,11 @@ impl FreeEnergy {
 
     /// Add the gradient of `sum_k weights[k] dF/dt(times[k])` to `grad`.
     pub fn gradient(&self, parameters: &[f32], times: &[f64], weights: &[f32], grad: &mut [f32]) {
-        self.gradient_told(parameters, times, |_| &[], weights, grad);
+        self.gradient_conditioned_on(parameters, times, |_| &[], weights, grad);
     }
 
     /// The same for [`rates_at`](Self::rates_at).
-    pub fn gradient_told<'c>(
+    pub fn gradient_conditioned_on<'c>(
         &self,
         parameters: &[f32],
         times: &[f64],

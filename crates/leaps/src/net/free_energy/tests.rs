@@ -101,9 +101,9 @@ fn any_number_of_times_is_served_in_single_precision() {
         }
         let (mut whole, mut parts) = (vec![0.0; p.len()], vec![0.0; p.len()]);
         let weights: Vec<f32> = (0..21).map(|i| 1.0 - 0.1 * i as f32).collect();
-        function.gradient_told(&p, &times, |_| &TOLD, &weights, &mut whole);
+        function.gradient_conditioned_on(&p, &times, |_| &TOLD, &weights, &mut whole);
         for (t, w) in times.iter().zip(&weights) {
-            function.gradient_told(&p, &[*t], |_| &TOLD, &[*w], &mut parts);
+            function.gradient_conditioned_on(&p, &[*t], |_| &TOLD, &[*w], &mut parts);
         }
         let scale = whole.iter().fold(0.0, |m: f32, g| m.max(g.abs()));
         assert!(whole.iter().zip(&parts).all(|(a, b)| (a - b).abs() < 1e-5 * scale));

@@ -156,7 +156,7 @@ impl Task<'_> {
             for (place, slot) in lanes.iter_mut().enumerate() {
                 let Some(mut lane) = slot.take() else { continue };
                 lane.waiting.walker.passes += 1;
-                *slot = if self.act(place, &mut lane, &mut scratch)? {
+                *slot = if self.jump_or_step(place, &mut lane, &mut scratch)? {
                     progress.advance(1);
                     self.enter(place, lane.waiting, lane.k, &mut scratch, progress)?
                 } else {
@@ -208,7 +208,12 @@ impl Task<'_> {
     }
 
     /// Use the network's outputs for the walker in lane `place`; whether its interval is over.
-    fn act(&self, place: usize, lane: &mut Lane<'_>, scratch: &mut Scratch) -> Result<bool> {
+    fn jump_or_step(
+        &self,
+        place: usize,
+        lane: &mut Lane<'_>,
+        scratch: &mut Scratch,
+    ) -> Result<bool> {
         let (this, q) = (self.this, self.this.target.q());
         let Waiting { number, walker, log_weight } = &mut lane.waiting;
         let number = *number;

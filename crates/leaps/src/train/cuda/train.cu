@@ -88,7 +88,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) residuals(
     if (thread == 0) out[lane] = residual;
     for (u32 site = thread; site < SITES; site += BLOCK) {
         double changes[Q], own_slope = 0.0;
-        changes_at(p, lambda, x, site, changes);
+        energy_changes_at(p, lambda, x, site, changes);
         u32 own = x.get(site);
         const float* at = outputs + (size_t)site * OUTPUTS;
         float* d_at = d_outputs + (size_t)site * OUTPUTS;

@@ -43,7 +43,7 @@ template <typename S>
 __device__ __forceinline__ void rates_at(
     const Pairs& p, const double* lambda, S x, const float* outputs, u32 site, double* rates, double& out, double& back) {
     double changes[Q];
-    changes_at(p, lambda, x, site, changes);
+    energy_changes_at(p, lambda, x, site, changes);
     u32 own = x.get(site);
 #pragma unroll
     for (u32 site_value = 0; site_value < Q; site_value++) {
