@@ -38,7 +38,7 @@ const MAX_BYTES: usize = 4 << 30;
 ///
 /// let lattice = Lattice::new(&[6, 8], Boundary::Free)?;
 /// let ising = Pairwise::ising(lattice, 1.0, 0.1)?;
-/// let (states, _) = exact::draw(&ising, &[0.5], 100, 1, &NoProgress)?;
+/// let (states, _) = exact::draw(&ising, &[0.5, 0.5], 100, 1, &NoProgress)?;
 /// assert_eq!(states.len(), 100 * 48);
 /// # Ok::<(), leaps::Error>(())
 /// ```
