@@ -45,6 +45,9 @@ fn samples_have_the_energy_of_the_exact_solution() {
 fn samples_need_a_file_and_a_target_that_can_be_summed_over() {
     refused("exact ising --samples 10", &["--out"]);
     refused("exact ising --out x.npz", &["--samples"]);
+    refused("exact ising --samples 0 --out x.npz", &["--samples = 0"]);
+    refused("exact ising --size 6 --samples 4e9 --out x.npz", &["memory suffices"]);
+    refused("exact ising --size 6 --samples 9 --method kaufman --out x.npz", &["Kaufman"]);
     refused("exact ising --samples 10 --out x.csv", &[".npz"]);
     // Kaufman's formula knows log Z there, but no states.
     let scratch = tempfile::tempdir().unwrap();

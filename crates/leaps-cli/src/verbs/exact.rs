@@ -1,6 +1,6 @@
 //! `leaps exact`: exact answers by enumeration, transfer matrix or Kaufman's formula.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
@@ -11,6 +11,7 @@ use leaps::results::ExactResult;
 
 use crate::app::Context;
 use crate::config::ProblemArgs;
+use crate::error::usage;
 use crate::output;
 use crate::samples;
 
@@ -35,6 +36,9 @@ pub fn run(args: &ExactArgs, context: &Context) -> Result<()> {
     let layers = args.problem.layers(context.globals.seed, &context.matches)?;
     let config = layers.resolve()?;
     let problem = layers.problem(&config)?;
+    if args.samples == Some(0) {
+        return Err(usage("--samples = 0: must be at least 1; leave it out for the numbers alone"));
+    }
     let file = samples::open(args.out.as_deref())?;
     let samples = args.samples.unwrap_or(0);
     let job = Solving { problem, method: args.method, samples, seed: config.seed };
@@ -46,6 +50,8 @@ pub fn run(args: &ExactArgs, context: &Context) -> Result<()> {
     let printed = context.record(&job.problem, &run.computed, &run.result);
     if let Some(file) = file {
         samples::save(file, &*job.problem.target, &run.samples, &printed)?;
+        let out = args.out.as_deref().unwrap_or(Path::new("")).display();
+        context.say(format!("wrote {out}: {samples} independent samples, seed {}", job.seed));
     }
     if context.globals.json { output::json(&printed) } else { output::data(&table(&run)) }
 }

@@ -17,6 +17,9 @@ use crate::device::{Draw, Progress, Purpose, Stream};
 use crate::target::Target;
 use crate::{Error, Result};
 
+/// Samples between two looks at the progress.
+const CHECKED: usize = 256;
+
 /// The most bytes of bands that are held at once.
 const MAX_BYTES: usize = 4 << 30;
 
@@ -102,13 +105,17 @@ impl Drawing<'_> {
         let law = enumerate::law_of(self.target, self.lambda, enumerate::MAX_STATES)?;
         let sums = cumulative(&law);
         let mut states = vec![0; self.samples * sites];
-        states.par_chunks_exact_mut(sites).enumerate().for_each(|(sample, x)| {
+        states.par_chunks_exact_mut(sites).enumerate().try_for_each(|(sample, x)| {
+            if sample % CHECKED == 0 {
+                self.progress.check()?;
+            }
             let mut rest = choose(&sums, &mut self.stream(sample));
             for site_value in x {
                 *site_value = (rest % q) as u8;
                 rest /= q;
             }
-        });
+            Ok::<(), Error>(())
+        })?;
         Ok(states)
     }
 
@@ -159,6 +166,9 @@ impl Drawing<'_> {
         let sums = cumulative(&weights);
         let mut groups: BTreeMap<usize, Vec<Sample>> = BTreeMap::new();
         for number in 0..self.samples {
+            if number % CHECKED == 0 {
+                progress.check()?;
+            }
             let mut stream = self.stream(number);
             let code = choose(&sums, &mut stream);
             let sample = Sample { number, stream, x: vec![0; sites], index: 0 };
@@ -230,11 +240,15 @@ impl Drawing<'_> {
                     strip.advance(fixed, &mut pass);
                 }
             }
-            samples.par_iter_mut().for_each(|sample| {
+            samples.par_iter_mut().try_for_each(|sample| {
+                if sample.number % CHECKED == 0 {
+                    self.progress.check()?;
+                }
                 for (offset, band) in bands.iter().enumerate().rev() {
                     step_back(strip, band, first + offset, sample);
                 }
-            });
+                Ok::<(), Error>(())
+            })?;
             bands.clear();
         }
         Ok(())

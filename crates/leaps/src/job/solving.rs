@@ -2,13 +2,16 @@
 
 use std::time::Instant;
 
-use super::{Context, Run, Samples};
-use crate::Result;
+use super::{Context, Run, Samples, memory};
 use crate::exact::{self, Method};
 use crate::observe::symmetric;
 use crate::problem::Problem;
 use crate::results::{Computed, ExactResult};
 use crate::spec::SEED;
+use crate::{Error, Result};
+
+/// Bytes of a sample beside its states: random numbers on its way, energy, weight.
+const PER_SAMPLE: usize = 240;
 
 /// The exact answer, where there is one.
 ///
@@ -65,6 +68,7 @@ impl Solving {
         let Problem { path, beta, .. } = &self.problem;
         let (target, lambda) = (&*self.problem.target, path.ends());
         let start = Instant::now();
+        let samples = self.draw(context)?;
         let solved = exact::solve(target, lambda, self.method, context.progress)?;
         let sites = target.sites();
         let symmetric = symmetric(target, lambda);
@@ -82,7 +86,6 @@ impl Solving {
             susceptibility_per_site: solved.susceptibility_per_site(sites, *beta, symmetric),
             seconds: start.elapsed().as_secs_f64(),
         };
-        let samples = self.draw(context)?;
         Ok(Run { result, samples, computed: Computed::on_cpu() })
     }
 
@@ -92,6 +95,13 @@ impl Solving {
             return Ok(Samples::default());
         }
         let (target, lambda) = (&*self.problem.target, self.problem.path.ends());
+        if self.method == Some(Method::Kaufman) {
+            let reason =
+                "Kaufman's formula sums over states without looking at any; leave the method out";
+            return Err(Error::not_applicable("drawing samples", reason));
+        }
+        let each = (2 * target.sites() + PER_SAMPLE) as f64;
+        memory::check(&[("samples", self.samples, each * self.samples as f64)])?;
         let (states, _) = exact::draw(target, lambda, self.samples, self.seed, context.progress)?;
         let energy = |x: &[u8]| (0..target.terms()).map(|term| target.energy(term, x)).sum();
         Ok(Samples {
