@@ -18,6 +18,7 @@ use leaps::store::Observer;
 
 use crate::cli::{self, Cli, Globals, Verb};
 use crate::error::{self, usage};
+use crate::grid::Grid;
 use crate::output;
 use crate::progress::TerminalProgress;
 use crate::signals::Signals;
@@ -33,6 +34,8 @@ pub struct Context {
     pub command: Vec<String>,
     /// Which flags were given and which have their defaults.
     pub matches: ArgMatches,
+    /// Ranges that stand in place of single values.
+    pub grid: Grid,
     signals: OnceLock<Signals>,
     stops: OnceLock<()>,
     /// Whether it was said that a GPU computes.
@@ -134,13 +137,15 @@ impl Monitor for Context {
 /// Run the program on the words of a command line.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let words: Vec<OsString> = words.into_iter().collect();
-    let parsed = cli::command()
-        .try_get_matches_from(&words)
-        .and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
-    let result = match parsed {
-        Ok((cli, matches)) => execute(cli, &matches, &words),
-        Err(refused) => refuse(&refused, &words),
-    };
+    let result = Grid::take(words.clone()).and_then(|(single, grid)| {
+        let parsed = cli::command()
+            .try_get_matches_from(&single)
+            .and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
+        match parsed {
+            Ok((cli, matches)) => execute(cli, &matches, &words, grid),
+            Err(refused) => refuse(&refused, &words),
+        }
+    });
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
@@ -170,13 +175,15 @@ fn refuse(refused: &clap::Error, words: &[OsString]) -> Result<()> {
     }
 }
 
-fn execute(cli: Cli, matches: &ArgMatches, words: &[OsString]) -> Result<()> {
+fn execute(cli: Cli, matches: &ArgMatches, words: &[OsString], grid: Grid) -> Result<()> {
     let shortage = threads::start(cli.globals.threads)?;
+    let verb = matches.subcommand_name().unwrap_or_default().to_owned();
     let matches = matches.subcommand().map(|(_, matches)| matches.clone()).unwrap_or_default();
     let context = Context {
         globals: cli.globals,
         command: words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
         matches,
+        grid,
         signals: OnceLock::new(),
         stops: OnceLock::new(),
         on_gpu: Arc::default(),
@@ -184,12 +191,20 @@ fn execute(cli: Cli, matches: &ArgMatches, words: &[OsString]) -> Result<()> {
     if let Some(shortage) = shortage {
         context.say(format!("warning: {shortage}"));
     }
-    use Verb::{Ais, Compare, Demo, Models, Report, Reproduce, Sample, Smc, Train};
+    use Verb::{
+        Ais, Compare, Demo, Exact, FreeEnergy, Mcmc, Models, Report, Reproduce, Sample, Smc, Train,
+    };
+    match &cli.verb {
+        FreeEnergy(_) | Exact(_) => {}
+        Ais(_) | Smc(_) | Sample(_) | Mcmc(_) => context.grid.refuse_fields(&verb)?,
+        _ => context.grid.refuse(&verb)?,
+    }
     let on_gpu = matches!(
         &cli.verb,
         Demo(_)
             | Train(_)
             | Sample(_)
+            | FreeEnergy(_)
             | Models(_)
             | Report(_)
             | Ais(_)
@@ -198,7 +213,8 @@ fn execute(cli: Cli, matches: &ArgMatches, words: &[OsString]) -> Result<()> {
             | Reproduce(_)
     );
     if let (device @ Device::Cuda(_), false) = (context.globals.device, on_gpu) {
-        let verbs = "demo, train, sample, models, report, ais, smc, compare and reproduce";
+        let verbs =
+            "demo, train, sample, free-energy, models, report, ais, smc, compare and reproduce";
         return Err(usage(format!(
             "--device = {device}: only {verbs} compute on a GPU; leave it out"
         )));
@@ -212,6 +228,7 @@ fn execute(cli: Cli, matches: &ArgMatches, words: &[OsString]) -> Result<()> {
         Verb::Report(args) => verbs::report::run(args, &context),
         Verb::Rates(args) => verbs::rates::run(args, &context),
         Verb::Exact(args) => verbs::exact::run(args, &context),
+        Verb::FreeEnergy(args) => verbs::free_energy::run(args, &context),
         Verb::Ais(args) => verbs::annealing::ais(args, &context),
         Verb::Smc(args) => verbs::annealing::smc(args, &context),
         Verb::Mcmc(args) => verbs::mcmc::run(args, &context),

@@ -30,6 +30,7 @@ pub fn command() -> Command {
         .bin_name("leaps") // not 'leaps.exe', nor the name of a link
         .mut_subcommands(|verb| verb.allow_negative_numbers(true))
         .mut_subcommand("train", |verb| verb.mut_arg("kind", verbs::train::first_word))
+        .mut_subcommand("free-energy", |verb| verb.mut_arg("at_beta", |arg| arg.hide(true)))
 }
 
 /// The verbs that have a flag, as they are called; `None` if none has.
@@ -68,9 +69,11 @@ pub enum Verb {
     Rates(verbs::rates::RatesArgs),
     /// Exact log Z, energy and heat capacity of a target
     Exact(verbs::exact::ExactArgs),
+    /// Free energy, entropy, energy and order over temperatures and fields
+    FreeEnergy(verbs::free_energy::FreeEnergyArgs),
     /// Annealed importance sampling: log Z and weighted samples
     Ais(verbs::annealing::AisArgs),
-    /// Sequential Monte Carlo: annealing with resampling
+    /// Sequential Monte Carlo: annealing with resampling (population annealing)
     Smc(verbs::annealing::SmcArgs),
     /// Markov chains with any kernel
     Mcmc(verbs::mcmc::McmcArgs),

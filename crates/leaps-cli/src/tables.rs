@@ -3,7 +3,9 @@
 use leaps::observe::{Estimate, Observables};
 use leaps_report::text::{Short, Table, beside, fixed, sigmas, with_error};
 
-use leaps::results::{BetaResult, ChainResult, WalkerResult, named, named_modes};
+use leaps::results::{
+    BetaResult, ChainResult, Lowest, TemperingResult, ThermoPoint, WalkerResult, named, named_modes,
+};
 
 /// A result that can be shown to a person.
 pub trait Report {
@@ -85,6 +87,51 @@ pub fn at_beta(results: &[BetaResult]) -> String {
     format!("\n{}", table.text())
 }
 
+/// The lowest energy that was met.
+fn lowest(lowest: Option<&Lowest>, table: &mut Table) {
+    if let Some(lowest) = lowest {
+        let energy = fixed(lowest.energy_per_site, 6);
+        table.row(["lowest_energy_per_site".to_owned(), energy]);
+    }
+}
+
+/// What the temperatures of a ladder say, and those between them.
+fn rungs(tempering: &TemperingResult) -> String {
+    if tempering.rungs.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::default();
+    let exact = tempering.rungs.iter().any(|rung| rung.log_z.exact.is_some());
+    let mut head = vec!["beta", "swaps", "overlap", "log_z"];
+    head.extend(["exact", "sigmas"].iter().filter(|_| exact));
+    head.extend(["entropy_per_site", "energy_per_site", "heat_capacity_per_site"]);
+    head.push("abs_magnetization");
+    table.row(head);
+    let rung = |point: &ThermoPoint, swaps: Option<&f64>, overlap: Option<&f64>| {
+        let part = |share: Option<&f64>| share.map_or("-".to_owned(), |share| fixed(*share, 3));
+        let mut cells = vec![fixed(point.beta, 6), part(swaps), part(overlap)];
+        for (name, e) in point.named() {
+            if ["free_energy_per_site", "susceptibility_per_site"].contains(&name) {
+                continue;
+            }
+            cells.push(with_error(e.mean, e.error));
+            if name == "log_z" && exact {
+                let known = e.exact.map(|exact| [fixed(exact, 6), sigmas(e.mean, e.error, exact)]);
+                cells.extend(known.unwrap_or_else(|| ["-".to_owned(), "-".to_owned()]));
+            }
+        }
+        cells
+    };
+    // Swaps and overlaps are those with the next rung.
+    for (k, point) in tempering.rungs.iter().enumerate() {
+        table.row(rung(point, tempering.swap_rates.get(k), tempering.overlaps.get(k + 1)));
+    }
+    for point in &tempering.at_beta {
+        table.row(rung(point, None, None));
+    }
+    format!("\n{}", table.text())
+}
+
 impl Report for WalkerResult {
     fn summary(&self) -> String {
         let how = match (&self.model, self.kernel.as_str()) {
@@ -93,21 +140,28 @@ impl Report for WalkerResult {
             (Some(model), kernel) => format!("{model} by {} and {kernel}", self.scheme),
         };
         format!(
-            "{how}, {} walkers, {} intervals, {} resamplings, {:.2} s, {} effective samples/s",
+            "{how}, {} walkers, {} intervals, {} resamplings, {:.2} s, {} effective samples/s, log_z_merit {}",
             self.walkers,
             self.intervals,
             self.resamplings,
             self.seconds,
             Short(self.effective_samples_per_second),
+            Short(self.log_z_merit),
         )
     }
 
     fn table(&self) -> String {
         let ess = Estimate::new(self.ess, self.ess_error);
-        let mut rows = vec![("ess".to_owned(), ess), ("log_z".to_owned(), self.log_z)];
+        let mut rows = vec![
+            ("ess".to_owned(), ess),
+            ("log_z".to_owned(), self.log_z),
+            ("free_energy_per_site".to_owned(), self.free_energy_per_site),
+            ("entropy_per_site".to_owned(), self.entropy_per_site),
+        ];
         rows.extend(printed(&self.observables));
         let mut table = estimates(&rows, &[]);
         table.row(["elbo".to_owned(), beside(self.elbo, self.log_z.error)]);
+        lowest(self.lowest.as_ref(), &mut table);
         if self.model.is_some() {
             let passes = format!("{:.1}", self.network_passes_per_walker);
             table.row(["network_passes".to_owned(), passes]);
@@ -140,13 +194,22 @@ impl Report for ChainResult {
 
     fn table(&self) -> String {
         let mut rows = vec![("ess".to_owned(), Estimate::new(self.ess, self.ess_error))];
+        let integrated = self.tempering.as_ref().and_then(|t| t.log_z_by_integration);
+        let free = [
+            ("log_z", self.log_z),
+            ("log_z_by_integration", integrated),
+            ("free_energy_per_site", self.free_energy_per_site),
+            ("entropy_per_site", self.entropy_per_site),
+        ];
+        rows.extend(free.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
         rows.extend(printed(&self.estimates()));
         let mut table = estimates(&rows, &self.times());
+        lowest(self.lowest.as_ref(), &mut table);
         if self.interrupted {
             let asked = self.asked.unwrap_or(self.steps);
             table.row(["interrupted".to_owned(), format!("{}/{asked} steps", self.steps)]);
         }
-        table.text()
+        table.text() + &self.tempering.as_ref().map_or_else(String::new, rungs)
     }
 
     fn ess(&self) -> f64 {

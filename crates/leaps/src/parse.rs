@@ -48,6 +48,45 @@ pub fn range(text: &str) -> Result<[f64; 2], String> {
     }
 }
 
+/// Numbers on the command line, with commas between them; `a:b:n` is n numbers from a to b at equal distances.
+pub fn numbers(text: &str) -> Result<Vec<f64>, String> {
+    let mut all = Vec::new();
+    for word in text.split(',').filter(|_| !text.is_empty()) {
+        let parts: Vec<&str> = word.split(':').map(str::trim).collect();
+        match parts[..] {
+            [one] => all.push(number(one)?),
+            [low, high, points] => {
+                let (low, high) = (number(low)?, number(high)?);
+                let points = count(points).ok().filter(|n| (2..=MOST_NUMBERS).contains(n));
+                let points =
+                    points.ok_or_else(|| format!("2 to {MOST_NUMBERS} points in a:b:n"))?;
+                let step = 1.0 / (points - 1) as f64;
+                // Both ends exactly, and no more digits than were asked for.
+                all.extend((0..points).map(|k| match points - 1 - k {
+                    0 => high,
+                    _ => rounded(low + (high - low) * (k as f64 * step), low, high),
+                }));
+            }
+            _ => {
+                return Err("numbers such as 0.2,0.3, or n numbers from a to b as a:b:n".to_owned());
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// Most numbers of a range.
+const MOST_NUMBERS: usize = 100_000;
+
+/// The number of 12 digits nearest to a point between two others, which is what people mean by it.
+fn rounded(value: f64, low: f64, high: f64) -> f64 {
+    let scale = low.abs().max(high.abs());
+    if value.abs() < 1e-12 * scale {
+        return 0.0;
+    }
+    format!("{value:.11e}").parse().unwrap_or(value)
+}
+
 /// A path that will stand in a file, and so must be text.
 pub fn text_path(text: &str) -> Result<PathBuf, Infallible> {
     Ok(text.into())
@@ -79,4 +118,20 @@ pub(crate) fn at_least(
         return Ok(());
     }
     Err(crate::Error::invalid(key, value, format!("from {least} to {most}"), advice))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_have_both_ends_and_few_digits() {
+        assert_eq!(numbers("0.2:0.5:4").unwrap(), [0.2, 0.3, 0.4, 0.5]);
+        assert_eq!(numbers("0.1,0.3:0.9:3,2").unwrap(), [0.1, 0.3, 0.6, 0.9, 2.0]);
+        assert_eq!(numbers("-0.3:0.3:7").unwrap(), [-0.3, -0.2, -0.1, 0.0, 0.1, 0.2, 0.3]);
+        assert_eq!(numbers("").unwrap(), Vec::<f64>::new());
+        for bad in ["a", "1:2", "1:2:1", "1:2:3:4", "1:nan:3", "1,,2", "1:2:1e9", ":"] {
+            assert!(numbers(bad).is_err(), "{bad}");
+        }
+    }
 }

@@ -2,8 +2,10 @@
 
 pub use crate::device::{Device, NoProgress, Progress};
 pub use crate::exact::Method;
-pub use crate::job::{Annealing, Chains, Context, Run, Sampling, Solving, Training};
-pub use crate::mcmc::KernelName;
+pub use crate::job::{
+    Annealing, Chains, Context, FreeEnergies, FreeEnergyMethod, Run, Sampling, Solving, Training,
+};
+pub use crate::mcmc::{KernelName, Move};
 pub use crate::net::{NetworkKind, NetworkOptions};
 pub use crate::observe::{Estimate, Observables};
 pub use crate::problem::{EdgeList, Ising, Potts, Problem, SpinGlass};

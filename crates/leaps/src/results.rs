@@ -4,12 +4,16 @@
 
 mod nulls;
 mod part;
+mod thermo;
 pub mod timings;
 
 pub use part::{Laws, PartFound, PartResult};
+pub use thermo::{FreeEnergyResult, Lowest, ThermoPoint, free_energy_per_site, log_z_merit};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+
+use thermo::{nan, unknown};
 
 use nulls::{infinite, null_is_infinite, null_is_nan, nulls_are_infinite, nulls_are_nan};
 
@@ -155,6 +159,18 @@ pub struct WalkerResult {
     pub ess_error: f64,
     /// Log of the normalisation.
     pub log_z: Estimate,
+    /// What a second is worth for log Z, see [`log_z_merit`].
+    #[serde(default = "nan", deserialize_with = "null_is_nan")]
+    pub log_z_merit: f64,
+    /// `-log Z / (beta N)`.
+    #[serde(default = "unknown")]
+    pub free_energy_per_site: Estimate,
+    /// `(log Z + <U>) / N`.
+    #[serde(default = "unknown")]
+    pub entropy_per_site: Estimate,
+    /// The lowest energy of the walkers at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lowest: Option<Lowest>,
     /// Mean log-weight: a lower bound of log Z.
     #[serde(deserialize_with = "null_is_nan")]
     pub elbo: f64,
@@ -210,6 +226,9 @@ pub struct BetaResult {
     pub log_z: Estimate,
     /// `-log Z / (beta N)`.
     pub free_energy_per_site: Estimate,
+    /// `(log Z + <U>) / N`.
+    #[serde(default = "unknown")]
+    pub entropy_per_site: Estimate,
     /// Averages over the target.
     pub observables: Observables,
     /// The probability that a value is the most frequent one, by value.
@@ -219,22 +238,18 @@ pub struct BetaResult {
 impl BetaResult {
     /// The numbers of a stop, one of so many, with exact ones beside them where they are quickly known.
     pub fn new(target: &dyn Target, beta: f64, stop: &PathStop, stops: usize) -> Self {
-        let (mut log_z, mut observables) = (stop.log_z, stop.observables.clone());
-        if let Some(exact) = exact::known_among(target, &stop.lambda, stops) {
-            log_z = log_z.with_exact(exact.log_z);
-            attach_exact(&mut observables, &exact, target, &stop.lambda);
-        }
-        let scale = beta * target.sites() as f64;
-        let free = Estimate::new(-log_z.mean / scale, log_z.error / scale.abs());
+        let exact = exact::known_among(target, &stop.lambda, stops);
+        let point = ThermoPoint::of_stop(target, beta, stop, exact.as_ref());
         BetaResult {
             beta,
             t: stop.t,
             ess: stop.ess.mean,
             ess_error: stop.ess.error,
-            log_z,
-            free_energy_per_site: log_z.exact.map_or(free, |exact| free.with_exact(-exact / scale)),
-            mode_masses: observables.mode_masses.clone(),
-            observables,
+            log_z: point.log_z,
+            free_energy_per_site: point.free_energy_per_site,
+            entropy_per_site: point.entropy_per_site,
+            mode_masses: point.observables.mode_masses.clone(),
+            observables: point.observables,
         }
     }
 }
@@ -348,6 +363,21 @@ pub struct ChainResult {
     pub acceptance: f64,
     /// Effective sample sizes as the DISCS benchmark reports them.
     pub discs: Discs,
+    /// Log of the normalisation, from all temperatures of a ladder together (MBAR), if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_z: Option<Estimate>,
+    /// What a second is worth for log Z, see [`log_z_merit`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_z_merit: Option<f64>,
+    /// `-log Z / (beta N)`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub free_energy_per_site: Option<Estimate>,
+    /// `(log Z + <U>) / N`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entropy_per_site: Option<Estimate>,
+    /// The lowest energy that was met at a kept state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lowest: Option<Lowest>,
     /// How the ladder of temperatures did, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tempering: Option<TemperingResult>,
@@ -470,6 +500,19 @@ pub struct TemperingResult {
     pub swap_rates: Vec<f64>,
     /// Trips of states from one end of the ladder to the other and back.
     pub round_trips: u64,
+    /// What the states of neighbours have in common, first of infinite temperature and the hottest, see
+    /// [`Mbar::overlaps`](crate::observe::Mbar::overlaps).
+    #[serde(default, deserialize_with = "nulls_are_nan")]
+    pub overlaps: Vec<f64>,
+    /// Log of the normalisation by thermodynamic integration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_z_by_integration: Option<Estimate>,
+    /// Free energy and observables at every temperature, from the states of all of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rungs: Vec<ThermoPoint>,
+    /// The same at inverse temperatures between them, if any were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub at_beta: Vec<ThermoPoint>,
 }
 
 /// The result of either kind of sampler.

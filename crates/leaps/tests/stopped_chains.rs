@@ -56,7 +56,13 @@ fn a_stop_leaves_chains_of_fewer_steps() {
     let ladders = |settings: &ChainSettings, progress: &dyn Progress| {
         let make = |_, _| States::default();
         let ladder = vec![vec![0.1; 2], lambda.clone()];
-        let tempering = TemperingSettings { ladder, houdayer: true, chains: *settings };
+        let tempering = TemperingSettings {
+            ladder,
+            houdayer: true,
+            exchange: true,
+            table: None,
+            chains: *settings,
+        };
         let all = run_tempering(&target, &kernel, &tempering, make, progress)?;
         Ok(all.into_iter().map(|ladder| (ladder.steps, format!("{ladder:?}"))).collect())
     };

@@ -144,6 +144,20 @@ impl Layers {
         self.give("target.beta", temperature.recip().into(), Source::Temperature(temperature))
     }
 
+    /// Take over a range of inverse temperatures that stood in place of the target's: a path passes them on its way to the last.
+    pub fn stops(&mut self, betas: &[f64]) -> Result<()> {
+        if betas.is_empty() {
+            return Ok(());
+        }
+        if self.source("sample.at_beta") == Some(&Source::Flag) {
+            return Err(usage(
+                "--at-beta: must be left out beside a range of --beta; give one of them",
+            ));
+        }
+        let list = betas.iter().map(|&beta| Value::Float(beta)).collect();
+        self.give("sample.at_beta", Value::Array(list), Source::Flag)
+    }
+
     /// Take over the value of a flag, which may override a file but not `--set`.
     fn give(&mut self, path: &str, value: Value, source: Source) -> Result<()> {
         if self.source(path) == Some(&Source::Set) {

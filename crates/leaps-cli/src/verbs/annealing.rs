@@ -55,6 +55,7 @@ impl AnnealingArgs {
         layers.flags("sample", &self.kernel, &context.matches)?;
         layers.flags("sample", &self.walkers, &context.matches)?;
         layers.flags("sample", &self.updates, &context.matches)?;
+        layers.stops(&context.grid.betas)?;
         Ok(layers)
     }
 }

@@ -88,6 +88,7 @@ pub fn table(comparison: &results::Comparison) -> String {
         "energy_calls",
         "seconds",
         "samples/s",
+        "log_z_merit",
     ]);
     let deviation =
         |e: &Estimate| e.exact.map_or("-".into(), |exact| sigmas(e.mean, e.error, exact));
@@ -105,10 +106,11 @@ pub fn table(comparison: &results::Comparison) -> String {
                     r.energy_calls_per_walker,
                     r.seconds,
                     r.effective_samples_per_second,
+                    r.log_z_merit,
                 ),
             ),
             SamplerResult::Chains(r) => (
-                ["-".to_owned(), "-".to_owned()],
+                r.log_z.as_ref().map_or_else(|| ["-".to_owned(), "-".to_owned()], shown),
                 &r.observables.energy_per_site.estimate,
                 (
                     r.ess,
@@ -117,15 +119,17 @@ pub fn table(comparison: &results::Comparison) -> String {
                     r.energy_calls_per_walker,
                     r.seconds,
                     r.effective_samples_per_second,
+                    r.log_z_merit.unwrap_or(f64::NAN),
                 ),
             ),
         };
-        let (ess, ess_error, passes, calls, seconds, rate) = numbers;
+        let (ess, ess_error, passes, calls, seconds, rate, merit) = numbers;
         cells.push(with_error(ess, ess_error));
         cells.extend(log_z);
         cells.extend(shown(energy));
         cells.push(Short(passes).to_string());
         cells.extend([Short(calls).to_string(), format!("{seconds:.2}"), Short(rate).to_string()]);
+        cells.push(Short(merit).to_string());
         table.row(cells);
     }
     table.text() + &on_the_way(comparison) + &discs(comparison)

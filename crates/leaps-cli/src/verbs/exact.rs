@@ -7,7 +7,10 @@ use clap::Args;
 use leaps::exact::Method;
 use leaps::job::Solving;
 use leaps::parse::count;
-use leaps::results::ExactResult;
+use leaps::problem::Problem;
+use leaps::results::{Computed, ExactResult};
+use leaps_report::text::{Table, fixed};
+use serde::Serialize;
 
 use crate::app::Context;
 use crate::config::ProblemArgs;
@@ -38,6 +41,9 @@ pub fn run(args: &ExactArgs, context: &Context) -> Result<()> {
     let problem = layers.problem(&config)?;
     if args.samples == Some(0) {
         return Err(usage("--samples = 0: must be at least 1; leave it out for the numbers alone"));
+    }
+    if !context.grid.is_empty() {
+        return over_grid(args, &problem, context);
     }
     let file = samples::open(args.out.as_deref())?;
     let samples = args.samples.unwrap_or(0);
@@ -71,8 +77,68 @@ fn table(result: &ExactResult) -> String {
         ("susceptibility_per_site", result.susceptibility_per_site),
     ] {
         if let Some(value) = value {
-            rows.push((name, leaps_report::text::fixed(value, 10)));
+            rows.push((name, fixed(value, 10)));
         }
     }
     output::pairs(&rows)
+}
+
+/// The answer at one point of a grid.
+#[derive(Serialize)]
+struct Point {
+    beta: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    field: Option<f64>,
+    #[serde(flatten)]
+    result: ExactResult,
+}
+
+/// What is known at every inverse temperature and field of a range.
+fn over_grid(args: &ExactArgs, problem: &Problem, context: &Context) -> Result<()> {
+    if args.samples.is_some() {
+        return Err(usage("--samples: must be left out beside a range of --beta or --field"));
+    }
+    let betas = match context.grid.betas.is_empty() {
+        true => vec![problem.beta],
+        false => context.grid.betas.clone(),
+    };
+    let fields = match context.grid.fields.is_empty() {
+        true => vec![None],
+        false => context.grid.fields.iter().map(|&field| Some(field)).collect(),
+    };
+    let mut points = Vec::new();
+    for &field in &fields {
+        for &beta in &betas {
+            let job = Solving { method: args.method, ..Solving::new(problem.at(beta, field)?) };
+            let progress = context.progress("exact").titled(job.problem.description.clone());
+            let result = job.run_in(&context.job(&progress))?.result;
+            points.push(Point { beta, field, result });
+        }
+    }
+    if context.globals.json {
+        let result = serde_json::json!({ "points": points });
+        return output::json(&context.record(problem, &Computed::on_cpu(), result));
+    }
+    let mut table = Table::default();
+    let mut head = vec!["beta"];
+    head.extend(fields[0].map(|_| "field"));
+    head.extend(["log_z", "free_energy_per_site", "entropy_per_site", "energy_per_site"]);
+    head.extend(["heat_capacity_per_site", "abs_magnetization", "susceptibility_per_site"]);
+    table.row(head);
+    for Point { beta, field, result } in &points {
+        let mut cells = vec![beta.to_string()];
+        cells.extend(field.map(|field| field.to_string()));
+        let known = [
+            Some(result.log_z),
+            Some(result.free_energy_per_site),
+            Some(result.entropy_per_site),
+            Some(result.energy_per_site),
+            Some(result.heat_capacity_per_site),
+            result.abs_magnetization,
+            result.susceptibility_per_site,
+        ];
+        cells.extend(known.map(|value| value.map_or("-".to_owned(), |value| fixed(value, 8))));
+        table.row(cells);
+    }
+    output::data(&table.text())
 }

@@ -4,12 +4,15 @@ use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 
-use super::sampling::{Destination, conclude, prepare};
+use super::sampling::{Destination, Prepared, conclude, prepare};
 use crate::app::Context;
 use crate::config::ProblemArgs;
-use leaps::job::Chains;
-use leaps::mcmc::{ChainSpec, KernelSpec, kernels_help};
-use leaps::parse::number;
+use crate::error::usage;
+use crate::output;
+use leaps::job::{Chains, Monitor, Sampler};
+use leaps::mcmc::{ChainSpec, KernelSpec, Move, kernels_help};
+use leaps::parse::numbers;
+use leaps::results::{Compared, Comparison, Computed};
 
 /// Flags of `mcmc`.
 #[derive(Args, Debug)]
@@ -27,11 +30,16 @@ pub struct McmcArgs {
     destination: Destination,
 }
 
-/// What only samplers that follow the path have, here to be refused with a reason.
+/// Numbers that are one value on the command line.
+type Numbers = Vec<f64>;
+
+/// Temperatures within a ladder.
 #[derive(Args, Debug, Serialize)]
+#[command(next_help_heading = "Sampling")]
 struct StopSpec {
-    #[arg(long, hide = true, value_delimiter = ',', value_parser = number)]
-    at_beta: Vec<f64>,
+    /// Free energies at these inverse temperatures within the ladder of parallel-tempering, houdayer or ladder as well: B,... or FROM:TO:POINTS
+    #[arg(long, value_name = "B,...", value_parser = numbers, default_value = "", hide_default_value = true)]
+    at_beta: Numbers,
 }
 
 /// Run the chains and print averages, errors and autocorrelation times; after Ctrl-C those of the steps that were made.
@@ -40,8 +48,17 @@ pub fn run(args: &McmcArgs, context: &Context) -> Result<()> {
     layers.flags("sample", &args.kernel, &context.matches)?;
     layers.flags("sample", &args.chains, &context.matches)?;
     layers.flags("sample", &args.stops, &context.matches)?;
+    let one_temperature = matches!(layers.resolve()?.kernel.kernel, Move::Kernel(_));
+    if !one_temperature {
+        layers.stops(&context.grid.betas)?;
+    }
     let prepared = prepare(context, layers, &args.destination)?;
-    prepared.explained(prepared.spec.walkers.check_no_stops())?;
+    if one_temperature {
+        prepared.explained(prepared.spec.walkers.check_no_stops())?;
+        if !context.grid.betas.is_empty() {
+            return one_by_one(&prepared, &args.destination, context);
+        }
+    }
     let mut job = Chains::of(&prepared.spec, prepared.problem.clone());
     job.keep = args.destination.out.is_some();
     prepared.explained(job.check_memory())?;
@@ -50,4 +67,32 @@ pub fn run(args: &McmcArgs, context: &Context) -> Result<()> {
     let done = prepared.explained(job.run_in(&context.job(&progress)));
     drop(progress);
     conclude(context, &prepared, file, &done?)
+}
+
+/// Chains at every inverse temperature of a range, one after the other, each with random numbers of its own.
+fn one_by_one(prepared: &Prepared, destination: &Destination, context: &Context) -> Result<()> {
+    if destination.out.is_some() {
+        return Err(usage(
+            "--out: must be left out beside a range of --beta; states of one temperature make a file",
+        ));
+    }
+    let (mut samplers, mut computed) = (Vec::new(), Computed::on_cpu());
+    for &beta in &context.grid.betas {
+        let name = format!("beta {beta}");
+        let problem = prepared.explained(prepared.problem.at(beta, None))?;
+        let seed = prepared.spec.seed_of(&name, problem.target.sites());
+        let job = Sampler::Chains(Chains::of(&prepared.spec, problem).seed(seed));
+        let progress = context.progress(&name);
+        let done = prepared.explained(job.run_in(&context.job(&progress)));
+        drop(progress);
+        let run = done?;
+        Monitor::found(context, &name, &run.result);
+        computed = run.computed;
+        samplers.push(Compared { name, result: run.result });
+    }
+    let found = Comparison { seed: prepared.spec.seed, samplers };
+    match context.globals.json {
+        true => output::json(&context.record(&prepared.problem, &computed, &found)),
+        false => output::data(&super::compare::table(&found)),
+    }
 }

@@ -6,6 +6,7 @@ pub mod compare;
 pub mod completions;
 pub mod demo;
 pub mod exact;
+pub mod free_energy;
 pub mod import;
 pub mod init;
 pub mod man;

@@ -72,6 +72,7 @@ pub fn run(args: &SampleArgs, context: &Context) -> Result<()> {
     layers.flags("sample", &args.flow, &context.matches)?;
     layers.flags("sample", &args.walkers, &context.matches)?;
     layers.flags("sample", &args.resample, &context.matches)?;
+    layers.stops(&context.grid.betas)?;
     let prepared = prepare(context, layers, &args.destination)?;
     let problem = &prepared.problem;
     let job = Sampling::of(&prepared.spec, problem.clone(), found.model.clone(), &found.name);

@@ -38,14 +38,14 @@ pub struct Chart {
 /// The size of a chart among others on a page.
 const SIZE: (f64, f64) = (440.0, 270.0);
 
-const INK: Ink = Ink::solid(0x1d2733);
-const SOFT: Ink = Ink::solid(0x5b6775);
+pub(super) const INK: Ink = Ink::solid(0x1d2733);
+pub(super) const SOFT: Ink = Ink::solid(0x5b6775);
 const GRID: Pen = Pen::new(Ink::solid(0xe4e9ef), 1.0);
-const AXIS: Pen = Pen::new(Ink::solid(0x8d99a6), 1.0);
+pub(super) const AXIS: Pen = Pen::new(Ink::solid(0x8d99a6), 1.0);
 const RULE: Pen = Pen { ink: INK, width: 1.3, dashed: true };
 
-const LETTERS: f64 = 11.0;
-const TITLE: f64 = 13.0;
+pub(super) const LETTERS: f64 = 11.0;
+pub(super) const TITLE: f64 = 13.0;
 const LEGEND_LINE: f64 = 16.0;
 /// The length of a line in the legend, and the room around it.
 const SAMPLE: f64 = 22.0;
@@ -53,11 +53,14 @@ const ROOM: f64 = 14.0;
 /// The distance of dodged points.
 const ASIDE: f64 = 4.0;
 
-fn letters(size: f64, anchor: Anchor, ink: Ink) -> Type {
+pub(super) fn letters(size: f64, anchor: Anchor, ink: Ink) -> Type {
     Type { size, anchor, ink, bold: false, turned: false }
 }
 
 impl Chart {
+    /// The size of a chart among others.
+    pub const SIZE: (f64, f64) = SIZE;
+
     /// An empty chart.
     pub fn new(title: &str, x_label: &str, y_label: &str) -> Self {
         let axis = |label: &str| Axis { label: label.to_owned(), ..Axis::default() };
@@ -373,7 +376,7 @@ fn label_width(text: &str) -> f64 {
 }
 
 /// The label of a tick; what follows `^` is a power.
-fn label(svg: &mut Svg, at: Point, text: &str, anchor: Anchor) {
+pub(super) fn label(svg: &mut Svg, at: Point, text: &str, anchor: Anchor) {
     let style = letters(LETTERS, anchor, SOFT);
     let Some((base, power)) = text.split_once('^') else { return svg.text(at, text, style) };
     let start = match anchor {

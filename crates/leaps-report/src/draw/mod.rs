@@ -2,6 +2,7 @@
 
 mod chart;
 mod font;
+mod heat_map;
 mod png;
 mod scale;
 mod series;
@@ -9,8 +10,9 @@ mod style;
 mod svg;
 
 pub use chart::Chart;
+pub use heat_map::HeatMap;
 pub use png::png;
 pub use series::GREY;
 pub use series::{Mark, Series};
 pub use style::Ink;
-pub use svg::{Svg, escape};
+pub use svg::{Svg, escape, file};

@@ -35,6 +35,14 @@ impl Scale {
         Scale { low: low - room, high: high + room, log }
     }
 
+    /// An axis from the lowest of all finite `values` to the highest.
+    pub fn around_exactly(values: impl Iterator<Item = f64> + Clone) -> Self {
+        let finite = || values.clone().filter(|value| value.is_finite());
+        let (low, high) =
+            (finite().fold(f64::INFINITY, f64::min), finite().fold(f64::NEG_INFINITY, f64::max));
+        if low < high { Scale { low, high, log: false } } else { Scale::around(finite(), false) }
+    }
+
     /// An axis between two numbers.
     pub fn between(low: f64, high: f64, log: bool) -> Self {
         match log {

@@ -73,6 +73,18 @@ impl Svg {
         );
     }
 
+    /// Another element, fitted into a box.
+    pub fn nest(&mut self, at: Point, size: (f64, f64), element: &str) {
+        let place = format!(
+            "<svg x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" ",
+            short(at.0),
+            short(at.1),
+            short(size.0),
+            short(size.1)
+        );
+        self.text += &element.replacen("<svg ", &place, 1);
+    }
+
     /// What the shapes up to [`close`](Self::close) stand for.
     pub fn open(&mut self, hint: &str) {
         self.text += &format!("<g><title>{}</title>\n", escape(hint));

@@ -30,6 +30,8 @@ pub enum Purpose {
     Reference = 9,
     /// Independent samples of an exact solution.
     Exact = 10,
+    /// States of infinite temperature beside a ladder of temperatures.
+    Uniform = 11,
 }
 
 /// A source of random choices.

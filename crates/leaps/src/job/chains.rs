@@ -10,14 +10,17 @@ use crate::mcmc::{
     run_tempering,
 };
 use crate::observe::{
-    Autocorrelation, ChainRecorder, ChainSummary, Estimate, Observables, Recorder,
+    Autocorrelation, ChainRecorder, ChainSummary, ChainWarning, Estimate, LadderTable, Mbar,
+    Observables, Recorder, integrated_log_z,
 };
 use crate::problem::Problem;
 use crate::results::{
-    ChainObservables, ChainResult, Computed, Discs, Remembered, TemperingResult, attach_exact,
+    ChainObservables, ChainResult, Computed, Discs, Lowest, Remembered, TemperingResult,
+    ThermoPoint, attach_exact, log_z_merit,
 };
+use crate::sampler::WalkerSpec;
 use crate::spec::{RunSpec, SEED};
-use crate::target::Density;
+use crate::target::{Density, Target};
 use crate::{Error, Result};
 
 /// Bytes of kept states beyond which a file of samples is refused.
@@ -27,11 +30,17 @@ const MOST_BYTES: usize = 4 << 30;
 struct Keeper<'a> {
     recorder: ChainRecorder<'a>,
     states: Option<Vec<u8>>,
+    /// The lowest energy so far, and a state that has it.
+    lowest: Option<(f64, Vec<u8>)>,
 }
 
 impl Recorder for Keeper<'_> {
     fn record(&mut self, x: &[u8]) {
         self.recorder.record(x);
+        let energy = self.recorder.last_energy();
+        if self.lowest.as_ref().is_none_or(|(lowest, _)| energy < *lowest) {
+            self.lowest = Some((energy, x.to_vec()));
+        }
         if let Some(states) = &mut self.states {
             states.extend_from_slice(x);
         }
@@ -46,7 +55,16 @@ struct Finished<'a> {
     steps: u64,
     acceptance: f64,
     energy_calls: f64,
-    tempering: Option<TemperingResult>,
+    ladder: Option<Ladder>,
+}
+
+/// What the temperatures of a ladder did.
+struct Ladder {
+    betas: Vec<f64>,
+    swap_rates: Vec<f64>,
+    round_trips: u64,
+    /// The states of all temperatures, ladder by ladder.
+    tables: Vec<LadderTable>,
 }
 
 /// Independent Markov chains, or ladders of temperatures that exchange states.
@@ -68,6 +86,8 @@ pub struct Chains {
     pub chains: ChainSpec,
     /// Whether to keep the states of chains.
     pub keep: bool,
+    /// Inverse temperatures within a ladder at which free energies are wanted as well.
+    pub at_beta: Vec<f64>,
     /// The seed.
     pub seed: u64,
 }
@@ -76,7 +96,7 @@ impl Chains {
     /// 64 chains of heat-bath sweeps.
     pub fn new(problem: Problem) -> Self {
         let (kernel, chains) = (KernelSpec::default(), ChainSpec::default());
-        Chains { problem, kernel, chains, keep: false, seed: SEED }
+        Chains { problem, kernel, chains, keep: false, at_beta: Vec::new(), seed: SEED }
     }
 
     /// As configured.
@@ -84,6 +104,11 @@ impl Chains {
         Chains {
             kernel: spec.kernel.clone(),
             chains: spec.chains.clone(),
+            // Walkers beside chains of one temperature may have some on their way.
+            at_beta: match spec.kernel.kernel {
+                Move::Kernel(_) => Vec::new(),
+                _ => spec.walkers.at_beta.clone(),
+            },
             seed: spec.seed,
             ..Self::new(problem)
         }
@@ -150,6 +175,7 @@ impl Chains {
     fn run_here(&self, context: &Context<'_>) -> Result<Run<ChainResult>> {
         let (target, spec) = (&*self.problem.target, &self.chains);
         spec.check(self.problem.beta)?;
+        let at_beta = self.stops()?;
         let kept =
             spec.chains.saturating_mul(spec.steps / spec.thin).saturating_mul(target.sites());
         if self.keep && kept > MOST_BYTES {
@@ -164,13 +190,15 @@ impl Chains {
         let start = Instant::now();
         let finished = self.walk(context)?;
         let seconds = start.elapsed().as_secs_f64();
-        let (result, samples) = self.measured(finished, seconds, context.progress.stopped())?;
+        let (result, samples) =
+            self.measured(finished, &at_beta, seconds, context.progress.stopped())?;
         Ok(Run { result, samples, computed: Computed::on_cpu() })
     }
 
     fn measured<'a>(
         &self,
         finished: Finished<'a>,
+        at_beta: &[f64],
         seconds: f64,
         stopped: bool,
     ) -> Result<(ChainResult, Samples)> {
@@ -178,7 +206,13 @@ impl Chains {
             (&*self.problem.target, self.problem.path.ends(), &self.chains);
         let steps = finished.steps as usize;
         let mut samples = Samples::default();
+        let mut lowest: Option<(f64, Vec<u8>)> = None;
         let mut take = |chain: Keeper<'a>| {
+            if let Some(own) = chain.lowest
+                && lowest.as_ref().is_none_or(|(energy, _)| own.0 < *energy)
+            {
+                lowest = Some(own);
+            }
             samples.states.extend(chain.states.unwrap_or_default());
             chain.recorder
         };
@@ -205,6 +239,21 @@ impl Chains {
             autocorrelation_time_error: memory.time.error * spec.thin as f64,
             r_hat: memory.r_hat,
         };
+        let (mut warnings, mut tempering) = (summary.warnings(), None);
+        let mut point = None;
+        if let Some(ladder) = finished.ladder {
+            for table in &ladder.tables {
+                if let Some(own) = table.lowest()
+                    && lowest.as_ref().is_none_or(|(energy, _)| own.0 < *energy)
+                {
+                    lowest = Some(own.clone());
+                }
+            }
+            let (found, doubts) = ladder.measured(target, at_beta);
+            point = found.rungs.last().cloned();
+            warnings.extend(doubts);
+            tempering = Some(found);
+        }
         let interrupted = steps < spec.steps || stopped;
         let discs_ess = summary.discs_ess();
         let Observables { correlation, mode_masses, .. } = estimates.clone();
@@ -242,8 +291,13 @@ impl Chains {
                 ess_per_call: discs_ess / finished.energy_calls,
                 ess_per_second: discs_ess * summary.groups() as f64 / seconds,
             },
-            tempering: finished.tempering,
-            warnings: summary.warnings(),
+            log_z: point.as_ref().map(|point| point.log_z),
+            log_z_merit: point.as_ref().map(|point| log_z_merit(point.log_z, seconds)),
+            free_energy_per_site: point.as_ref().map(|point| point.free_energy_per_site),
+            entropy_per_site: point.as_ref().map(|point| point.entropy_per_site),
+            lowest: lowest.map(|(energy, x)| Lowest::new(energy, &x, target.q())),
+            tempering,
+            warnings,
             network_passes_per_walker: 0.0,
             energy_calls_per_walker: finished.energy_calls,
             seconds,
@@ -265,6 +319,7 @@ impl Chains {
         let make = || Keeper {
             recorder: ChainRecorder::new(target, lambda, self.seed),
             states: self.keep.then(Vec::new),
+            lowest: None,
         };
         let progress = context.progress;
         let kernel = match self.kernel.kernel {
@@ -274,6 +329,8 @@ impl Chains {
                 let tempering = TemperingSettings {
                     ladder: betas.iter().map(|&beta| vec![beta; lambda.len()]).collect(),
                     houdayer: exchange == Move::Houdayer,
+                    exchange: exchange != Move::Ladder,
+                    table: Some(LadderTable::width_for(target, self.seed)),
                     chains: settings,
                 };
                 let local = AnyKernel::new(spec.tempering_kernel, target, lambda)?;
@@ -297,8 +354,28 @@ impl Chains {
             acceptance: outcomes.iter().map(|chain| chain.acceptance).sum::<f64>() / n,
             energy_calls: outcomes.iter().map(|chain| chain.energy_calls).sum::<f64>() / n,
             groups: outcomes.into_iter().map(|chain| vec![chain.recorder]).collect(),
-            tempering: None,
+            ladder: None,
         })
+    }
+
+    /// The inverse temperatures within the ladder that are asked for, from hot to cold.
+    fn stops(&self) -> Result<Vec<f64>> {
+        if let Move::Kernel(_) = self.kernel.kernel {
+            WalkerSpec { at_beta: self.at_beta.clone(), ..WalkerSpec::default() }
+                .check_no_stops()?;
+        }
+        let end = self.problem.beta;
+        let mut all = self.at_beta.clone();
+        all.sort_by(|a, b| a.abs().total_cmp(&b.abs()));
+        all.dedup();
+        match all.iter().find(|&&at| !(at / end > 0.0 && at / end <= 1.0 + 1e-12)) {
+            Some(at) => {
+                let condition = format!("between 0 and {end}, where the ladder ends");
+                let advice = "leave it out, or go to that temperature";
+                Err(Error::invalid("sample.at_beta", at, condition, advice))
+            }
+            None => Ok(all),
+        }
     }
 
     /// Inverse temperatures from hot to the target's.
@@ -314,7 +391,7 @@ impl Chains {
 }
 
 fn tempered<'a>(
-    outcomes: Vec<mcmc::TemperingOutcome<Keeper<'a>>>,
+    mut outcomes: Vec<mcmc::TemperingOutcome<Keeper<'a>>>,
     betas: Vec<f64>,
 ) -> Finished<'a> {
     let n = outcomes.len() as f64;
@@ -326,11 +403,53 @@ fn tempered<'a>(
     }
     let cold = |outcome: &mcmc::TemperingOutcome<_>| *outcome.acceptance.last().unwrap_or(&1.0);
     let round_trips = outcomes.iter().map(|outcome| outcome.round_trips).sum();
+    let tables = outcomes.iter_mut().filter_map(|outcome| outcome.table.take()).collect();
     Finished {
         steps: outcomes.first().map_or(0, |outcome| outcome.steps),
         acceptance: outcomes.iter().map(cold).sum::<f64>() / n,
         energy_calls: outcomes.iter().map(|outcome| outcome.energy_calls).sum::<f64>() / n,
-        tempering: Some(TemperingResult { betas, swap_rates, round_trips }),
+        ladder: Some(Ladder { betas, swap_rates, round_trips, tables }),
         groups: outcomes.into_iter().map(|outcome| outcome.recorders).collect(),
+    }
+}
+
+impl Ladder {
+    /// Free energies from all temperatures together, where there are ladders enough for errors, and reasons to doubt them.
+    fn measured(
+        self,
+        target: &dyn Target,
+        at_beta: &[f64],
+    ) -> (TemperingResult, Vec<ChainWarning>) {
+        let Ladder { betas, swap_rates, round_trips, tables } = self;
+        let log_z0 = target.sites() as f64 * (target.q() as f64).ln();
+        let from_zero: Vec<f64> = [&[0.0], &betas[..]].concat();
+        let mut warnings = Vec::new();
+        let mut result = TemperingResult {
+            betas,
+            swap_rates,
+            round_trips,
+            overlaps: Vec::new(),
+            log_z_by_integration: None,
+            rungs: Vec::new(),
+            at_beta: Vec::new(),
+        };
+        // A single ladder has no error.
+        if tables.len() < 2 {
+            return (result, warnings);
+        }
+        match Mbar::new(&from_zero, &tables, log_z0) {
+            Ok(mbar) => {
+                result.overlaps = mbar.overlaps();
+                result.rungs = ThermoPoint::along_ladder(target, &result.betas, &mbar);
+                result.at_beta = ThermoPoint::along_ladder(target, at_beta, &mbar);
+            }
+            Err(_) => result.overlaps = vec![0.0; result.betas.len()],
+        }
+        let exact = result.rungs.last().and_then(|rung| rung.log_z.exact);
+        let integrated = integrated_log_z(&from_zero, &tables, log_z0);
+        result.log_z_by_integration =
+            Some(exact.map_or(integrated, |exact| integrated.with_exact(exact)));
+        warnings.extend(ChainWarning::of_ladder(&from_zero, &result.overlaps, tables.len()));
+        (result, warnings)
     }
 }

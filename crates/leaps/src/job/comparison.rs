@@ -6,6 +6,7 @@ use toml::{Table, Value};
 
 use super::{Annealing, Chains, Context, Monitor, Run, Sampler, Samples, Sampling};
 use crate::device::NoProgress;
+use crate::mcmc::Move;
 use crate::problem::Problem;
 use crate::results::{self, Compared, Computed};
 use crate::spec::RunSpec;
@@ -95,6 +96,7 @@ impl SamplerEntry<'_> {
         let name = |error| self.name(error);
         let problem = spec.problem().map_err(name)?;
         match sampler.as_str() {
+            "mcmc" if !matches!(spec.kernel.kernel, Move::Kernel(_)) => Ok(()),
             "mcmc" if self.table.contains_key("at_beta") => spec.walkers.check_no_stops(),
             // What all entries share does not concern those that stay at one temperature.
             "mcmc" => Ok(()),

@@ -1,10 +1,11 @@
 //! Measurement of an ensemble of walkers: a result, and samples for a file.
 
 use super::Samples;
-use crate::observe::{Bins, Families, Histogram, Layout, WeightedSamples};
+use crate::observe::{Bins, Estimate, Families, Histogram, Layout, WeightedSamples};
 use crate::problem::Problem;
 use crate::results::{
-    BetaResult, HistogramResult, Histograms, Snapshots, WalkerResult, attach_exact,
+    BetaResult, HistogramResult, Histograms, Lowest, Snapshots, WalkerResult, attach_exact,
+    free_energy_per_site, log_z_merit,
 };
 use crate::sampler::{Ensemble, WalkerWarning};
 use crate::{Result, exact};
@@ -45,6 +46,11 @@ pub fn measured(
     let (ess, walkers) = (ensemble.ess(), ensemble.weights.len());
     let (stops, many) = (journey.betas.iter().zip(&ensemble.stops), journey.betas.len());
     let at_beta = stops.map(|(&beta, stop)| BetaResult::new(target, beta, stop, many)).collect();
+    let sites = target.sites() as f64;
+    let entropy = ensemble.entropy(lambda);
+    let entropy = Estimate::new(entropy.mean / sites, entropy.error / sites);
+    let energies: Vec<f64> =
+        ensemble.energies.chunks_exact(target.terms()).map(|e| e.iter().sum()).collect();
     let result = WalkerResult {
         seed: journey.seed,
         scheme: journey.scheme.to_owned(),
@@ -58,6 +64,10 @@ pub fn measured(
         ess: ess.mean,
         ess_error: ess.error,
         log_z,
+        log_z_merit: log_z_merit(log_z, journey.seconds),
+        free_energy_per_site: free_energy_per_site(log_z, problem.beta, sites),
+        entropy_per_site: entropy,
+        lowest: Lowest::among(&energies, &ensemble.states, target),
         elbo: ensemble.elbo(),
         correlation: observables.correlation.clone(),
         mode_masses: observables.mode_masses.clone(),
@@ -71,11 +81,8 @@ pub fn measured(
         at_beta,
         path: ensemble.trace,
     };
-    let samples = Samples {
-        states: ensemble.states,
-        log_weights: ensemble.weights.log().to_vec(),
-        energies: ensemble.energies.chunks_exact(target.terms()).map(|e| e.iter().sum()).collect(),
-    };
+    let samples =
+        Samples { states: ensemble.states, log_weights: ensemble.weights.log().to_vec(), energies };
     Ok((result, samples))
 }
 

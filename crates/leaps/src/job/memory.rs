@@ -112,7 +112,7 @@ pub(super) fn of_chains(
     let (copies, moves) = match kernel.kernel {
         Move::Kernel(own) if has_tables(kernel, own, target) => (1.0, 3.0 * sites),
         Move::Kernel(own) => (1.0, kernel_memory(own, target)),
-        Move::ParallelTempering => (1.0, ladder),
+        Move::ParallelTempering | Move::Ladder => (1.0, ladder),
         Move::Houdayer => (2.0, 2.0 * ladder + cluster_memory(target)),
     };
     let kept = (spec.steps / spec.thin.max(1)) as f64;

@@ -6,6 +6,7 @@
 //! | [`Chains`] | Markov chains, and ladders of temperatures that exchange states |
 //! | [`Sampling`] | weighted walkers that follow a trained network |
 //! | [`Training`] | a network for a problem |
+//! | [`FreeEnergies`] | free energy, entropy and observables over a grid of temperatures and fields |
 //! | [`Comparison`] | several samplers on one problem |
 //! | [`Experiment`] | networks and samplers that a file describes, with everything kept on the disk |
 //! | [`Reference`] | what results are held against |
@@ -16,6 +17,7 @@ mod chains;
 mod comparison;
 mod context;
 pub mod experiment;
+mod free_energies;
 mod measured;
 mod memory;
 mod monitor;
@@ -33,6 +35,7 @@ pub use chains::Chains;
 pub use comparison::{Comparison, NamedSampler, SamplerEntry};
 pub use context::Context;
 pub use experiment::Experiment;
+pub use free_energies::{FreeEnergies, FreeEnergyMethod};
 pub use measured::{bins, energies};
 pub use memory::{check_memory, training_memory};
 pub use monitor::Monitor;

@@ -12,8 +12,8 @@ use rayon::prelude::*;
 use super::adapt::agree;
 use super::rounds::in_rounds;
 use super::{Kernel, Tempering};
-use crate::device::{Progress, Purpose, Stream};
-use crate::observe::Recorder;
+use crate::device::{Draw, Progress, Purpose, Stream};
+use crate::observe::{LadderTable, Order, Recorder};
 use crate::target::{Density, Target, initial_state, show_state};
 use crate::{Error, Result};
 
@@ -172,6 +172,10 @@ pub struct TemperingSettings {
     pub ladder: Vec<Vec<f64>>,
     /// Run two copies of the ladder with Houdayer moves between them.
     pub houdayer: bool,
+    /// Whether neighbouring rungs exchange their states; without it they are independent chains.
+    pub exchange: bool,
+    /// Gather the states of all rungs in a table with bins of this width in energy.
+    pub table: Option<f64>,
     /// The ladders as chains.
     pub chains: ChainSettings,
 }
@@ -191,6 +195,9 @@ pub struct TemperingOutcome<R> {
     pub round_trips: u64,
     /// Energy evaluations charged for the steps after burn-in, of all rungs.
     pub energy_calls: f64,
+    /// The kept states of all rungs, if asked for. Rung 0 of the table is infinite temperature, with one random state for every kept
+    /// state of a rung; the ladder's own rungs follow.
+    pub table: Option<LadderTable>,
     /// The last states, `copy * rungs + rung`.
     pub last: Vec<Vec<u8>>,
 }
@@ -206,7 +213,7 @@ pub fn run_tempering<K: Kernel + Sync, R: Recorder>(
     make: impl Fn(usize, usize) -> R + Sync,
     progress: &dyn Progress,
 ) -> Result<Vec<TemperingOutcome<R>>> {
-    let settings = &tempering.chains;
+    let (settings, exchange) = (&tempering.chains, tempering.exchange);
     settings.check()?;
     let fresh = Tempering::new(target, tempering.ladder.clone(), kernel, tempering.houdayer)?;
     let (states, rungs, total) = (fresh.states(), fresh.rungs(), settings.burn_in + settings.steps);
@@ -229,13 +236,14 @@ pub fn run_tempering<K: Kernel + Sync, R: Recorder>(
             .map(|state| initial_state(target, settings.seed, walker(number, state)))
             .collect(),
         acceptance: vec![0.0; states],
+        table: tempering.table.map(|width| LadderTable::new(rungs + 1, width)),
     };
     let mut ladders: Vec<Ladder<K, R>> = (0..settings.chains).into_par_iter().map(begin).collect();
     let stride = glance(target.sites() * states);
     // Short sweeps are not worth a thread each.
     let together = (4096 / target.sites()).max(1);
     let advance = |ladder: &mut Ladder<K, R>, round: Range<u64>| {
-        let Ladder { number, tempering, recorders, x, acceptance } = ladder;
+        let Ladder { number, tempering, recorders, x, acceptance, table } = ladder;
         for step in round {
             if step == settings.burn_in {
                 tempering.reset_counts();
@@ -260,12 +268,28 @@ pub fn run_tempering<K: Kernel + Sync, R: Recorder>(
                 });
             let mut stream = Stream::new(settings.seed, Purpose::Exchange, *number as u32, step);
             tempering.exchange_clusters(x, &mut stream);
-            tempering.exchange(target, x, &mut stream);
+            if exchange {
+                tempering.exchange(target, x, &mut stream);
+            }
             if step >= settings.burn_in
                 && (step - settings.burn_in + 1).is_multiple_of(settings.every)
             {
                 for (copy, recorder) in recorders.iter_mut().enumerate() {
                     recorder.record(&x[copy * rungs + rungs - 1]);
+                }
+                if let Some(table) = table {
+                    if !exchange {
+                        tempering.measure(target, x);
+                    }
+                    let terms = target.terms();
+                    for (state, x) in x.iter().enumerate() {
+                        let energy = tempering.energies()[state * terms..][..terms].iter().sum();
+                        table.record(1 + state % rungs, energy, Order::of(x, target.q()), x);
+                        let walker = walker(*number, state);
+                        if state % rungs == 0 {
+                            record_uniform(table, target, (settings.seed, walker, step));
+                        }
+                    }
                 }
             }
             let last = step + 1 == total;
@@ -298,6 +322,7 @@ pub fn run_tempering<K: Kernel + Sync, R: Recorder>(
         round_trips: ladder.tempering.round_trips(),
         energy_calls: ladder.tempering.energy_calls(target.q()) * steps as f64,
         recorders: ladder.recorders,
+        table: ladder.table,
         last: ladder.x,
     };
     Ok(ladders.into_iter().map(outcome).collect())
@@ -311,6 +336,16 @@ struct Ladder<K, R> {
     x: Vec<Vec<u8>>,
     /// Sums of acceptance probabilities after burn-in, by state.
     acceptance: Vec<f64>,
+    table: Option<LadderTable>,
+}
+
+/// Take a random state into the rung of infinite temperature.
+fn record_uniform(table: &mut LadderTable, target: &dyn Target, of: (u64, u32, u64)) {
+    let (seed, walker, step) = of;
+    let mut stream = Stream::new(seed, Purpose::Uniform, walker, step);
+    let x: Vec<u8> = (0..target.sites()).map(|_| stream.below(target.q()) as u8).collect();
+    let energy = (0..target.terms()).map(|term| target.energy(term, &x)).sum();
+    table.record(0, energy, Order::of(&x, target.q()), &x);
 }
 
 #[cfg(test)]
@@ -319,7 +354,7 @@ mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
 
     use super::*;
-    use crate::device::{Draw, NoProgress};
+    use crate::device::NoProgress;
     use crate::mcmc::Info;
     use crate::target::{Boundary, Lattice, Pairwise};
 
@@ -364,7 +399,13 @@ mod tests {
             let model = Density::new(&target, &lambda);
             run_chains(&model, &alone, &settings, |_| Nobody, &NoProgress).unwrap();
             let ladder = vec![lambda.to_vec()];
-            let tempering = TemperingSettings { ladder, houdayer: false, chains: settings };
+            let tempering = TemperingSettings {
+                ladder,
+                houdayer: false,
+                exchange: true,
+                table: None,
+                chains: settings,
+            };
             let in_ladder = Pupil::default();
             run_tempering(&target, &in_ladder, &tempering, |_, _| Nobody, &NoProgress).unwrap();
             for pupil in [alone, in_ladder] {

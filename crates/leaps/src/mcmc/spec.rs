@@ -24,9 +24,11 @@ pub enum Move {
     ParallelTempering,
     /// The same with two states at each temperature, which exchange clusters.
     Houdayer,
+    /// States at several temperatures that keep their places.
+    Ladder,
 }
 
-const EXCHANGES: [(&str, &str, Move); 2] = [
+const EXCHANGES: [(&str, &str, Move); 3] = [
     (
         "parallel-tempering",
         "several temperatures that exchange states, each moved by --tempering-kernel",
@@ -36,6 +38,11 @@ const EXCHANGES: [(&str, &str, Move); 2] = [
         "houdayer",
         "the same with two states a temperature that exchange clusters (glasses)",
         Move::Houdayer,
+    ),
+    (
+        "ladder",
+        "several temperatures that exchange nothing, each moved by --tempering-kernel (log Z)",
+        Move::Ladder,
     ),
 ];
 
@@ -105,7 +112,7 @@ fn move_parser() -> impl TypedValueParser<Value = Move> {
 /// The kernels and what they do, for the end of a help text.
 pub fn kernels_help(exchanges: bool) -> String {
     let kernels = KernelName::ALL.iter().map(|kernel| (kernel.as_str(), kernel.description()));
-    let exchanges = EXCHANGES.iter().take(if exchanges { 2 } else { 0 }).map(|e| (e.0, e.1));
+    let exchanges = EXCHANGES.iter().filter(|_| exchanges).map(|e| (e.0, e.1));
     let lines: Vec<String> =
         kernels.chain(exchanges).map(|(name, help)| format!("  {name:<18}  {help}")).collect();
     format!("Kernels:\n{}", lines.join("\n"))
@@ -151,7 +158,7 @@ pub struct ChainSpec {
     /// Measure every N steps
     #[cfg_attr(feature = "clap", arg(long, default_value_t = ChainSpec::default().thin, value_name = "N", value_parser = count))]
     pub thin: usize,
-    /// Kernel within each temperature of parallel-tempering and houdayer
+    /// Kernel within each temperature of parallel-tempering, houdayer and ladder
     #[cfg_attr(feature = "clap", arg(long, default_value_t = ChainSpec::default().tempering_kernel, value_name = "NAME", value_parser = kernel_parser()))]
     #[cfg_attr(feature = "clap", arg(hide_possible_values = true))]
     pub tempering_kernel: KernelName,

@@ -147,16 +147,26 @@ impl<K: Kernel> Tempering<K> {
         }
     }
 
+    /// Compute the energies of the states.
+    pub fn measure(&mut self, target: &dyn Target, states: &[Vec<u8>]) {
+        for (x, energies) in states.iter().zip(self.energies.chunks_exact_mut(target.terms())) {
+            for (term, energy) in energies.iter_mut().enumerate() {
+                *energy = target.energy(term, x);
+            }
+        }
+    }
+
+    /// Energy terms of the states, `[state * terms + term]`, as they were measured or exchanged last.
+    pub fn energies(&self) -> &[f64] {
+        &self.energies
+    }
+
     /// Exchange states between neighbouring rungs of every copy: even and odd pairs in turn.
     pub fn exchange<D: Draw>(&mut self, target: &dyn Target, states: &mut [Vec<u8>], draw: &mut D) {
         let (rungs, terms) = (self.ladder.len(), target.terms());
         let first = usize::from(self.odd);
         self.odd = !self.odd;
-        for (x, energies) in states.iter().zip(self.energies.chunks_exact_mut(terms)) {
-            for (term, energy) in energies.iter_mut().enumerate() {
-                *energy = target.energy(term, x);
-            }
-        }
+        self.measure(target, states);
         for copy in 0..self.copies {
             for rung in (first..rungs - 1).step_by(2) {
                 let a = copy * rungs + rung;
@@ -172,6 +182,8 @@ impl<K: Kernel> Tempering<K> {
                     self.swaps[rung] += 1;
                     states.swap(a, b);
                     self.walkers.swap(a, b);
+                    (0..terms)
+                        .for_each(|term| self.energies.swap(a * terms + term, b * terms + term));
                 }
             }
             self.count_round_trips(copy * rungs, rungs);

@@ -64,6 +64,11 @@ impl<'a> ChainRecorder<'a> {
         self.energy.is_empty()
     }
 
+    /// The energy of the last state.
+    pub fn last_energy(&self) -> f64 {
+        self.row[Layout::ENERGY]
+    }
+
     /// Number of blocks that are complete.
     fn complete(&self) -> usize {
         self.len() / self.length

@@ -183,6 +183,33 @@ impl Jackknife {
         }
     }
 
+    /// Take means of all columns, and those `left_out[f * width..]` without every family `f`, that were computed elsewhere. There are two families at least.
+    pub(super) fn from_left_out(means: Vec<f64>, left_out: &[f64]) -> Self {
+        let width = means.len();
+        let families = left_out.len() / width;
+        let (weight, rest_weight) = (families as f64, families as f64 - 1.0);
+        // Sums about the means vanish, and without a family they are what its absence changes.
+        let sums: Vec<f64> = left_out
+            .chunks_exact(width)
+            .flat_map(|row| {
+                row.iter().zip(&means).map(|(value, mean)| -rest_weight * (value - mean))
+            })
+            .collect();
+        let rest_sum = sums[..width].iter().map(|sum| -sum).collect();
+        Jackknife {
+            width,
+            sum: vec![0.0; width],
+            origin: means,
+            weights: vec![1.0; families],
+            sums,
+            weight,
+            heaviest: 0,
+            rest_weight,
+            rest_sum,
+            inflation: 1.0,
+        }
+    }
+
     /// The same with every error multiplied by `factor`.
     pub(crate) fn inflated(self, factor: f64) -> Self {
         Jackknife { inflation: self.inflation * factor, ..self }

@@ -54,17 +54,48 @@ impl Segments {
 /// negative, for systematic resampling, and an error should not be too small. One family with all the weight: infinite.
 pub fn log_z(weights: &LogWeights, families: &Families, closed: &Segments) -> Estimate {
     let mean = closed.log_z + weights.log_mean();
-    let n = weights.len() as f64;
     let shares = shares(weights, families);
-    let deviations = shares.iter().enumerate().map(|(family, &share)| {
-        // A share near 1: sum the others instead of losing their digits.
-        let rest = if share < 0.5 {
-            1.0 - share
-        } else {
-            shares.iter().enumerate().filter(|&(f, _)| f != family).map(|(_, s)| s).sum()
-        };
-        rest.ln()
-    });
+    genealogical(mean, weights.len(), (0..shares.len()).map(|family| rest(&shares, family).ln()))
+}
+
+/// The entropy $\log Z + \langle U \rangle$ with its standard error, from the potential $U$ of every walker. The errors of the two parts depend on
+/// each other, and mostly cancel: leaving out a family changes the sum by $\log(1 - S_f)$ and by what the mean of $U$ changes.
+pub fn entropy(
+    weights: &LogWeights,
+    families: &Families,
+    closed: &Segments,
+    potentials: &[f64],
+) -> Estimate {
+    assert_eq!(weights.len(), potentials.len(), "one potential per weight");
+    let normalised = weights.normalised();
+    // A walker of weight 0 may have any potential.
+    let held = || normalised.iter().zip(potentials).enumerate().filter(|(_, (w, _))| **w > 0.0);
+    let mean: f64 = held().map(|(_, (w, u))| w * u).sum();
+    let shares = shares(weights, families);
+    let mut departures = vec![0.0; families.count()];
+    held().for_each(|(i, (w, u))| departures[families.of(i)] += w * (u - mean));
+    let deviation = |family: usize| {
+        let rest = rest(&shares, family);
+        rest.ln() - departures[family] / rest
+    };
+    let value = closed.log_z + weights.log_mean() + mean;
+    genealogical(value, weights.len(), (0..shares.len()).map(deviation))
+}
+
+/// What is left of the weights without a family.
+fn rest(shares: &[f64], family: usize) -> f64 {
+    let share = shares[family];
+    // A share near 1: sum the others instead of losing their digits.
+    if share < 0.5 {
+        1.0 - share
+    } else {
+        shares.iter().enumerate().filter(|&(f, _)| f != family).map(|(_, s)| s).sum()
+    }
+}
+
+/// The error of an estimate from what leaving out every living family changes; the others of `walkers` families change nothing.
+fn genealogical(mean: f64, walkers: usize, deviations: impl Iterator<Item = f64>) -> Estimate {
+    let n = walkers as f64;
     let (first, second) = deviations.fold((0.0, 0.0), |(a, b), d| (a + d, b + d * d));
     if n < 2.0 || !f64::is_finite(second) {
         return Estimate::new(mean, f64::INFINITY);

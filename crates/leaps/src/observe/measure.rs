@@ -67,7 +67,7 @@ impl Layout {
     pub const M_SQUARED: usize = 6;
     /// Column of $m^4$.
     pub const M_FOURTH: usize = 7;
-    const FIXED: usize = 8;
+    pub(super) const FIXED: usize = 8;
 
     /// Column of $G(r)$, `r < distances`.
     pub fn correlation(&self, r: usize) -> usize {

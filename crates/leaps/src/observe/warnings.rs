@@ -39,4 +39,51 @@ pub enum ChainWarning {
         /// The observable.
         observable: Cow<'static, str>,
     },
+    /// Neighbouring temperatures have little in common.
+    #[error(
+        "log Z: the temperatures {hot} and {cold} (beta) overlap by {overlap:.3}, below 0.03, so that free energies beyond rest on few states; use more temperatures"
+    )]
+    Overlap {
+        /// The smaller inverse temperature.
+        hot: f64,
+        /// The larger one.
+        cold: f64,
+        /// What they have in common.
+        overlap: f64,
+    },
+    /// There are too few ladders for an error.
+    #[error(
+        "log Z: its error is the spread of {ladders} ladders, and itself uncertain by {percent:.0} %; run 32 chains or more"
+    )]
+    FewLadders {
+        /// How many there are.
+        ladders: usize,
+        /// The error of the error.
+        percent: f64,
+    },
+}
+
+/// Overlaps below this are too small, see [`Mbar::overlaps`](super::Mbar::overlaps).
+const OVERLAP: f64 = 0.03;
+/// Ladders from which an error is known well enough.
+const ENOUGH_LADDERS: usize = 16;
+
+impl ChainWarning {
+    /// What is wrong with a ladder at `betas` whose neighbours overlap like this.
+    pub fn of_ladder(betas: &[f64], overlaps: &[f64], ladders: usize) -> Vec<Self> {
+        let poor = |(pair, &overlap): (&[f64], &f64)| {
+            let (hot, cold) = (pair[0], pair[1]);
+            (overlap.is_nan() || overlap < OVERLAP).then_some(ChainWarning::Overlap {
+                hot,
+                cold,
+                overlap,
+            })
+        };
+        let mut all: Vec<Self> = betas.windows(2).zip(overlaps).filter_map(poor).collect();
+        if ladders < ENOUGH_LADDERS {
+            let percent = 100.0 / (2.0 * (ladders as f64 - 1.0)).sqrt();
+            all.push(ChainWarning::FewLadders { ladders, percent });
+        }
+        all
+    }
 }

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use crate::path::{Path, PathSpec};
-use crate::target::{Described, Target, TargetIdentity, TargetSpec, initial_state, undescribed};
+use crate::target::{
+    Described, Field, Target, TargetIdentity, TargetSpec, initial_state, undescribed,
+};
 use crate::{Error, Result, finite};
 
 pub use models::{EdgeList, Ising, Potts, SpinGlass};
@@ -113,6 +115,44 @@ impl Problem {
         let ends = self.path.ends().to_vec();
         let built = path.build(&self.target.term_names(), &ends)?;
         Ok(Problem { path: built, path_spec: path.clone(), ..self })
+    }
+
+    /// The same energy at another inverse temperature and, if one is given, in another uniform field.
+    pub fn at(&self, beta: f64, field: Option<f64>) -> Result<Self> {
+        finite("target.beta", beta)?;
+        if let Some(spec) = &self.spec {
+            let field = match field {
+                Some(_) if spec.field.is_none() => {
+                    let kind = spec.kind.map_or("", |kind| kind.name());
+                    let condition = format!("left out for {kind}");
+                    let advice = "it belongs to ising, potts, spin-glass";
+                    return Err(Error::invalid(
+                        "target.field",
+                        field.unwrap_or(0.0),
+                        condition,
+                        advice,
+                    ));
+                }
+                Some(field) => Some(Field::Uniform(field)),
+                None => spec.field.clone(),
+            };
+            let spec = TargetSpec { beta: Some(beta), field, ..spec.clone() };
+            return Problem::of(&spec, &self.path_spec);
+        }
+        if field.is_some() {
+            let reason = "a custom energy has no field that could be changed";
+            return Err(Error::not_applicable("target.field", reason));
+        }
+        let (target, path_spec) = (&self.target, &self.path_spec);
+        let mut described = self.described.clone();
+        described.target["beta"] = beta.into();
+        Ok(Problem {
+            path: path_spec.build(&target.term_names(), &vec![beta; target.terms()])?,
+            beta,
+            description: format!("{} of {} sites, beta {beta}", target.name(), target.sites()),
+            described,
+            ..self.clone()
+        })
     }
 
     /// The problem that a model describes, whose files lie beside `file` and are known by their contents.

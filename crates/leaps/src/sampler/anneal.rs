@@ -8,7 +8,8 @@
 use super::{Cost, Grid, Interval, Lineage, Resampler, Span, Walkers};
 use crate::device::Progress;
 use crate::observe::{
-    Estimate, Families, Jackknife, LogWeights, Observables, Segments, WeightedSamples, ess, log_z,
+    Estimate, Families, Jackknife, LogWeights, Observables, Segments, WeightedSamples, entropy,
+    ess, log_z,
 };
 use crate::target::Target;
 use crate::{Error, Result};
@@ -86,6 +87,8 @@ pub struct PathStop {
     pub lambda: Vec<f64>,
     /// log Z of `rho_t`.
     pub log_z: Estimate,
+    /// `log Z + <U>` of `rho_t`.
+    pub entropy: Estimate,
     /// Effective sample size as a fraction.
     pub ess: Estimate,
     /// Observables of `rho_t`.
@@ -127,10 +130,22 @@ impl Ensemble {
         ess(&self.weights, &self.families)
     }
 
+    /// The entropy `log Z + <U>` of the target, whose energy terms have the weights `lambda`, with its error.
+    pub fn entropy(&self, lambda: &[f64]) -> Estimate {
+        let potentials = potentials(&self.energies, lambda);
+        entropy(&self.weights, &self.families, &self.segments, &potentials)
+    }
+
     /// A lower bound of log Z: the mean log-weight.
     pub fn elbo(&self) -> f64 {
         self.segments.log_z() + self.weights.mean_log()
     }
+}
+
+/// `sum_k lambda_k E_k` of every walker.
+fn potentials(energies: &[f64], lambda: &[f64]) -> Vec<f64> {
+    let potential = |row: &[f64]| row.iter().zip(lambda).map(|(e, l)| e * l).sum();
+    energies.chunks_exact(lambda.len()).map(potential).collect()
 }
 
 /// Lead walkers of `target` along a path.
@@ -216,6 +231,10 @@ impl Look<'_> {
             t: self.at.grid.time(self.at.k),
             lambda: lambda.to_vec(),
             log_z: self.log_z(),
+            entropy: {
+                let potentials = potentials(&walkers.energies()?, lambda);
+                entropy(weights, families, self.segments, &potentials)
+            },
             ess: ess(weights, families),
             observables: samples.observables(),
         })

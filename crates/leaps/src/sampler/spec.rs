@@ -5,9 +5,12 @@ use serde::{Deserialize, Serialize};
 use super::{Resampler, Resampling, Scheme};
 use crate::parse::at_least;
 #[cfg(feature = "clap")]
-use crate::parse::{count, number};
+use crate::parse::{count, number, numbers};
 use crate::path::Path;
 use crate::{Error, Result};
+
+/// Numbers that are one value on the command line.
+type Numbers = Vec<f64>;
 
 /// An ensemble of weighted walkers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -27,9 +30,10 @@ pub struct WalkerSpec {
     /// Estimates kept along the path
     #[cfg_attr(feature = "clap", arg(long, default_value_t = WalkerSpec::default().trace_points, value_name = "N", value_parser = count))]
     pub trace_points: usize,
-    /// Print estimates at these inverse temperatures on the way to the target's as well
-    #[cfg_attr(feature = "clap", arg(long, value_name = "B,...", value_delimiter = ',', value_parser = number))]
-    pub at_beta: Vec<f64>,
+    /// Print estimates at these inverse temperatures on the way to the target's as well: B,... or FROM:TO:POINTS
+    #[cfg_attr(feature = "clap", arg(long, value_name = "B,...", value_parser = numbers))]
+    #[cfg_attr(feature = "clap", arg(default_value = "", hide_default_value = true))]
+    pub at_beta: Numbers,
 }
 
 /// Moves smaller than a sweep.
@@ -166,8 +170,8 @@ impl WalkerSpec {
         Err(Error::invalid(
             "sample.at_beta",
             list.join(","),
-            "left out for mcmc, whose chains stay at the target's temperature",
-            "run mcmc once for each of them, or use ais, smc or sample, which pass them on the way",
+            "left out for mcmc with one temperature, whose chains stay at the target's",
+            "use the kernel parallel-tempering or ladder, which have several, or use ais, smc or sample, which pass them on the way",
         ))
     }
 }

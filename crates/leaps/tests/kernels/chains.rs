@@ -96,7 +96,8 @@ fn chains_do_not_depend_on_threads() {
     let kernel = AnyKernel::new(KernelName::Dlmc, &torus, &lambda).unwrap();
     let settings = ChainSettings { chains: 9, burn_in: 50, steps: 70, every: 7, seed: 5 };
     let ladder = vec![vec![0.2, 0.2], vec![0.5, 0.4], lambda.to_vec()];
-    let tempering = TemperingSettings { ladder, houdayer: true, chains: settings };
+    let tempering =
+        TemperingSettings { ladder, houdayer: true, exchange: true, table: None, chains: settings };
     let run = |threads: usize| {
         rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(|| {
             let make = |_| Counter(0);

@@ -116,7 +116,8 @@ fn tempering_samples_its_last_rung() {
     let rho = law(&Density::new(&torus, &ladder[2]));
     let kernel = HeatBath::new(&torus).unwrap();
     let settings = ChainSettings { chains: 20, burn_in: 200, steps: 40_000, every: 20, seed: 5 };
-    let tempering = TemperingSettings { ladder, houdayer: true, chains: settings };
+    let tempering =
+        TemperingSettings { ladder, houdayer: true, exchange: true, table: None, chains: settings };
     let make = |_, _| Histogram { counts: vec![0; 512], q: 2 };
     let outcomes = run_tempering(&torus, &kernel, &tempering, make, &NoProgress).unwrap();
     // Houdayer moves tie the copies together, so each is tested on its own.

@@ -93,7 +93,7 @@ fn rows(config: &RunSpec, problem: &Problem) -> Vec<(&'static str, String)> {
     let chains = &config.chains;
     let rungs = match config.kernel.kernel {
         Move::Kernel(_) => 1,
-        Move::ParallelTempering => chains.temperatures.max(chains.betas.len()),
+        Move::ParallelTempering | Move::Ladder => chains.temperatures.max(chains.betas.len()),
         Move::Houdayer => 2 * chains.temperatures.max(chains.betas.len()),
     };
     let moves = one * rungs as f64 * (chains.steps + chains.burn_in) as f64;

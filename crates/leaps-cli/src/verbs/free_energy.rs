@@ -1,0 +1,187 @@
+//! `leaps free-energy`: free energies, entropies and observables over temperatures and fields.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+use leaps::device::NoProgress;
+use leaps::job::{FreeEnergies, FreeEnergyMethod};
+use leaps::mcmc::{ChainSpec, KernelSpec};
+use leaps::results::{FreeEnergyResult, ThermoPoint};
+use leaps::sampler::{ResampleSpec, SchemeSpec, WalkerSpec};
+use leaps::store::write_file;
+use leaps_report::free_energy::{csv, figure};
+use leaps_report::text::{Short, Table, fixed, sigmas, with_error};
+
+use crate::app::Context;
+use crate::config::{Layers, ProblemArgs};
+use crate::error::usage;
+use crate::models::{self, Found};
+use crate::output;
+
+/// Flags of `free-energy`.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Ranges: --beta 0.2:0.6:9 is nine inverse temperatures from 0.2 to 0.6; --temperature and --field take ranges too.\n\
+    Example: leaps free-energy ising --size 16 --beta 0.2:0.6:21 --csv ising.csv --figure ising.svg"
+)]
+pub struct FreeEnergyArgs {
+    #[command(flatten)]
+    problem: ProblemArgs,
+    /// Model directory, run directory, or name of a model, in place of a target
+    #[arg(long, value_name = "DIR|NAME", conflicts_with_all = ["kind", "config"])]
+    model: Option<PathBuf>,
+    /// How: auto (network if there is one, else tempering), network, ais, smc (population annealing) or tempering
+    #[arg(long, value_enum, value_name = "NAME", default_value_t, hide_possible_values = true)]
+    method: FreeEnergyMethod,
+    #[command(flatten)]
+    scheme: SchemeSpec,
+    #[command(flatten)]
+    walkers: WalkerSpec,
+    #[command(flatten)]
+    resample: ResampleSpec,
+    #[command(flatten)]
+    kernel: KernelSpec,
+    #[command(flatten)]
+    chains: ChainSpec,
+    /// Write the table to this file, one line for every temperature and field
+    #[arg(long, value_name = "FILE.csv", help_heading = "Output")]
+    csv: Option<PathBuf>,
+    /// Draw curves over temperature, or maps over temperature and field
+    #[arg(long, value_name = "FILE.svg|FILE.png", help_heading = "Output")]
+    figure: Option<PathBuf>,
+}
+
+/// Find the free energies and print them.
+pub fn run(args: &FreeEnergyArgs, context: &Context) -> Result<()> {
+    if let Some(path) = &args.figure {
+        drawing(path)?;
+    }
+    let found = args.model.as_deref().map(|model| models::find("--model", model)).transpose()?;
+    let layers = layers(args, found.as_ref(), context)?;
+    let spec = layers.resolve()?;
+    let problem = layers.problem(&spec)?;
+    let given = |key: &str| layers.source(key).is_some();
+    let job = FreeEnergies {
+        betas: context.grid.betas.clone(),
+        fields: context.grid.fields.clone(),
+        method: args.method,
+        model: found.as_ref().map(|found| (found.model.clone(), found.name.clone())),
+        fit_ladder: !given("sample.temperatures") && !given("sample.betas"),
+        spec,
+        ..FreeEnergies::new(problem)
+    };
+    context.say(format!("{}, seed {}", job.problem.description, job.spec.seed));
+    let done = job.run_in(&context.job(&NoProgress), context);
+    let run = done.map_err(|error| layers.explain(error))?;
+    let printed = context.record(&job.problem, &run.computed, &run.result);
+    let shown = if context.globals.json {
+        output::json(&printed)
+    } else {
+        context.say(summary(&run));
+        output::data(&table(&run.points))
+    };
+    for doubt in &run.warnings {
+        context.say(format!("warning: {doubt}"));
+    }
+    if let Some(path) = &args.csv {
+        write_file(path, csv(&run.points).as_bytes())?;
+        context.say(format!("wrote {}", path.display()));
+    }
+    if let Some(path) = &args.figure {
+        let svg = figure(&job.problem.description, &run);
+        let bytes = match drawing(path)? {
+            Drawing::Svg => leaps_report::draw::file(&svg).into_bytes(),
+            Drawing::Png => leaps_report::draw::png(&leaps_report::draw::file(&svg))?,
+        };
+        write_file(path, &bytes)?;
+        context.say(format!("wrote {}", path.display()));
+    }
+    shown
+}
+
+/// The kinds of figures.
+enum Drawing {
+    Svg,
+    Png,
+}
+
+fn drawing(path: &std::path::Path) -> Result<Drawing> {
+    match path.extension().and_then(|end| end.to_str()) {
+        Some("svg") => Ok(Drawing::Svg),
+        Some("png") => Ok(Drawing::Png),
+        _ => Err(usage(format!("--figure = {}: must end in .svg or .png", path.display()))),
+    }
+}
+
+fn layers(args: &FreeEnergyArgs, found: Option<&Found>, context: &Context) -> Result<Layers> {
+    let matches = &context.matches;
+    let mut layers = match found {
+        Some(found) => {
+            let mut layers = found.layers()?;
+            layers.set(&args.problem.set)?;
+            layers.seed(context.globals.seed, matches)?;
+            // A network of one temperature passes those of a range on its way to its own.
+            let family = found.model.family.unwrap_or_default();
+            if context.grid.betas.is_empty() || family.beta.is_some() {
+                layers.flags("target", &args.problem.target, matches)?;
+                layers.temperature(args.problem.temperature)?;
+            }
+            layers
+        }
+        None => args.problem.layers(context.globals.seed, matches)?,
+    };
+    layers.flags("sample", &args.scheme, matches)?;
+    layers.flags("sample", &args.walkers, matches)?;
+    layers.flags("sample", &args.resample, matches)?;
+    layers.flags("sample", &args.kernel, matches)?;
+    layers.flags("sample", &args.chains, matches)?;
+    Ok(layers)
+}
+
+fn summary(result: &FreeEnergyResult) -> String {
+    let how = match &result.model {
+        Some(model) => format!("{} {model}", result.method),
+        None => result.method.clone(),
+    };
+    let best = result.points.iter().map(|point| point.log_z_merit).fold(0.0, f64::max);
+    let points = result.points.len();
+    format!(
+        "{how}, {points} points, {:.2} s, log_z_merit up to {} (1/(variance x seconds))",
+        result.seconds,
+        Short(best)
+    )
+}
+
+/// The points for people, with the distance of log Z from the exact value where that is known.
+fn table(points: &[ThermoPoint]) -> String {
+    let Some(first) = points.first() else { return String::new() };
+    let fields = points.iter().any(|point| point.field.is_some());
+    let exact = points.iter().any(|point| point.log_z.exact.is_some());
+    let mut table = Table::default();
+    let mut head = vec!["beta"];
+    head.extend(fields.then_some("field"));
+    head.push("ess");
+    for (name, _) in first.named() {
+        head.push(name);
+        if name == "log_z" && exact {
+            head.extend(["exact", "sigmas"]);
+        }
+    }
+    table.row(head);
+    for point in points {
+        let mut cells = vec![point.beta.to_string()];
+        cells.extend(point.field.filter(|_| fields).map(|field| field.to_string()));
+        cells.push(fixed(point.ess, 3));
+        for (name, e) in point.named() {
+            cells.push(with_error(e.mean, e.error));
+            if name == "log_z" && exact {
+                let known = e.exact.map(|exact| (fixed(exact, 6), sigmas(e.mean, e.error, exact)));
+                let (value, distance) = known.unwrap_or_else(|| ("-".into(), "-".into()));
+                cells.extend([value, distance]);
+            }
+        }
+        table.row(cells);
+    }
+    table.text()
+}

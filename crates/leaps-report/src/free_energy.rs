@@ -1,0 +1,102 @@
+//! Free energies over temperatures and fields: curves, maps, and lines of a table.
+
+use leaps::results::{FreeEnergyResult, ThermoPoint};
+
+use crate::draw::{Chart, GREY, HeatMap, Mark, Svg};
+
+/// The points as CSV, one line each: value, error and, where it is known, exact value of every quantity.
+pub fn csv(points: &[ThermoPoint]) -> String {
+    let Some(first) = points.first() else { return String::new() };
+    let fields = points.iter().any(|point| point.field.is_some());
+    let mut head = vec!["beta".to_owned()];
+    head.extend(fields.then(|| "field".to_owned()));
+    head.push("ess".to_owned());
+    for (name, _) in first.named() {
+        head.extend([name.to_owned(), format!("{name}_error"), format!("{name}_exact")]);
+    }
+    let mut text = head.join(",") + "\n";
+    for point in points {
+        let mut cells = vec![point.beta.to_string()];
+        cells.extend(point.field.filter(|_| fields).map(|field| field.to_string()));
+        cells.push(cell(point.ess));
+        for (_, e) in point.named() {
+            cells.extend([cell(e.mean), cell(e.error), e.exact.map_or(String::new(), cell)]);
+        }
+        text += &(cells.join(",") + "\n");
+    }
+    text
+}
+
+/// A number, or nothing.
+fn cell(value: f64) -> String {
+    if value.is_finite() { value.to_string() } else { String::new() }
+}
+
+/// Panels of one figure, from left to right and from top to bottom.
+const QUANTITIES: [(&str, &str); 6] = [
+    ("free_energy_per_site", "Free energy per site"),
+    ("entropy_per_site", "Entropy per site"),
+    ("energy_per_site", "Energy per site"),
+    ("heat_capacity_per_site", "Heat capacity per site"),
+    ("abs_magnetization", "|m|"),
+    ("susceptibility_per_site", "Susceptibility per site"),
+];
+const ACROSS: usize = 2;
+/// More curves than this cannot be told apart: then fields are an axis.
+const MOST_CURVES: usize = 5;
+
+/// One figure of all quantities: curves over the inverse temperature, or maps if there are many fields. SVG text without its name space.
+pub fn figure(title: &str, result: &FreeEnergyResult) -> String {
+    let mut fields: Vec<Option<f64>> = result.points.iter().map(|point| point.field).collect();
+    fields.dedup();
+    let mapped = fields.len() > MOST_CURVES && result.points.len() > fields.len();
+    let panels: Vec<String> = QUANTITIES
+        .iter()
+        .map(|&(key, label)| match mapped {
+            true => map(key, label, &result.points),
+            false => curves(key, label, &result.points, &fields),
+        })
+        .collect();
+    let (width, height) = Chart::SIZE;
+    let rows = panels.len().div_ceil(ACROSS);
+    let mut svg = Svg::new(ACROSS as f64 * width, rows as f64 * height, title, "");
+    for (k, panel) in panels.iter().enumerate() {
+        let place = ((k % ACROSS) as f64 * width, (k / ACROSS) as f64 * height);
+        svg.nest(place, Chart::SIZE, panel);
+    }
+    svg.finish()
+}
+
+/// The value of a quantity, its error, and its exact value.
+fn value(point: &ThermoPoint, key: &str) -> (f64, f64, Option<f64>) {
+    let found = point.named().into_iter().find(|(name, _)| *name == key);
+    found.map_or((f64::NAN, 0.0, None), |(_, e)| (e.mean, e.error, e.exact))
+}
+
+fn curves(key: &str, label: &str, points: &[ThermoPoint], fields: &[Option<f64>]) -> String {
+    let mut chart = Chart::new(label, "beta", label);
+    let mut exact_named = false;
+    for (colour, &field) in fields.iter().enumerate() {
+        let own = || points.iter().filter(move |point| point.field == field);
+        let name = field.map_or_else(String::new, |field| format!("h = {field}"));
+        let exact: Vec<_> =
+            own().filter_map(|p| value(p, key).2.map(|exact| (p.beta, exact, 0.0))).collect();
+        let found = own().map(|point| {
+            let (mean, error, _) = value(point, key);
+            (point.beta, mean, error)
+        });
+        chart = chart.coloured(&name, Mark::Joined, found.collect(), colour);
+        if exact.len() > 1 {
+            let name = if exact_named { "" } else { "exact" };
+            exact_named = true;
+            chart = chart.coloured(name, Mark::Dashes, exact, GREY);
+        }
+    }
+    chart.svg()
+}
+
+fn map(key: &str, label: &str, points: &[ThermoPoint]) -> String {
+    let cells =
+        points.iter().map(|point| (point.beta, point.field.unwrap_or(0.0), value(point, key).0));
+    HeatMap::new(label, "beta", "field h", cells.collect()).svg()
+}

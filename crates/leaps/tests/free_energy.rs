@@ -1,0 +1,91 @@
+//! Free energies of ladders and of grids against the sum over all states.
+
+use leaps::prelude::*;
+use leaps::results::ThermoPoint;
+
+/// No symmetry hides a wrong sign: a field, and couplings of both signs.
+fn glass(beta: f64) -> Problem {
+    SpinGlass::lattice(&[3, 4], 3).field(0.3).beta(beta).unwrap()
+}
+
+fn assert_near(points: &[ThermoPoint]) {
+    for point in points {
+        for (name, estimate) in point.named() {
+            let z = estimate.z().unwrap_or_else(|| panic!("{name} has no exact value"));
+            assert!(z.abs() < 5.0, "{name} at beta {}: {estimate}, {z} sigmas", point.beta);
+        }
+    }
+}
+
+#[test]
+fn every_rung_of_a_ladder_has_its_free_energy() {
+    for (kernel, seed) in [(Move::ParallelTempering, 1), (Move::Ladder, 2), (Move::Houdayer, 3)] {
+        let mut job = Chains::new(glass(0.8)).chains(32).steps(800).burn_in(100).seed(seed);
+        job.kernel.kernel = kernel;
+        job.at_beta = vec![0.33, 0.71];
+        let run = job.run().unwrap();
+        let tempering = run.tempering.as_ref().unwrap();
+        assert_eq!(tempering.rungs.len(), 8);
+        assert_eq!(tempering.overlaps.len(), 8);
+        assert!(tempering.overlaps.iter().all(|overlap| *overlap > 0.03));
+        assert_near(&tempering.rungs);
+        assert_near(&tempering.at_beta);
+        let integrated = tempering.log_z_by_integration.unwrap();
+        assert!(integrated.z().unwrap().abs() < 5.0, "{kernel}: {integrated}");
+        assert_eq!(run.log_z, Some(tempering.rungs[7].log_z));
+        assert!(run.log_z_merit.unwrap() > 0.0);
+        let swaps = tempering.swap_rates.iter().sum::<f64>();
+        assert_eq!(swaps > 0.0, kernel != Move::Ladder, "{kernel} exchanges");
+    }
+}
+
+#[test]
+fn ladders_with_gaps_are_doubted() {
+    let problem = Ising::square(16).field(0.1).beta(0.6).unwrap();
+    let mut job = Chains::new(problem).tempering(2).chains(20).steps(50).burn_in(10);
+    job.at_beta = vec![0.5];
+    let run = job.run().unwrap();
+    let said = run.warnings.iter().map(ToString::to_string).collect::<String>();
+    assert!(said.contains("overlap by"), "{said}");
+    let few = Chains::new(glass(0.5)).tempering(4).chains(3).steps(50).run().unwrap();
+    let said = few.warnings.iter().map(ToString::to_string).collect::<String>();
+    assert!(said.contains("3 ladders"), "{said}");
+}
+
+#[test]
+fn chains_at_one_temperature_have_no_other() {
+    let mut job = Chains::new(glass(0.8)).chains(4).steps(50);
+    job.at_beta = vec![0.4];
+    assert!(job.run().unwrap_err().to_string().contains("parallel-tempering"));
+    let mut ladder = Chains::new(glass(0.8)).tempering(4);
+    ladder.at_beta = vec![0.9];
+    assert!(ladder.run().unwrap_err().to_string().contains("between 0 and 0.8"));
+}
+
+#[test]
+fn grids_agree_with_the_sum_over_states() {
+    for method in [FreeEnergyMethod::Auto, FreeEnergyMethod::Ais, FreeEnergyMethod::Smc] {
+        let mut job = FreeEnergies::new(glass(0.8)).betas([0.5, 0.2]).fields([0.2, -0.4]);
+        job.spec.chains.steps = 500;
+        job.spec.chains.chains = 32;
+        let run = job.method(method).run().unwrap();
+        let places: Vec<_> = run.points.iter().map(|p| (p.field.unwrap(), p.beta)).collect();
+        assert_eq!(places, [(-0.4, 0.2), (-0.4, 0.5), (0.2, 0.2), (0.2, 0.5)]);
+        assert_near(&run.points);
+        let lowest = run.lowest.as_ref().unwrap();
+        assert_eq!(lowest.state.len(), 12);
+        let kinds =
+            if method == FreeEnergyMethod::Auto { "tempering" } else { &method.to_string() };
+        assert_eq!(run.method, kinds);
+    }
+}
+
+#[test]
+fn grids_that_are_none_are_refused() {
+    let refused = |job: FreeEnergies| job.run().unwrap_err().to_string();
+    let job = || FreeEnergies::new(glass(0.8));
+    assert!(refused(job().betas([0.0, 0.3])).contains("other than 0"));
+    assert!(refused(job().betas([0.3, -0.3])).contains("one sign"));
+    assert!(refused(job().betas([f64::NAN])).contains("target.beta"));
+    assert!(refused(job().method(FreeEnergyMethod::Network)).contains("model"));
+}
