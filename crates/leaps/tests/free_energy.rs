@@ -40,6 +40,31 @@ fn every_rung_of_a_ladder_has_its_free_energy() {
 }
 
 #[test]
+fn a_ladder_does_not_depend_on_the_others() {
+    let kept = |chains: usize| {
+        let mut job = Chains::new(glass(0.8)).tempering(5).chains(chains).steps(20).burn_in(3);
+        job.keep = true;
+        job.run().unwrap().samples.states
+    };
+    let (few, many) = (kept(3), kept(70));
+    assert_eq!(few.len(), 3 * 20 * 12);
+    assert_eq!(few, many[..few.len()]);
+}
+
+#[test]
+fn sweeps_of_one_ladder_or_of_many_say_the_same() {
+    // Metropolis by tables, and by a kernel that has none.
+    for kernel in [KernelName::Metropolis, KernelName::Gibbs] {
+        let mut job = Chains::new(glass(0.6)).tempering(5).chains(64).steps(600).burn_in(50);
+        job.chains.tempering_kernel = kernel;
+        let run = job.run().unwrap();
+        assert_near(&run.tempering.as_ref().unwrap().rungs);
+        let swaps = &run.tempering.as_ref().unwrap().swap_rates;
+        assert!(swaps.iter().all(|rate| *rate > 0.3), "{kernel}: {swaps:?}");
+    }
+}
+
+#[test]
 fn ladders_with_gaps_are_doubted() {
     let problem = Ising::square(16).field(0.1).beta(0.6).unwrap();
     let mut job = Chains::new(problem).tempering(2).chains(20).steps(50).burn_in(10);

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::{Context, Run, Samples, memory};
 use crate::exact;
-use crate::mcmc::lanes::{Plan, run_lane_chains};
+use crate::mcmc::lanes::{LadderPlan, Plan, run_lane_chains, run_lane_tempering};
 use crate::mcmc::{
     self, AnyKernel, ChainSettings, ChainSpec, KernelName, KernelSpec, Move, TemperingSettings,
     run_tempering,
@@ -333,6 +333,17 @@ impl Chains {
                     table: Some(LadderTable::width_for(target, self.seed)),
                     chains: settings,
                 };
+                let tiles = |model| {
+                    let rule = spec.tempering_kernel.rule()?;
+                    LadderPlan::new(model, rule, self.kernel.scan).ok()
+                };
+                if let Some(plan) =
+                    target.pairwise().and_then(tiles).filter(|_| !tempering.houdayer)
+                {
+                    let outcomes =
+                        run_lane_tempering(target, &plan, &tempering, |_| make(), progress)?;
+                    return Ok(tempered(outcomes, betas));
+                }
                 let local = AnyKernel::new(spec.tempering_kernel, target, lambda)?;
                 let outcomes = run_tempering(target, &local, &tempering, |_, _| make(), progress)?;
                 return Ok(tempered(outcomes, betas));

@@ -180,6 +180,35 @@ pub struct TemperingSettings {
     pub chains: ChainSettings,
 }
 
+impl TemperingSettings {
+    /// Refuse ladders that fit no run.
+    pub(super) fn check(&self, target: &dyn Target) -> Result<()> {
+        self.chains.check()?;
+        let fits = |lambda: &Vec<f64>| {
+            lambda.len() == target.terms() && lambda.iter().all(|l| l.is_finite())
+        };
+        if self.ladder.is_empty() || !self.ladder.iter().all(fits) {
+            return Err(Error::invalid(
+                "ladder",
+                format!("{:?}", self.ladder),
+                format!("at least one rung of {} finite weights", target.terms()),
+                "give one weight per energy term, for example beta",
+            ));
+        }
+        let copies = if self.houdayer { 2 } else { 1 };
+        let states = copies * (self.ladder.len() + 1);
+        if self.chains.chains.next_multiple_of(64).saturating_mul(states) > u32::MAX as usize {
+            return Err(Error::invalid(
+                "chains",
+                self.chains.chains,
+                "such that chains times states is below 2^32",
+                "use fewer chains or rungs",
+            ));
+        }
+        Ok(())
+    }
+}
+
 /// What a tempering run has to say.
 #[derive(Clone, Debug)]
 pub struct TemperingOutcome<R> {
@@ -214,17 +243,9 @@ pub fn run_tempering<K: Kernel + Sync, R: Recorder>(
     progress: &dyn Progress,
 ) -> Result<Vec<TemperingOutcome<R>>> {
     let (settings, exchange) = (&tempering.chains, tempering.exchange);
-    settings.check()?;
+    tempering.check(target)?;
     let fresh = Tempering::new(target, tempering.ladder.clone(), kernel, tempering.houdayer)?;
     let (states, rungs, total) = (fresh.states(), fresh.rungs(), settings.burn_in + settings.steps);
-    if settings.chains.saturating_mul(states) > u32::MAX as usize {
-        return Err(Error::invalid(
-            "chains",
-            settings.chains,
-            "such that chains times states is below 2^32",
-            "use fewer chains or rungs",
-        ));
-    }
     progress.total(total.saturating_mul(settings.chains as u64));
     let coldest = &tempering.ladder[rungs - 1];
     let walker = |ladder: usize, state: usize| (ladder * states + state) as u32;
@@ -284,7 +305,9 @@ pub fn run_tempering<K: Kernel + Sync, R: Recorder>(
                     let terms = target.terms();
                     for (state, x) in x.iter().enumerate() {
                         let energy = tempering.energies()[state * terms..][..terms].iter().sum();
-                        table.record(1 + state % rungs, energy, Order::of(x, target.q()), x);
+                        table.record(1 + state % rungs, energy, Order::of(x, target.q()), || {
+                            x.clone()
+                        });
                         let walker = walker(*number, state);
                         if state % rungs == 0 {
                             record_uniform(table, target, (settings.seed, walker, step));
@@ -345,7 +368,7 @@ fn record_uniform(table: &mut LadderTable, target: &dyn Target, of: (u64, u32, u
     let mut stream = Stream::new(seed, Purpose::Uniform, walker, step);
     let x: Vec<u8> = (0..target.sites()).map(|_| stream.below(target.q()) as u8).collect();
     let energy = (0..target.terms()).map(|term| target.energy(term, &x)).sum();
-    table.record(0, energy, Order::of(&x, target.q()), &x);
+    table.record(0, energy, Order::of(&x, target.q()), || x.clone());
 }
 
 #[cfg(test)]

@@ -21,6 +21,13 @@ pub struct Tempering<K> {
     houdayer: Option<Houdayer>,
     /// Energy terms of every state, for the exchanges.
     energies: Vec<f64>,
+    exchanges: Exchanges,
+}
+
+/// Which states of a ladder, or of several copies of it, change places, and what came of it.
+#[derive(Clone, Debug)]
+pub(super) struct Exchanges {
+    rungs: usize,
     odd: bool,
     attempts: Vec<u64>,
     swaps: Vec<u64>,
@@ -66,12 +73,7 @@ impl<K: Kernel> Tempering<K> {
             kernels: vec![kernel.clone(); states],
             houdayer: if houdayer { Some(Houdayer::new(target)?) } else { None },
             energies: vec![0.0; states * target.terms()],
-            odd: false,
-            attempts: vec![0; rungs - 1],
-            swaps: vec![0; rungs - 1],
-            walkers: (0..states as u32).collect(),
-            came_from: vec![End::Neither; states],
-            round_trips: 0,
+            exchanges: Exchanges::new(rungs, copies),
             ladder,
         })
     }
@@ -103,25 +105,22 @@ impl<K: Kernel> Tempering<K> {
 
     /// Fraction of accepted exchanges of each rung with the next.
     pub fn swap_rates(&self) -> Vec<f64> {
-        let pairs = self.swaps.iter().zip(&self.attempts);
-        pairs.map(|(&swaps, &attempts)| swaps as f64 / attempts.max(1) as f64).collect()
+        self.exchanges.swap_rates()
     }
 
     /// How often a walker went from the first rung to the last and back.
     pub fn round_trips(&self) -> u64 {
-        self.round_trips
+        self.exchanges.round_trips
     }
 
     /// Forget the counts of exchanges and round trips, as after burn-in.
     pub fn reset_counts(&mut self) {
-        self.attempts.fill(0);
-        self.swaps.fill(0);
-        self.round_trips = 0;
+        self.exchanges.reset_counts();
     }
 
     /// Whether the next exchanges are those of the odd pairs (1,2), (3,4), ...
     pub fn at_odd_pairs(&self) -> bool {
-        self.odd
+        self.exchanges.odd
     }
 
     /// Move state number `state` with its own kernel.
@@ -163,41 +162,8 @@ impl<K: Kernel> Tempering<K> {
 
     /// Exchange states between neighbouring rungs of every copy: even and odd pairs in turn.
     pub fn exchange<D: Draw>(&mut self, target: &dyn Target, states: &mut [Vec<u8>], draw: &mut D) {
-        let (rungs, terms) = (self.ladder.len(), target.terms());
-        let first = usize::from(self.odd);
-        self.odd = !self.odd;
         self.measure(target, states);
-        for copy in 0..self.copies {
-            for rung in (first..rungs - 1).step_by(2) {
-                let a = copy * rungs + rung;
-                let b = a + 1;
-                let mut log_ratio = 0.0;
-                for term in 0..terms {
-                    let weight = self.ladder[rung][term] - self.ladder[rung + 1][term];
-                    let energy = self.energies[a * terms + term] - self.energies[b * terms + term];
-                    log_ratio += weight * energy;
-                }
-                self.attempts[rung] += 1;
-                if super::moves::accept(log_ratio, draw).0 {
-                    self.swaps[rung] += 1;
-                    states.swap(a, b);
-                    self.walkers.swap(a, b);
-                    (0..terms)
-                        .for_each(|term| self.energies.swap(a * terms + term, b * terms + term));
-                }
-            }
-            self.count_round_trips(copy * rungs, rungs);
-        }
-    }
-
-    fn count_round_trips(&mut self, start: usize, rungs: usize) {
-        let first = &mut self.came_from[self.walkers[start] as usize];
-        self.round_trips += u64::from(*first == End::Last);
-        *first = End::First;
-        let last = &mut self.came_from[self.walkers[start + rungs - 1] as usize];
-        if rungs > 1 && *last == End::First {
-            *last = End::Last;
-        }
+        self.exchanges.step(&self.ladder, &mut self.energies, draw, |a, b| states.swap(a, b));
     }
 
     /// One full step: every state by its kernel, then clusters, then exchanges.
@@ -212,5 +178,82 @@ impl<K: Kernel> Tempering<K> {
     /// Energy evaluations charged for a step: those of the kernels, and one per state for the exchange.
     pub fn energy_calls(&self, q: usize) -> f64 {
         self.kernels.iter().map(|kernel| kernel.energy_calls(q) + 1.0).sum()
+    }
+}
+
+impl Exchanges {
+    /// So many copies of a ladder of so many rungs.
+    pub(super) fn new(rungs: usize, copies: usize) -> Self {
+        let states = rungs * copies;
+        Exchanges {
+            rungs,
+            odd: false,
+            attempts: vec![0; rungs - 1],
+            swaps: vec![0; rungs - 1],
+            walkers: (0..states as u32).collect(),
+            came_from: vec![End::Neither; states],
+            round_trips: 0,
+        }
+    }
+
+    /// Exchange states between neighbouring rungs of every copy, even and odd pairs in turn: `swap` is called for those that change places, whose
+    /// `energies[state * terms + term]` do so here.
+    pub(super) fn step<D: Draw>(
+        &mut self,
+        ladder: &[Vec<f64>],
+        energies: &mut [f64],
+        draw: &mut D,
+        mut swap: impl FnMut(usize, usize),
+    ) {
+        let (rungs, terms) = (self.rungs, ladder[0].len());
+        let first = usize::from(self.odd);
+        self.odd = !self.odd;
+        for start in (0..self.walkers.len()).step_by(rungs) {
+            for rung in (first..rungs - 1).step_by(2) {
+                let a = start + rung;
+                let b = a + 1;
+                let mut log_ratio = 0.0;
+                for term in 0..terms {
+                    let weight = ladder[rung][term] - ladder[rung + 1][term];
+                    log_ratio += weight * (energies[a * terms + term] - energies[b * terms + term]);
+                }
+                self.attempts[rung] += 1;
+                if super::moves::accept(log_ratio, draw).0 {
+                    self.swaps[rung] += 1;
+                    swap(a, b);
+                    self.walkers.swap(a, b);
+                    (0..terms).for_each(|term| energies.swap(a * terms + term, b * terms + term));
+                }
+            }
+            self.count_round_trips(start);
+        }
+    }
+
+    fn count_round_trips(&mut self, start: usize) {
+        let first = &mut self.came_from[self.walkers[start] as usize];
+        self.round_trips += u64::from(*first == End::Last);
+        *first = End::First;
+        let last = &mut self.came_from[self.walkers[start + self.rungs - 1] as usize];
+        if self.rungs > 1 && *last == End::First {
+            *last = End::Last;
+        }
+    }
+
+    /// Fraction of accepted exchanges of each rung with the next.
+    pub(super) fn swap_rates(&self) -> Vec<f64> {
+        let pairs = self.swaps.iter().zip(&self.attempts);
+        pairs.map(|(&swaps, &attempts)| swaps as f64 / attempts.max(1) as f64).collect()
+    }
+
+    /// How often a walker went from the first rung to the last and back.
+    pub(super) fn round_trips(&self) -> u64 {
+        self.round_trips
+    }
+
+    /// Forget the counts, as after burn-in.
+    pub(super) fn reset_counts(&mut self) {
+        self.attempts.fill(0);
+        self.swaps.fill(0);
+        self.round_trips = 0;
     }
 }

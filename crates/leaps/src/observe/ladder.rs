@@ -47,15 +47,15 @@ impl LadderTable {
         (energies.iter().map(|e| (e - mean).powi(2)).sum::<f64>() / 63.0).sqrt()
     }
 
-    /// Take in a state that was met on a rung, with its energy $H$ and its order parameter.
-    pub fn record(&mut self, rung: usize, energy: f64, order: Order, x: &[u8]) {
+    /// Take in a state that was met on a rung, with its energy $H$ and its order parameter; `x` is asked for the state if its energy is the lowest so far.
+    pub fn record(&mut self, rung: usize, energy: f64, order: Order, x: impl FnOnce() -> Vec<u8>) {
         let bin = (energy / self.width).floor() as i64;
         let sums = self.bins.entry(bin).or_insert([0.0; COLUMNS]);
         let row = [1.0, energy, energy * energy, order.m, order.abs, order.squared, order.fourth];
         sums.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
         self.rungs[rung].iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
         if self.lowest.as_ref().is_none_or(|(lowest, _)| energy < *lowest) {
-            self.lowest = Some((energy, x.to_vec()));
+            self.lowest = Some((energy, x()));
         }
     }
 

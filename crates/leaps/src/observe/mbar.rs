@@ -351,7 +351,7 @@ mod tests {
                     let level = stream.pick(&weights);
                     let m = level as f64 / 12.0;
                     let order = Order { m, abs: m, squared: m * m, fourth: m.powi(4) };
-                    table.record(rung, levels()[level].0, order, &[level as u8]);
+                    table.record(rung, levels()[level].0, order, || vec![level as u8]);
                 }
             }
             table

@@ -92,7 +92,13 @@ pub fn run_lane_chains<R: Recorder>(
     Ok(groups.into_par_iter().flat_map_iter(outcomes).collect())
 }
 
-fn acceptance(model: &Density<'_>, plan: &Plan, last: &[u8], seed: u64, chain: u32) -> f64 {
+pub(super) fn acceptance(
+    model: &Density<'_>,
+    plan: &Plan,
+    last: &[u8],
+    seed: u64,
+    chain: u32,
+) -> f64 {
     if plan.rule == Rule::HeatBath {
         return 1.0;
     }

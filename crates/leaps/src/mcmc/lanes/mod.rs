@@ -9,9 +9,11 @@ mod chains;
 pub(crate) mod cuda;
 mod plan;
 mod tables;
+mod tempering;
 mod tile;
 
 pub use chains::run_lane_chains;
 pub use plan::{Plan, Rule, Scan};
 pub use tables::Tables;
+pub use tempering::{LadderPlan, run_lane_tempering};
 pub use tile::{Tile, Updates};

@@ -51,6 +51,11 @@ impl Tile {
         }
     }
 
+    /// Number of sites.
+    pub fn sites(&self) -> usize {
+        self.rows.len()
+    }
+
     /// The value of `site` in lane `lane`.
     pub fn value(&self, lane: usize, site: usize) -> u8 {
         self.rows[site].0[lane]
@@ -67,6 +72,34 @@ impl Tile {
     pub fn get(&self, lane: usize, x: &mut [u8]) {
         for (row, site_value) in self.rows.iter().zip(x) {
             *site_value = row.0[lane];
+        }
+    }
+
+    /// Exchange the states of the lanes where `lanes` is 255 with another tile; 0 leaves a lane as it is.
+    pub fn exchange(&mut self, other: &mut Tile, lanes: &[u8; LANES]) {
+        for (own, other) in self.rows.iter_mut().zip(&mut other.rows) {
+            for ((a, b), lane) in own.0.iter_mut().zip(&mut other.0).zip(lanes) {
+                let change = (*a ^ *b) & lane;
+                *a ^= change;
+                *b ^= change;
+            }
+        }
+    }
+
+    /// How many sites have every value, `counts[value * 64 + lane]`.
+    pub fn counts(&self, q: usize, counts: &mut [u32]) {
+        counts[..q * LANES].fill(0);
+        // Bytes hold the counts of 255 sites, so that many lanes are counted at once.
+        for rows in self.rows.chunks(255) {
+            for (value, counts) in counts.chunks_exact_mut(LANES).take(q).enumerate() {
+                let mut few = [0u8; LANES];
+                for row in rows {
+                    for (few, own) in few.iter_mut().zip(&row.0) {
+                        *few += u8::from(*own == value as u8);
+                    }
+                }
+                counts.iter_mut().zip(few).for_each(|(count, few)| *count += u32::from(few));
+            }
         }
     }
 
