@@ -17,9 +17,9 @@ __device__ __forceinline__ float feature(int function, float count, float factor
     }
 }
 
-// A block has one lane.
+// A block has one slot.
 extern "C" __global__ void __launch_bounds__(128)
-write_global_features(const u8* states, const u32* rows, const u32* before, TOTAL_WORD* global_features, float value_factor, float value_offset, float bond_factor,
+write_global_features(const u8* states, const u32* rows, const u32* before, FEATURE_WORD* global_features, float value_factor, float value_offset, float bond_factor,
     float bond_offset, float root) {
     __shared__ int values[Q], equal, bonds;
     const u8* x = states + (u64)rows[blockIdx.x] * SITES;
