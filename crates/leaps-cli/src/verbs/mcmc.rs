@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::sampling::{Destination, conclude, prepare};
 use crate::app::Context;
 use crate::config::ProblemArgs;
+use leaps::Error;
 use leaps::job::Chains;
 use leaps::mcmc::{ChainSpec, KernelSpec, kernels_help};
 use leaps::parse::number;
@@ -34,7 +35,7 @@ struct StopSpec {
     at_beta: Vec<f64>,
 }
 
-/// Run the chains and print averages, errors and autocorrelation times; after Ctrl-C those of the steps that were made.
+/// Run the chains and print averages, errors and autocorrelation times; after a signal those of the steps that were made.
 pub fn run(args: &McmcArgs, context: &Context) -> Result<()> {
     let mut layers = args.problem.layers(context.globals.seed, &context.matches)?;
     layers.flags("sample", &args.kernel, &context.matches)?;
@@ -45,9 +46,14 @@ pub fn run(args: &McmcArgs, context: &Context) -> Result<()> {
     let mut job = Chains::of(&prepared.spec, prepared.problem.clone());
     job.keep = args.destination.out.is_some();
     prepared.explained(job.check_memory())?;
+    // What batch systems send stops the chains as Ctrl-C does: what they measured is not lost.
+    let signals = context.catch_stops();
     let file = prepared.open()?;
     let progress = prepared.progress(context, "mcmc");
-    let done = prepared.explained(job.run_in(&context.job(&progress)));
+    let done = job.run_in(&context.job(&progress));
     drop(progress);
-    conclude(context, &prepared, file, &done?)
+    if matches!(done, Err(Error::Interrupted)) {
+        return Err(signals.failure(Error::Interrupted.to_string()));
+    }
+    conclude(context, &prepared, file, &prepared.explained(done)?)
 }
