@@ -6,10 +6,12 @@
 //! | [`experiment`] | the page of an experiment: Markdown with figures, and the raw numbers |
 //! | [`draw`] | charts, as SVG text or as PNG |
 //! | [`machine`] | the machine and the day |
+//! | [`markdown`] | prose lines of one width |
 //! | [`text`] | numbers with their errors, tables for terminals |
 
 pub mod draw;
 pub mod experiment;
 pub mod machine;
+pub mod markdown;
 pub mod run;
 pub mod text;

@@ -234,7 +234,7 @@ fn doubtful_rows_are_named_on_the_page() {
         let page = std::fs::read_to_string(out.join("tiny.md")).unwrap();
         let said = talk.lines().filter_map(|line| line.split_once("warning: "));
         let said: Vec<String> = said.map(|(_, sentence)| format!("- {sentence}")).collect();
-        let written = page.split("with care:").nth(1).unwrap_or_default();
+        let written = page.split("with care:").nth(1).unwrap_or_default().replace("\n  ", " ");
         let written = written.lines().filter(|line| line.starts_with("- ") && !line.contains('`'));
         let written: Vec<String> = written.map(str::to_owned).take(said.len()).collect();
         (said, written, page)
