@@ -18,7 +18,7 @@
 
 // GlobalFeatures are pairs of channels.
 #define FEATURE_WORD u32
-#define STORE_TOTAL(to, at, pair) \
+#define STORE_FEATURE(to, at, pair) \
     if ((at) % 2 == 1) (to)[(at) / 2] = pack((pair)[0], (pair)[1])
 
 extern __shared__ __align__(16) u8 shared[];

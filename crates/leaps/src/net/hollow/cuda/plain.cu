@@ -11,7 +11,7 @@
 #define CONTEXT_WIDTH (DIRECTIONS * CHANNELS)
 #define MIX_WIDTH (CONTEXT_WIDTH + GLOBAL_FEATURES)
 #define FEATURE_WORD float
-#define STORE_TOTAL(to, at, pair) (to)[at] = (pair)[(at) % 2]
+#define STORE_FEATURE(to, at, pair) (to)[at] = (pair)[(at) % 2]
 
 extern __shared__ __align__(16) float space[];
 
