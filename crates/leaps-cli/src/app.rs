@@ -24,7 +24,7 @@ use crate::progress::TerminalProgress;
 use crate::signals::Signals;
 use crate::tables::Report;
 use crate::threads;
-use crate::training::TrainingWatch;
+use crate::training::TrainingProgress;
 use crate::verbs;
 
 /// What every verb needs besides its own flags.
@@ -107,7 +107,7 @@ impl Monitor for Context {
 
     fn training(&self, directory: &Path) -> Box<dyn Observer + '_> {
         self.catch_stops();
-        Box::new(TrainingWatch::new(self, directory))
+        Box::new(TrainingProgress::new(self, directory))
     }
 
     fn note(&self, text: &str) {

@@ -15,7 +15,7 @@ const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("LEAPS_BUILD
 #[command(name = "leaps", version, long_version = VERSION, max_term_width = 100, propagate_version = true)]
 #[command(
     after_help = "Exit codes: 0 done, 1 a requested check failed, 2 usage or configuration, \
-    3 numerical failure, 4 files or the GPU, 75 stopped in time with a valid checkpoint, 130 interrupted."
+    3 numerical failure, 4 files or the GPU, 75 stopped in time by a limit or a signal, 130 interrupted."
 )]
 pub struct Cli {
     #[command(flatten)]

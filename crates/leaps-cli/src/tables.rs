@@ -181,7 +181,7 @@ impl Report for WalkerResult {
 impl Report for ChainResult {
     fn summary(&self) -> String {
         format!(
-            "{}, {} chains of {} steps after {}, acceptance {:.3}, {:.2} s, {} effective samples/s",
+            "{}, {} chains of {} steps after {}, acceptance {:.3}, {:.2} s, {} effective samples/s{}",
             self.kernel,
             self.chains,
             self.steps,
@@ -189,6 +189,7 @@ impl Report for ChainResult {
             self.acceptance,
             self.seconds,
             Short(self.effective_samples_per_second),
+            self.log_z_merit.map_or_else(String::new, |m| format!(", log_z_merit {}", Short(m))),
         )
     }
 

@@ -10,6 +10,7 @@
 mod common;
 
 use leaps_report::machine;
+use leaps_report::markdown::wrapped;
 use std::fmt::Write;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -184,6 +185,6 @@ fn the_table_of_coverage() {
     }
     let usual = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/coverage.md");
     let file = std::env::var_os("LEAPS_COVERAGE_PAGE").unwrap_or_else(|| usual.into());
-    std::fs::write(file, page).unwrap();
+    std::fs::write(file, wrapped(&page)).unwrap();
     assert!(wrong.is_empty(), "errors are wrong:\n{}", wrong.concat());
 }

@@ -441,15 +441,16 @@ fn an_interrupt_ends_with_130() {
     }
 }
 
-/// Ctrl-C keeps what chains have measured: numbers and states are those of a run of as many steps.
+/// Ctrl-C and SIGTERM keep what chains have measured: numbers and states are those of a run of as many steps.
 #[cfg(unix)]
 #[test]
 fn interrupted_chains_keep_what_they_measured() {
     use std::process::{Command, Stdio};
-    for kernel in [
-        "--kernel wolff --chains 6",
-        "--kernel heat-bath --chains 70",
-        "--kernel parallel-tempering --temperatures 3 --chains 4",
+    for (kernel, signal, code) in [
+        ("--kernel wolff --chains 6", "-INT", 130),
+        ("--kernel wolff --chains 6", "-TERM", 75),
+        ("--kernel heat-bath --chains 70", "-INT", 130),
+        ("--kernel parallel-tempering --temperatures 3 --chains 4", "-TERM", 75),
     ] {
         let directory = tempfile::tempdir().unwrap();
         let line = format!(
@@ -466,11 +467,11 @@ fn interrupted_chains_keep_what_they_measured() {
         std::io::BufRead::read_line(&mut errors, &mut String::new()).unwrap();
         std::thread::sleep(std::time::Duration::from_millis(1500));
         let id = child.id().to_string();
-        assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+        assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
         let mut talk = String::new();
         std::io::Read::read_to_string(&mut errors, &mut talk).unwrap();
         let output = child.wait_with_output().unwrap();
-        assert_eq!(output.status.code(), Some(130), "{kernel}: {talk}");
+        assert_eq!(output.status.code(), Some(code), "{kernel}: {talk}");
         let part: Value = serde_json::from_slice(&output.stdout).unwrap();
         let steps = part["steps"].as_u64().unwrap();
         assert!(part["interrupted"] == true && (200..30_000_000).contains(&steps), "{part}");

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{leaps, refused, run, run_line, stdout};
+use common::{fails, leaps, refused, run, run_line, stdout};
 
 #[test]
 fn bad_flags_are_named_with_their_values() {
@@ -92,6 +92,27 @@ fn missing_files_end_with_4() {
         assert_eq!(errors.lines().count(), 1, "{errors}");
         assert!(errors.contains("/nowhere/"), "{errors}");
         assert_eq!(errors.matches(common::NOT_FOUND).count(), 1, "{errors}");
+    }
+}
+
+#[test]
+fn misspelt_names_have_a_hint() {
+    let meant = "did you mean ising-15-critical?";
+    refused("train ising-15-critcal --out x", &["FILE|DIR|TARGET = ising-15-critcal", meant]);
+    refused("sample --model isng-15-critical", &["--model = isng-15-critical", meant]);
+    for line in ["compare discs-isng-15", "check discs-ising-15.toml"] {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let meant = "did you mean the shipped settings discs-ising-15?";
+        fails(&words, 4, &[words[1], common::NOT_FOUND, meant]);
+    }
+}
+
+#[test]
+fn experiments_are_no_configurations() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../leaps/experiments/glass.toml");
+    for (verb, name) in [("train", "glass"), ("check", "glass"), ("compare", file)] {
+        let line = format!("{verb} {name}{}", if verb == "train" { " --out x" } else { "" });
+        refused(&line, &["is an experiment", &format!("'leaps reproduce {name}' runs it")]);
     }
 }
 

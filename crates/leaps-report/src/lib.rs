@@ -7,11 +7,13 @@
 //! | [`free_energy`] | free energies over temperatures and fields: curves, maps, CSV |
 //! | [`draw`] | charts, as SVG text or as PNG |
 //! | [`machine`] | the machine and the day |
+//! | [`markdown`] | prose lines of one width |
 //! | [`text`] | numbers with their errors, tables for terminals |
 
 pub mod draw;
 pub mod experiment;
 pub mod free_energy;
 pub mod machine;
+pub mod markdown;
 pub mod run;
 pub mod text;

@@ -33,6 +33,19 @@ pub fn is_too_large(text: &str) -> bool {
         && digits.parse::<i64>().is_err()
 }
 
+/// The name that was probably meant by a word that is none of them.
+///
+/// ```
+/// use leaps::parse::nearest;
+/// assert_eq!(nearest("pots", ["ising", "potts"]), Some("potts"));
+/// assert_eq!(nearest("heisenberg", ["ising", "potts"]), None);
+/// ```
+pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let near = |name: &'a str| (strsim::levenshtein(name, word), name);
+    let (distance, name) = names.into_iter().map(near).min()?;
+    (distance <= 1 + word.len() / 4).then_some(name)
+}
+
 /// A finite number on the command line.
 pub fn number(text: &str) -> Result<f64, String> {
     let value: Option<f64> = text.parse().ok();

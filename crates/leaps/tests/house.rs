@@ -1,5 +1,6 @@
 //! Rules of the house that are counted: modules use only those before them, so that every room can be read without the
-//! ones that stand on it; code asks for the feature `cuda` in few places; public functions take at most five arguments.
+//! ones that stand on it; code asks for the feature `cuda` in few places; public functions take at most five arguments;
+//! lines of Markdown have at most 120 columns.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -29,14 +30,19 @@ fn floor(room: &str) -> Option<usize> {
 /// Arguments of a public function beside `self`, at most.
 const MOST: usize = 5;
 
-fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+/// Files below a folder whose names end so.
+fn files(folder: &Path, end: &str, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
         match entry.is_dir() {
-            true => sources(&entry, found),
-            false if entry.extension().is_some_and(|end| end == "rs") => found.push(entry),
+            true => files(&entry, end, found),
+            false if entry.extension().is_some_and(|own| own == end) => found.push(entry),
             false => {}
         }
     }
+}
+
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    files(folder, "rs", found);
 }
 
 /// Names and numbers of arguments of the public functions in a source.
@@ -165,4 +171,30 @@ fn the_feature_cuda_is_asked_for_in_device_and_in_modules_named_cuda() {
         .map(|file| file.display().to_string().replace('\\', "/"))
         .collect();
     assert!(elsewhere.is_empty(), "these ask for the feature cuda: {elsewhere:?}");
+}
+
+/// Columns of a line of Markdown, at most; tables and code are as wide as they are.
+const COLUMNS: usize = 120;
+
+#[test]
+fn lines_of_markdown_have_at_most_120_columns() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut pages: Vec<PathBuf> =
+        ["README.md", "CHANGELOG.md", "CONTRIBUTING.md"].map(|name| root.join(name)).to_vec();
+    for folder in ["docs", "crates"] {
+        files(&root.join(folder), "md", &mut pages);
+    }
+    let mut long = Vec::new();
+    for page in &pages {
+        let (text, mut code) = (fs::read_to_string(page).unwrap(), false);
+        for (number, line) in text.lines().enumerate() {
+            let fence = line.trim_start().starts_with("```");
+            code ^= fence;
+            let exempt = code || fence || line.trim_start().starts_with('|');
+            if !exempt && line.chars().count() > COLUMNS {
+                long.push(format!("{}:{}", page.display(), number + 1));
+            }
+        }
+    }
+    assert!(pages.len() > 30 && long.is_empty(), "{long:#?}");
 }

@@ -9,11 +9,12 @@ use clap::ArgMatches;
 use clap::parser::ValueSource;
 use leaps::Error;
 use leaps::file::{self, TEXT, position};
-use leaps::parse::{TOO_LARGE, is_too_large};
+use leaps::job::experiment::EXPERIMENTS;
+use leaps::parse::{TOO_LARGE, is_too_large, nearest};
 use leaps::path::ScheduleName;
 use leaps::problem::Problem;
 use leaps::spec::{RunSpec, SECTIONS, is_known, unknown};
-use leaps::store::shipped_settings;
+use leaps::store::{SETTINGS, shipped_settings};
 use serde::Serialize;
 use serde_json::Value as Json;
 use toml::de::DeTable;
@@ -21,6 +22,9 @@ use toml::{Table, Value};
 
 use super::schema;
 use crate::error::usage;
+
+/// Keys of experiments that configurations do not have.
+const EXPERIMENT: [&str; 2] = ["title", "runs"];
 
 /// Where a value came from.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,7 +63,7 @@ impl Layers {
         }
         let text = match path == Path::new("-") {
             true => file::text(file::read_stream(std::io::stdin().lock(), path, TEXT)?, path)?,
-            false => file::read_text(path).map_err(or_input)?,
+            false => file::read_text(path).map_err(or_input).map_err(or_settings)?,
         };
         self.parse_file(&text, path)
     }
@@ -77,6 +81,13 @@ impl Layers {
         };
         let spans = DeTable::parse(text).map_err(fail)?;
         let table: Table = toml::from_str(text).map_err(fail)?;
+        if EXPERIMENT.iter().all(|key| table.contains_key(*key)) {
+            let name = path.display().to_string();
+            let file = if name == "-" { "FILE" } else { &name };
+            return Err(usage(format!(
+                "{name}: must be a configuration, and is an experiment; 'leaps reproduce {file}' runs it"
+            )));
+        }
         let folder = path.parent().unwrap_or(Path::new(""));
         let mut lines = BTreeMap::new();
         collect_lines(spans.get_ref(), "", text, &mut lines);
@@ -388,6 +399,30 @@ impl Layers {
     pub fn problem(&self, spec: &RunSpec) -> Result<Problem> {
         spec.problem().map_err(|error| self.explain(error).into())
     }
+}
+
+/// A name may be a misspelt one of shipped settings.
+fn or_settings(error: Error) -> Error {
+    match error {
+        Error::Io { path, source } if source.kind() == ErrorKind::NotFound => {
+            let meant = path.to_str().and_then(settings_meant);
+            let source = match meant {
+                Some(name) => {
+                    let reason = format!("{source}; did you mean the shipped settings {name}?");
+                    std::io::Error::new(ErrorKind::NotFound, reason)
+                }
+                None => source,
+            };
+            Error::Io { path, source }
+        }
+        other => other,
+    }
+}
+
+/// The shipped settings that were probably meant by a word; experiments are none.
+pub fn settings_meant(word: &str) -> Option<&'static str> {
+    let experiment = |name: &str| EXPERIMENTS.iter().any(|(own, _)| *own == name);
+    nearest(word, SETTINGS.iter().map(|(name, _)| *name).filter(|name| !experiment(name)))
 }
 
 /// What is not an ordinary file may still come in by standard input.

@@ -11,7 +11,7 @@ use clap::{ArgMatches, Args};
 use leaps::parse::number;
 use leaps::target::TargetSpec;
 
-pub use layers::Layers;
+pub use layers::{Layers, settings_meant};
 pub use render::{to_toml, to_toml_from};
 
 use crate::error::usage;

@@ -2,6 +2,7 @@
 
 use leaps::observe::Estimate;
 use leaps::store::{CARD, Card};
+use leaps_report::markdown::wrapped;
 use leaps_report::text::{fixed, sigmas, span, with_error};
 
 /// The text of `README.md`.
@@ -38,11 +39,11 @@ pub fn page(card: &Card) -> String {
         format!("{seconds}: `{command}` on {} cores, {}", speed.threads, speed.machine),
     ));
     let lines: String = rows.iter().map(|(key, value)| format!("| {key} | {value} |\n")).collect();
-    format!(
+    wrapped(&format!(
         "# {name}\n\n```sh\nleaps sample --model {name}\n```\n\n| | |\n|---|---|\n{lines}\nEstimates are those of {} walkers by `events` \
          with {} intervals, seed {}, on {}; errors are standard errors in the last digits. This page is made of `{CARD}` by `leaps models --add`.\n",
         sampling.walkers, sampling.intervals, sampling.seed, sampling.device,
-    )
+    ))
 }
 
 #[cfg(test)]

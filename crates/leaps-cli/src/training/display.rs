@@ -18,8 +18,8 @@ use leaps_report::text::{Short, fixed, span, with_error};
 /// Between two plain lines.
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
-/// Somebody at a terminal, or reading a log.
-pub struct TrainingWatch<'c> {
+/// The progress of training, for somebody at a terminal or reading a log.
+pub struct TrainingProgress<'c> {
     context: &'c Context,
     manner: Manner,
     state: Mutex<State>,
@@ -41,8 +41,8 @@ struct State {
     bar: Option<ProgressBar>,
 }
 
-impl<'c> TrainingWatch<'c> {
-    /// Watch the run in a directory.
+impl<'c> TrainingProgress<'c> {
+    /// Of the run in a directory.
     pub fn new(context: &'c Context, directory: &Path) -> Self {
         let now = Instant::now();
         let state = State {
@@ -58,7 +58,7 @@ impl<'c> TrainingWatch<'c> {
             bar: None,
         };
         let manner = Manner::of(context.globals.quiet);
-        TrainingWatch { context, manner, state: Mutex::new(state) }
+        TrainingProgress { context, manner, state: Mutex::new(state) }
     }
 
     fn directory(&self) -> PathBuf {
@@ -91,7 +91,7 @@ impl State {
     }
 }
 
-impl Progress for TrainingWatch<'_> {
+impl Progress for TrainingProgress<'_> {
     fn total(&self, units: u64) {
         let bar = || {
             let template = "train {bar:20} {pos}/{len}  {msg}";
@@ -122,7 +122,7 @@ impl Progress for TrainingWatch<'_> {
     }
 }
 
-impl Observer for TrainingWatch<'_> {
+impl Observer for TrainingProgress<'_> {
     fn note(&self, text: &str) {
         self.with(|state| state.bar.take().map(|bar| bar.finish_and_clear()));
         self.context.say(text);
@@ -188,7 +188,7 @@ impl Observer for TrainingWatch<'_> {
     }
 }
 
-impl Drop for TrainingWatch<'_> {
+impl Drop for TrainingProgress<'_> {
     fn drop(&mut self) {
         self.with(|state| state.bar.take().map(|bar| bar.finish_and_clear()));
     }

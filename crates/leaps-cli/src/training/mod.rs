@@ -20,7 +20,7 @@ use leaps::store::{Model, Outcome, Stop};
 use crate::app::Context;
 use crate::config::{Layers, to_toml_from};
 use crate::error::Failure;
-pub use display::TrainingWatch;
+pub use display::TrainingProgress;
 pub use limit::{deadline, duration};
 pub use start::prepare;
 
@@ -52,9 +52,9 @@ impl TrainingSession<'_> {
         job.config = Some(config_text(self.layers.clone()));
         context.detail(self.spec.target.formula());
         let signals = context.catch_stops();
-        let watch = TrainingWatch::new(context, &self.directory);
-        let outcome = job.train_in(&context.job(&watch), &watch);
-        drop(watch);
+        let progress = TrainingProgress::new(context, &self.directory);
+        let outcome = job.train_in(&context.job(&progress), &progress);
+        drop(progress);
         if matches!(outcome, Err(Error::Interrupted)) {
             let text = |by: &str| {
                 format!(

@@ -144,12 +144,12 @@ fn summary(result: &FreeEnergyResult) -> String {
         Some(model) => format!("{} {model}", result.method),
         None => result.method.clone(),
     };
-    let best = result.points.iter().map(|point| point.log_z_merit).fold(0.0, f64::max);
+    let merit = result.points.last().map_or(f64::NAN, |point| point.log_z_merit);
     let points = result.points.len();
     format!(
-        "{how}, {points} points, {:.2} s, log_z_merit up to {} (1/(variance x seconds))",
+        "{how}, {points} points, {:.2} s, log_z_merit {} at the last",
         result.seconds,
-        Short(best)
+        Short(merit)
     )
 }
 

@@ -9,6 +9,7 @@ use crate::app::Context;
 use crate::config::ProblemArgs;
 use crate::error::usage;
 use crate::output;
+use leaps::Error;
 use leaps::job::{Chains, Monitor, Sampler};
 use leaps::mcmc::{ChainSpec, KernelSpec, Move, kernels_help};
 use leaps::parse::numbers;
@@ -42,7 +43,7 @@ struct StopSpec {
     at_beta: Numbers,
 }
 
-/// Run the chains and print averages, errors and autocorrelation times; after Ctrl-C those of the steps that were made.
+/// Run the chains and print averages, errors and autocorrelation times; after a signal those of the steps that were made.
 pub fn run(args: &McmcArgs, context: &Context) -> Result<()> {
     let mut layers = args.problem.layers(context.globals.seed, &context.matches)?;
     layers.flags("sample", &args.kernel, &context.matches)?;
@@ -62,11 +63,16 @@ pub fn run(args: &McmcArgs, context: &Context) -> Result<()> {
     let mut job = Chains::of(&prepared.spec, prepared.problem.clone());
     job.keep = args.destination.out.is_some();
     prepared.explained(job.check_memory())?;
+    // What batch systems send stops the chains as Ctrl-C does: what they measured is not lost.
+    let signals = context.catch_stops();
     let file = prepared.open()?;
     let progress = prepared.progress(context, "mcmc");
-    let done = prepared.explained(job.run_in(&context.job(&progress)));
+    let done = job.run_in(&context.job(&progress));
     drop(progress);
-    conclude(context, &prepared, file, &done?)
+    if matches!(done, Err(Error::Interrupted)) {
+        return Err(signals.failure(Error::Interrupted.to_string()));
+    }
+    conclude(context, &prepared, file, &prepared.explained(done)?)
 }
 
 /// Chains at every inverse temperature of a range, one after the other, each with random numbers of its own.

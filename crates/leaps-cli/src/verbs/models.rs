@@ -153,7 +153,7 @@ fn words(model: &Model) -> String {
     text
 }
 
-/// Cores of the sample whose time is told, and its walkers.
+/// Cores of the sample whose time the card of the model states, and its walkers.
 const CORES: usize = 2;
 const FEW: usize = 2000;
 

@@ -22,7 +22,7 @@ pub struct SampleArgs {
     #[arg(long, value_name = "DIR|NAME")]
     model: PathBuf,
     #[command(flatten)]
-    flow: SchemeSpec,
+    scheme: SchemeSpec,
     #[command(flatten)]
     walkers: WalkerSpec,
     #[command(flatten)]
@@ -69,7 +69,7 @@ pub fn run(args: &SampleArgs, context: &Context) -> Result<()> {
     layers.seed(context.globals.seed, &context.matches)?;
     layers.flags("target", &args.member, &context.matches)?;
     layers.temperature(args.member.temperature)?;
-    layers.flags("sample", &args.flow, &context.matches)?;
+    layers.flags("sample", &args.scheme, &context.matches)?;
     layers.flags("sample", &args.walkers, &context.matches)?;
     layers.flags("sample", &args.resample, &context.matches)?;
     layers.stops(&context.grid.betas)?;

@@ -99,7 +99,7 @@ pub fn conclude<T: Serialize + Report>(
     let printed = context.record(&prepared.problem, &run.computed, result);
     // A failed check is a failed check, even if nobody reads the result.
     let verdict = match (result.interrupted(), prepared.require_ess) {
-        (Some(text), _) => Err(Failure::Interrupted(text).into()),
+        (Some(text), _) => Err(context.catch_stops().failure(text)),
         (None, Some(wanted)) if result.ess().is_nan() || result.ess() < wanted => {
             let ess = result.ess();
             let text = format!("--require-ess = {wanted}: the effective sample size is {ess:.4}");

@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::{Arg, Args, ValueEnum};
 
 use crate::app::Context;
-use crate::config::{Layers, ProblemArgs};
+use crate::config::{Layers, ProblemArgs, settings_meant};
 use crate::error::usage;
 use crate::output;
 use crate::tables::Report;
@@ -66,8 +66,12 @@ pub fn first_word(arg: Arg) -> Arg {
             || shipped_settings(word).is_some();
         // Which file it is, is found out from the word itself.
         is_file.then_some(Kind::File).ok_or_else(|| {
-            "a configuration such as run.toml, shipped settings such as ising-15-critical, a run directory, or one of ising, potts, spin-glass, rbm, file"
-                .to_owned()
+            let meant = settings_meant(word).map(|name| format!("; did you mean {name}?"));
+            format!(
+                "a configuration such as run.toml, shipped settings such as ising-15-critical, \
+                 a run directory, or one of ising, potts, spin-glass, rbm, file{}",
+                meant.unwrap_or_default()
+            )
         })
     };
     arg.value_parser(parse)

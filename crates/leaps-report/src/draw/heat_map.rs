@@ -3,7 +3,7 @@
 use super::chart::{AXIS, Chart, INK, LETTERS, SOFT, TITLE, label, letters};
 use super::font;
 use super::scale::Scale;
-use super::style::{Anchor, Ink, Point, Type};
+use super::style::{Anchor, Ink, Type};
 use super::svg::Svg;
 
 /// A grid of cells, each coloured by its value.
@@ -28,6 +28,8 @@ const COLOURS: [[f64; 3]; 5] = [
 /// The width of the scale of colours, and the steps that it is drawn in.
 const SCALE: f64 = 12.0;
 const STEPS: usize = 48;
+/// By how much cells lie over their neighbours.
+const OVERLAP: f64 = 0.4;
 
 impl HeatMap {
     /// A map of `(x, y, value)`.
@@ -60,9 +62,13 @@ impl HeatMap {
             else {
                 continue;
             };
+            let (Some(x0), Some(x1), Some(y0), Some(y1)) = (across(x0), across(x1), up(y0), up(y1))
+            else {
+                continue;
+            };
+            // A little over the neighbours, or the paper would shine through between them.
+            let (x1, y1) = ((x1 + OVERLAP).min(right), (y1 - OVERLAP).max(top));
             let corners = [(x0, y0), (x1, y0), (x1, y1), (x0, y1)];
-            let corners: Vec<Point> =
-                corners.iter().filter_map(|&(a, b)| Some((across(a)?, up(b)?))).collect();
             svg.open(&format!("{cx}, {cy}: {value}"));
             svg.polygon(&corners, colour(place));
             svg.close();
@@ -81,7 +87,7 @@ impl HeatMap {
         let level = |part: f64| bottom - part * (bottom - top);
         for step in 0..STEPS {
             let (low, high) = (step as f64 / STEPS as f64, (step + 1) as f64 / STEPS as f64);
-            let (y0, y1) = (level(low), level(high));
+            let (y0, y1) = (level(low), (level(high) - OVERLAP).max(top));
             let corners = [(bar, y0), (bar + SCALE, y0), (bar + SCALE, y1), (bar, y1)];
             svg.polygon(&corners, colour(0.5 * (low + high)));
         }

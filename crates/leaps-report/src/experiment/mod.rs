@@ -12,6 +12,7 @@ use leaps::store::write_file;
 use leaps::{Error, Result};
 use serde_json::Value;
 
+use crate::markdown::wrapped;
 use page::Page;
 
 /// What was written about an experiment.
@@ -80,7 +81,7 @@ pub fn write(
     let numbers = page.numbers();
     write_file(out.join(format!("{name}.json")), format!("{numbers:#}\n").as_bytes())?;
     let file = out.join(format!("{name}.md"));
-    write_file(&file, page.markdown().as_bytes())?;
+    write_file(&file, wrapped(&page.markdown()).as_bytes())?;
     let table = page.text();
     let own = |&(title, why): &(&str, &str)| (title.to_owned(), why.to_owned());
     Ok(Written { page: file, numbers, table, undrawn: undrawn.iter().map(own).collect() })

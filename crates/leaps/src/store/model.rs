@@ -317,7 +317,7 @@ impl Model {
         Err(failed(directory, missing))
     }
 
-    /// Numbers that the network is told beside the time.
+    /// Numbers that the network is conditioned on beside the time.
     pub fn conditions(&self) -> usize {
         self.family.map_or(0, |ranges| ranges.conditions())
     }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{Card, Model};
+use crate::parse::nearest;
 use crate::{Error, Result};
 
 /// A model that the library brings along: its files.
@@ -94,14 +95,16 @@ impl Model {
 
 /// The error for a name of a model that nobody has; `key` is what asked for it.
 pub fn unknown_model(key: &str, name: &Path) -> Error {
-    let known = match model_names() {
-        names if names.is_empty() => "there are none".to_owned(),
-        names => names.join(", "),
+    let names = model_names();
+    let known = if names.is_empty() { "there are none".to_owned() } else { names.join(", ") };
+    let advice = match nearest(&name.to_string_lossy(), names.iter().map(String::as_str)) {
+        Some(name) => format!("did you mean {name}?"),
+        None => "see 'leaps models'".to_owned(),
     };
     let condition = format!(
         "a model directory, a run directory, or the name of a model, shipped or in {OWN_MODELS}: {known}"
     );
-    Error::invalid(key, name.display(), condition, "see 'leaps models'")
+    Error::invalid(key, name.display(), condition, advice)
 }
 
 fn own_folder() -> Option<PathBuf> {

@@ -156,11 +156,8 @@ extern "C" __global__ void initial(u8* states, u64 seed, u32 walkers) {
 extern "C" __global__ void weigh_walkers(double* log_weights, const double* energies, const double* lambda, u32 walkers) {
     u32 walker = blockIdx.x * blockDim.x + threadIdx.x;
     if (walker >= walkers) return;
-    double sum = log_weights[walker];
-    for (u32 term = 0; term < TERMS; term++)
-        sum = plus_product(
-            sum, __dadd_rn(lambda[term], -lambda[TERMS + term]), energies[(size_t)walker * TERMS + term]);
-    log_weights[walker] = sum;
+    log_weights[walker] = plus_energy_drop<TERMS>(
+        log_weights[walker], lambda, lambda + TERMS, energies + (size_t)walker * TERMS);
 }
 
 // Row `i` becomes a copy of row `from[i]`; `row` bytes each.

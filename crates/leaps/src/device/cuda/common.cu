@@ -45,6 +45,16 @@ __device__ __forceinline__ double plus_product(double sum, double a, double b) {
     return __dadd_rn(sum, __dmul_rn(a, b));
 }
 
+// sum + (before - after) E: what the weight of a walker with these energies gains when the weights of N terms change.
+template <u32 N>
+__device__ __forceinline__ double plus_energy_drop(
+    double sum, const double* before, const double* after, const double* energies) {
+#pragma unroll
+    for (u32 term = 0; term < N; term++)
+        sum = plus_product(sum, __dadd_rn(__ldg(before + term), -__ldg(after + term)), energies[term]);
+    return sum;
+}
+
 // ---- Activations.
 __device__ __forceinline__ float silu(float z) {
     return z / (1.0f + expf(-z));

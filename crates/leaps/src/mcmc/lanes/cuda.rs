@@ -11,7 +11,7 @@ use cudarc::driver::{CudaFunction, CudaSlice};
 
 use super::plan::{Class, Code, Plan, Rule};
 use crate::Result;
-use crate::device::cuda::arguments::{Input, arguments, join};
+use crate::device::cuda::arguments::{Input, Output, arguments, join};
 use crate::device::cuda::{Gpu, launch};
 
 arguments! {
@@ -36,8 +36,31 @@ arguments! {
     }
 }
 
+arguments! {
+    /// What [`CudaPlan::carry`] hands over beside the plan.
+    struct Carry {
+        states: Output<u8>,
+        energies: Output<f64>,
+        log_weights: Output<f64>,
+        /// Thresholds of the intervals.
+        tables: Input<u32>,
+        /// `[time * terms + term]`.
+        lambda: Input<f64>,
+        seed: u64,
+        /// Updates made before.
+        from: u64,
+        /// Updates in every interval.
+        updates: u64,
+        /// Time at the end of the first interval.
+        first: u32,
+        count: u32,
+        weigh: u32,
+        walkers: u32,
+    }
+}
+
 /// Source of the kernels.
-const LANES: &str = join!(Lanes::SOURCE, include_str!("lanes.cu"));
+const LANES: &str = join!(Lanes::SOURCE, Carry::SOURCE, include_str!("lanes.cu"));
 
 /// Bytes of states that a block may keep in shared memory, at most: beyond it too few blocks share a multiprocessor.
 const STAGE: usize = 100 << 10;
@@ -203,30 +226,27 @@ impl CudaPlan {
         weigh: bool,
     ) -> Result<()> {
         debug_assert!(times.len() <= self.room());
-        let (first, count, weigh) = (times.start as u32, times.len() as u32, u32::from(weigh));
+        let (first, count) = (times.start as u32, times.len() as u32);
         let grid = (self.classes as u32, count, 1);
         let tables = &mut self.tables;
         launch!(self.gpu, self.set, (grid, 64, 0), &self.arguments, &mut *tables, lambda, &first)?;
         let grid = (walkers.walkers.div_ceil(self.threads) as u32, 1, 1);
-        let n = walkers.walkers as u32;
-        launch!(
-            self.gpu,
-            self.carry,
-            (grid, self.threads, self.shared),
-            &self.arguments,
-            &mut *walkers.states,
-            &mut *walkers.energies,
-            &mut *walkers.log_weights,
-            &*tables,
-            lambda,
-            &seed,
-            &from,
-            &updates,
-            &first,
-            &count,
-            &weigh,
-            &n,
-        )
+        let gpu = &self.gpu;
+        let carry = Carry {
+            states: Output::of(gpu, walkers.states),
+            energies: Output::of(gpu, walkers.energies),
+            log_weights: Output::of(gpu, walkers.log_weights),
+            tables: Input::of(gpu, tables),
+            lambda: Input::of(gpu, lambda),
+            seed,
+            from,
+            updates,
+            first,
+            count,
+            weigh: u32::from(weigh),
+            walkers: walkers.walkers as u32,
+        };
+        launch!(gpu, self.carry, (grid, self.threads, self.shared), &self.arguments, &carry)
     }
 }
 

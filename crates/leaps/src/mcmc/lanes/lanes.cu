@@ -184,52 +184,47 @@ extern "C" __global__ void __launch_bounds__(THREADS) measure_all(Lanes p, u8* s
 }
 
 // Carry all walkers through `count` intervals, the first of which ends at time `first` of the grid: weigh if `weigh`, then make
-// `updates` updates at the thresholds of that time, tables[0], tables[THRESHOLDS], ...
-extern "C" __global__ void __launch_bounds__(THREADS) carry(
-    Lanes p, u8* states, double* energies, double* log_weights, const u32* tables, const double* lambda, u64 seed, u64 from,
-    u64 updates, u32 first, u32 count, u32 weigh, u32 walkers) {
+// `updates` updates at the thresholds of that time, tables[0], tables[THRESHOLDS], ... The structure Carry is declared by
+// cuda.rs.
+extern "C" __global__ void __launch_bounds__(THREADS) carry(Lanes p, Carry c) {
     extern __shared__ u32 space[];
     u32 start = blockIdx.x * THREADS, walker = start + threadIdx.x;
-    bool mine = walker < walkers;
+    bool mine = walker < c.walkers;
 #if STAGED
-    u32 held = walkers - start < THREADS ? walkers - start : THREADS;
+    u32 held = c.walkers - start < THREADS ? c.walkers - start : THREADS;
     u8* staged = (u8*)space;
     u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     for (u32 w = warp; w < held; w += THREADS / 32) {
-        const u8* row = states + (size_t)(start + w) * SITES;
+        const u8* row = c.states + (size_t)(start + w) * SITES;
         for (u32 site = lane; site < SITES; site += 32) staged[site * PITCH + w] = row[site];
     }
     __syncthreads();
     State<PITCH> x{staged + threadIdx.x};
 #else
-    State<1> x{states + (size_t)walker * SITES};
+    State<1> x{c.states + (size_t)walker * SITES};
 #endif
     if (mine) {
-        double own[TERMS], log_weight = log_weights[walker];
+        double own[TERMS], log_weight = c.log_weights[walker];
 #pragma unroll
-        for (u32 term = 0; term < TERMS; term++) own[term] = energies[(size_t)walker * TERMS + term];
-        for (u32 step = 0; step < count; step++) {
-            const double* after = lambda + (size_t)(first + step) * TERMS;
-            if (weigh) {
-#pragma unroll
-                for (u32 term = 0; term < TERMS; term++)
-                    log_weight = plus_product(
-                        log_weight, __dadd_rn(__ldg(after - TERMS + term), -__ldg(after + term)), own[term]);
-            }
-            bool afresh = updates >= SITES || from / PERIOD != (from + updates) / PERIOD;
-            const u32* table = tables + (size_t)step * THRESHOLDS;
-            advance(p, table, x, seed, walker, from, updates, !afresh, own);
+        for (u32 term = 0; term < TERMS; term++) own[term] = c.energies[(size_t)walker * TERMS + term];
+        u64 from = c.from;
+        for (u32 step = 0; step < c.count; step++) {
+            const double* after = c.lambda + (size_t)(c.first + step) * TERMS;
+            if (c.weigh) log_weight = plus_energy_drop<TERMS>(log_weight, after - TERMS, after, own);
+            bool afresh = c.updates >= SITES || from / PERIOD != (from + c.updates) / PERIOD;
+            const u32* table = c.tables + (size_t)step * THRESHOLDS;
+            advance(p, table, x, c.seed, walker, from, c.updates, !afresh, own);
             if (afresh) measure(p, x, own);
-            from += updates;
+            from += c.updates;
         }
-        log_weights[walker] = log_weight;
+        c.log_weights[walker] = log_weight;
 #pragma unroll
-        for (u32 term = 0; term < TERMS; term++) energies[(size_t)walker * TERMS + term] = own[term];
+        for (u32 term = 0; term < TERMS; term++) c.energies[(size_t)walker * TERMS + term] = own[term];
     }
 #if STAGED
     __syncthreads();
     for (u32 w = warp; w < held; w += THREADS / 32) {
-        u8* row = states + (size_t)(start + w) * SITES;
+        u8* row = c.states + (size_t)(start + w) * SITES;
         for (u32 site = lane; site < SITES; site += 32) row[site] = staged[site * PITCH + w];
     }
 #endif

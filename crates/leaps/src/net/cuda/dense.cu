@@ -1,57 +1,57 @@
-// Functions of time for every lane: features, a hidden layer of 32 silu units, `outputs` numbers. Parameters are in their
+// Functions of time for every slot: features, a hidden layer of 32 silu units, `outputs` numbers. Parameters are in their
 // natural order.
 
-// Write `times[lane * outputs + o]`, and keep the hidden units of a lane: before and after their activation. A block for
-// every lane.
+// Write `times[slot * outputs + o]`, and keep the hidden units of a slot: before and after their activation. A block for
+// every slot.
 extern "C" __global__ void embed_time(const float* p, const u32* time_indices, const float* table, float* saved, float* times,
                                       u32 outputs) {
     __shared__ float after[TIME_UNITS];
-    u32 lane = blockIdx.x;
-    const float* features = table + (u64)time_indices[lane] * TIME_FEATURES + 1;
+    u32 slot = blockIdx.x;
+    const float* features = table + (u64)time_indices[slot] * TIME_FEATURES + 1;
     const float *b1 = p + TIME_UNITS * FEATURES, *w2 = b1 + TIME_UNITS, *b2 = w2 + outputs * TIME_UNITS;
     if (threadIdx.x < TIME_UNITS) {
         u32 k = threadIdx.x;
         float sum = b1[k];
         for (int i = 0; i < FEATURES; i++) sum = fmaf(p[k * FEATURES + i], features[i], sum);
         after[k] = silu(sum);
-        saved[lane * 2 * TIME_UNITS + k] = sum;
-        saved[(lane * 2 + 1) * TIME_UNITS + k] = after[k];
+        saved[slot * 2 * TIME_UNITS + k] = sum;
+        saved[(slot * 2 + 1) * TIME_UNITS + k] = after[k];
     }
     __syncthreads();
     for (u32 o = threadIdx.x; o < outputs; o += blockDim.x) {
         float sum = b2[o];
         for (int k = 0; k < TIME_UNITS; k++) sum = fmaf(w2[o * TIME_UNITS + k], after[k], sum);
-        times[(u64)lane * outputs + o] = sum;
+        times[(u64)slot * outputs + o] = sum;
     }
 }
 
-// Write the gradient of the hidden units before their activation. A block of 32 threads for every lane.
+// Write the gradient of the hidden units before their activation. A block of 32 threads for every slot.
 extern "C" __global__ void embed_time_back(const float* p, const float* saved, const float* d_times, float* d_hidden,
                                            u32 outputs) {
-    u32 lane = blockIdx.x, k = threadIdx.x;
+    u32 slot = blockIdx.x, k = threadIdx.x;
     const float* w2 = p + TIME_UNITS * (FEATURES + 1);
     float sum = 0.0f;
-    for (u32 o = 0; o < outputs; o++) sum = fmaf(w2[o * TIME_UNITS + k], d_times[(u64)lane * outputs + o], sum);
-    d_hidden[lane * TIME_UNITS + k] = sum * silu_slope(saved[lane * 2 * TIME_UNITS + k]);
+    for (u32 o = 0; o < outputs; o++) sum = fmaf(w2[o * TIME_UNITS + k], d_times[(u64)slot * outputs + o], sum);
+    d_hidden[slot * TIME_UNITS + k] = sum * silu_slope(saved[slot * 2 * TIME_UNITS + k]);
 }
 
-// Write the gradient of the parameters: a thread for each, lanes in order.
+// Write the gradient of the parameters: a thread for each, slots in order.
 extern "C" __global__ void embed_time_sum(const u32* time_indices, const float* table, const float* saved, const float* d_times,
-                                          const float* d_hidden, float* gradient, u32 offset, u32 lanes, u32 outputs) {
+                                          const float* d_hidden, float* gradient, u32 offset, u32 slots, u32 outputs) {
     u32 at = blockIdx.x * blockDim.x + threadIdx.x, k = at;
     if (at >= TIME_UNITS * (FEATURES + 1) + outputs * (TIME_UNITS + 1)) return;
     float sum = 0.0f;
     if (k < TIME_UNITS * FEATURES) {
-        for (u32 lane = 0; lane < lanes; lane++)
-            sum = fmaf(d_hidden[lane * TIME_UNITS + k / FEATURES], table[(u64)time_indices[lane] * TIME_FEATURES + 1 + k % FEATURES], sum);
+        for (u32 slot = 0; slot < slots; slot++)
+            sum = fmaf(d_hidden[slot * TIME_UNITS + k / FEATURES], table[(u64)time_indices[slot] * TIME_FEATURES + 1 + k % FEATURES], sum);
     } else if ((k -= TIME_UNITS * FEATURES) < TIME_UNITS) {
-        for (u32 lane = 0; lane < lanes; lane++) sum += d_hidden[lane * TIME_UNITS + k];
+        for (u32 slot = 0; slot < slots; slot++) sum += d_hidden[slot * TIME_UNITS + k];
     } else if ((k -= TIME_UNITS) < outputs * TIME_UNITS) {
-        for (u32 lane = 0; lane < lanes; lane++)
-            sum = fmaf(d_times[(u64)lane * outputs + k / TIME_UNITS], saved[(lane * 2 + 1) * TIME_UNITS + k % TIME_UNITS], sum);
+        for (u32 slot = 0; slot < slots; slot++)
+            sum = fmaf(d_times[(u64)slot * outputs + k / TIME_UNITS], saved[(slot * 2 + 1) * TIME_UNITS + k % TIME_UNITS], sum);
     } else {
         k -= outputs * TIME_UNITS;
-        for (u32 lane = 0; lane < lanes; lane++) sum += d_times[(u64)lane * outputs + k];
+        for (u32 slot = 0; slot < slots; slot++) sum += d_times[(u64)slot * outputs + k];
     }
     gradient[offset + at] = sum;
 }

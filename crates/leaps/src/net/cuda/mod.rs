@@ -14,6 +14,8 @@ mod parts;
 mod tests;
 
 #[cfg(feature = "cuda")]
+pub(crate) use super::dense::TIME_UNITS;
+#[cfg(feature = "cuda")]
 pub use evaluator::CudaEvaluator;
 #[cfg(feature = "cuda")]
 pub(crate) use network::*;

@@ -8,6 +8,7 @@ use cudarc::driver::{CudaFunction, CudaSlice, CudaViewMut};
 
 use super::HollowGraph;
 use crate::Result;
+use crate::device::cuda::arguments::{Input, Output, arguments, join};
 use crate::device::cuda::{Gpu, Precision, launch};
 use crate::net::cuda::{
     BLOCKS, Base, CudaBatch, CudaNetwork, CudaPasses, CudaTime, SumRows, TIME_DEFINES, on_gpu,
@@ -15,7 +16,39 @@ use crate::net::cuda::{
 use crate::net::layout::total;
 use crate::net::network::Network;
 
-const SOURCE: &str = concat!(
+arguments! {
+    /// A batch and what a pass reads beside it.
+    struct Batch {
+        parameters: Input<f32>,
+        /// See `Orders` in the source.
+        tables: Input<u32>,
+        /// `[slot * 2 * CHANNELS]`: of the messages.
+        times: Input<f32>,
+        /// `[slot * 2 * HEAD]`: of the head.
+        head_times: Input<f32>,
+        /// `[row * SITES + site]`.
+        states: Input<u8>,
+        /// `[slot]`: the row of its state.
+        rows: Input<u32>,
+    }
+}
+
+arguments! {
+    /// What the backward pass writes.
+    struct Gradients {
+        /// Space of every block.
+        spaces: Output<f32>,
+        /// As `times` of the batch.
+        d_times: Output<f32>,
+        d_head_times: Output<f32>,
+        /// What every block adds to the gradient.
+        parts: Output<f32>,
+    }
+}
+
+const SOURCE: &str = join!(
+    Batch::SOURCE,
+    Gradients::SOURCE,
     include_str!("../cuda/sums.cu"),
     include_str!("../cuda/dense.cu"),
     include_str!("graph.cu")
@@ -121,6 +154,21 @@ impl HollowGraph {
     }
 }
 
+impl CudaGraph {
+    /// What kernels read of a batch, whose functions of time are computed.
+    fn batch(&self, base: &Base, batch: &CudaBatch<'_>) -> Batch {
+        let gpu = &base.gpu;
+        Batch {
+            parameters: Input::of(gpu, &base.parameters),
+            tables: Input::of(gpu, &self.tables),
+            times: Input::of(gpu, &self.time.times),
+            head_times: Input::of(gpu, &self.head_time.times),
+            states: Input::of(gpu, batch.states),
+            rows: Input::of(gpu, batch.rows),
+        }
+    }
+}
+
 impl CudaPasses for CudaGraph {
     type Saved = Saved;
 
@@ -139,22 +187,11 @@ impl CudaPasses for CudaGraph {
         _saved: Option<&mut Saved>,
         out: &mut CudaSlice<f32>,
     ) -> Result<()> {
-        let (gpu, p, grid) = (&base.gpu, &base.parameters, (batch.slots as u32, 1, 1));
+        let (gpu, grid) = (&base.gpu, (batch.slots as u32, 1, 1));
         self.time.forward(base, batch)?;
         self.head_time.forward(base, batch)?;
-        launch!(
-            gpu,
-            self.forward,
-            (grid, 128, 0),
-            p,
-            &self.tables,
-            &self.time.times,
-            &self.head_time.times,
-            batch.states,
-            batch.rows,
-            &mut self.saved,
-            out
-        )
+        let given = self.batch(base, batch);
+        launch!(gpu, self.forward, (grid, 128, 0), &given, &mut self.saved, out)
     }
 
     fn backward(
@@ -165,26 +202,16 @@ impl CudaPasses for CudaGraph {
         d_out: &CudaSlice<f32>,
         gradient: &mut CudaViewMut<'_, f32>,
     ) -> Result<()> {
-        let (gpu, p) = (&base.gpu, &base.parameters);
+        let (gpu, given) = (&base.gpu, self.batch(base, batch));
         let (blocks, n) = (batch.slots.min(BLOCKS), batch.slots as u32);
-        launch!(
-            gpu,
-            self.backward,
-            ((blocks as u32, 1, 1), 128, 0),
-            p,
-            &self.tables,
-            &self.time.times,
-            &self.head_time.times,
-            batch.states,
-            batch.rows,
-            &self.saved,
-            d_out,
-            &mut saved.spaces,
-            &mut self.time.d_times,
-            &mut self.head_time.d_times,
-            &mut saved.parts,
-            &n
-        )?;
+        let to = Gradients {
+            spaces: Output::of(gpu, &saved.spaces),
+            d_times: Output::of(gpu, &self.time.d_times),
+            d_head_times: Output::of(gpu, &self.head_time.d_times),
+            parts: Output::of(gpu, &saved.parts),
+        };
+        let grid = (blocks as u32, 1, 1);
+        launch!(gpu, self.backward, (grid, 128, 0), &given, &to, &self.saved, d_out, &n)?;
         // The messages' functions of time are among the others: written as 0 here, then as they are.
         self.rows.sum(gpu, &saved.parts, gradient, 0, self.head_start, blocks)?;
         self.time.backward(base, batch, gradient)?;

@@ -1,5 +1,5 @@
-// Messages along orders of the sites, in float32, parameters in their natural order. A block has a lane (forward) or some
-// lanes, one after the other (backward), and keeps their rows in global memory.
+// Messages along orders of the sites, in float32, parameters in their natural order. A block has a slot (forward) or some
+// slots, one after the other (backward), and keeps their rows in global memory.
 //
 // Given: SITES, INPUTS (1 for spins, else the number of values), CHANNELS, ORDERS, BONDS (directed), HEAD, OUTPUTS.
 
@@ -16,12 +16,12 @@
 #define P_OUT_BIAS (P_OUT + OUTPUTS * HEAD)
 #define P_ALL (P_OUT_BIAS + OUTPUTS)
 
-// What the forward pass keeps of a lane: [step][ALL] of what is collected, a site's own, passed on; [site][ALL] of what is
+// What the forward pass keeps of a slot: [step][ALL] of what is collected, a site's own, passed on; [site][ALL] of the
 // context; [site][HEAD] of u, v, w.
-#define KEPT (SITES * (4 * ALL + 3 * HEAD))
+#define SAVED (SITES * (4 * ALL + 3 * HEAD))
 #define K_OWN (SITES * ALL)
 #define K_PASSED (2 * SITES * ALL)
-#define K_SEEN (3 * SITES * ALL)
+#define K_CONTEXT (3 * SITES * ALL)
 #define K_U (4 * SITES * ALL)
 #define K_V (K_U + SITES * HEAD)
 #define K_W (K_V + SITES * HEAD)
@@ -32,7 +32,7 @@
 #define S_COLLECTED (SITES * ALL)
 #define S_ACTIVE (2 * SITES * ALL)
 #define S_Z (3 * SITES * ALL)
-#define S_SEEN (4 * SITES * ALL)
+#define S_CONTEXT (4 * SITES * ALL)
 #define S_R (5 * SITES * ALL)
 #define S_W (S_R + SITES * HEAD)
 #define S_DZ (S_W + SITES * HEAD)
@@ -77,16 +77,17 @@ __device__ __forceinline__ float dot(const float* w, const float* v, u32 n, u32 
     return sum;
 }
 
-extern "C" __global__ void graph_forward(const float* p, const u32* tables, const float* times, const float* head_times,
-                                         const u8* states, const u32* rows, float* saved, float* out) {
-    u32 lane = blockIdx.x;
-    const u8* x = states + (u64)rows[lane] * SITES;
-    const float *scale = times + (u64)lane * 2 * CHANNELS, *shift = scale + CHANNELS;
-    const float *slope = head_times + (u64)lane * 2 * HEAD, *offset = slope + HEAD;
-    float* collected = saved + (u64)lane * KEPT;
-    float *own = collected + K_OWN, *passed = collected + K_PASSED, *context = collected + K_SEEN;
+// The structures Batch and Gradients are declared by cuda.rs.
+extern "C" __global__ void graph_forward(Batch b, float* saved, float* out) {
+    u32 slot = blockIdx.x;
+    const float* p = b.parameters;
+    const u8* x = b.states + (u64)b.rows[slot] * SITES;
+    const float *scale = b.times + (u64)slot * 2 * CHANNELS, *shift = scale + CHANNELS;
+    const float *slope = b.head_times + (u64)slot * 2 * HEAD, *offset = slope + HEAD;
+    float* collected = saved + (u64)slot * SAVED;
+    float *own = collected + K_OWN, *passed = collected + K_PASSED, *context = collected + K_CONTEXT;
     float *u = collected + K_U, *v = collected + K_V, *w = collected + K_W;
-    const Orders o = orders(tables);
+    const Orders o = orders(b.tables);
     for (u32 step = 0; step < SITES; step++) {
         FOR(t, ALL) {
             u32 k = t / CHANNELS, i = t % CHANNELS, at = k * SITES + step, site = o.sites[at];
@@ -119,28 +120,27 @@ extern "C" __global__ void graph_forward(const float* p, const u32* tables, cons
         u32 site = k / OUTPUTS, s = k % OUTPUTS;
         float sum = p[P_OUT_BIAS + s];
         for (u32 c = 0; c < HEAD; c++) sum = fmaf(p[P_OUT + s * HEAD + c], silu(w[site * HEAD + c]), sum);
-        out[(u64)lane * SITES * OUTPUTS + k] = sum;
+        out[(u64)slot * SITES * OUTPUTS + k] = sum;
     }
 }
 
-// Every block writes `parts[block * P_ALL]`, what its lanes add to the gradient (nothing for functions of time).
-extern "C" __global__ void graph_backward(const float* p, const u32* tables, const float* times, const float* head_times,
-                                          const u8* states, const u32* rows, const float* saved, const float* d_out,
-                                          float* spaces, float* d_times, float* d_head_times, float* parts, u32 lanes) {
-    const Orders o = orders(tables);
-    float* g = parts + (u64)blockIdx.x * P_ALL;
-    float *d_passed = spaces + (u64)blockIdx.x * SPACE, *d_collected = d_passed + S_COLLECTED, *d_active = d_passed + S_ACTIVE;
-    float *zs = d_passed + S_Z, *d_context = d_passed + S_SEEN, *r = d_passed + S_R, *d_w = d_passed + S_W;
+// Every block writes `parts[block * P_ALL]`, what its slots add to the gradient (nothing for functions of time).
+extern "C" __global__ void graph_backward(Batch b, Gradients gradients, const float* saved, const float* d_out, u32 slots) {
+    const Orders o = orders(b.tables);
+    const float* p = b.parameters;
+    float* g = gradients.parts + (u64)blockIdx.x * P_ALL;
+    float *d_passed = gradients.spaces + (u64)blockIdx.x * SPACE, *d_collected = d_passed + S_COLLECTED, *d_active = d_passed + S_ACTIVE;
+    float *zs = d_passed + S_Z, *d_context = d_passed + S_CONTEXT, *r = d_passed + S_R, *d_w = d_passed + S_W;
     float *d_z = d_passed + S_DZ, *d_u = d_passed + S_U;
     FOR(k, P_ALL) g[k] = 0.0f;
-    for (u32 lane = blockIdx.x; lane < lanes; lane += gridDim.x) {
-        const u8* x = states + (u64)rows[lane] * SITES;
-        const float *scale = times + (u64)lane * 2 * CHANNELS, *shift = scale + CHANNELS;
-        const float *slope = head_times + (u64)lane * 2 * HEAD, *offset = slope + HEAD;
-        float *d_scale = d_times + (u64)lane * 2 * CHANNELS, *d_slope = d_head_times + (u64)lane * 2 * HEAD;
-        const float* d = d_out + (u64)lane * SITES * OUTPUTS;
-        const float* collected = saved + (u64)lane * KEPT;
-        const float *own = collected + K_OWN, *passed = collected + K_PASSED, *context = collected + K_SEEN;
+    for (u32 slot = blockIdx.x; slot < slots; slot += gridDim.x) {
+        const u8* x = b.states + (u64)b.rows[slot] * SITES;
+        const float *scale = b.times + (u64)slot * 2 * CHANNELS, *shift = scale + CHANNELS;
+        const float *slope = b.head_times + (u64)slot * 2 * HEAD, *offset = slope + HEAD;
+        float *d_scale = gradients.d_times + (u64)slot * 2 * CHANNELS, *d_slope = gradients.d_head_times + (u64)slot * 2 * HEAD;
+        const float* d = d_out + (u64)slot * SITES * OUTPUTS;
+        const float* collected = saved + (u64)slot * SAVED;
+        const float *own = collected + K_OWN, *passed = collected + K_PASSED, *context = collected + K_CONTEXT;
         const float *u = collected + K_U, *v = collected + K_V, *w = collected + K_W;
         __syncthreads();
         // The head.

@@ -50,6 +50,12 @@ impl Default for HollowGraphSpec {
     }
 }
 
+impl HollowGraphSpec {
+    fn head_width(&self) -> usize {
+        self.head.unwrap_or(2 * self.channels)
+    }
+}
+
 /// See the [module](self).
 #[derive(Clone, Debug)]
 pub(crate) struct HollowGraph {
@@ -72,26 +78,18 @@ impl HollowGraph {
         inputs: usize,
         outputs: usize,
     ) -> Result<Self> {
-        let head = spec.head.unwrap_or(2 * spec.channels);
+        let head = spec.head_width();
         for (key, value) in [("channels", spec.channels), ("orders", spec.orders), ("head", head)] {
             if value == 0 {
                 let advice = "leave it out for the usual value";
                 return Err(Error::invalid(format!("network.{key}"), 0, "at least 1", advice));
             }
         }
-        let graph = Graph::new(target);
-        Ok(Self::build(spec.channels, spec.orders, head, &graph, inputs, outputs))
+        Ok(Self::build(spec, &Graph::new(target), inputs, outputs))
     }
 
-    fn build(
-        channels: usize,
-        orders: usize,
-        head: usize,
-        graph: &Graph,
-        inputs: usize,
-        outputs: usize,
-    ) -> Self {
-        let orders = graph.orders(orders);
+    fn build(spec: &HollowGraphSpec, graph: &Graph, inputs: usize, outputs: usize) -> Self {
+        let (channels, orders) = (spec.channels, graph.orders(spec.orders));
         HollowGraph {
             sites: graph.sites(),
             inputs,
@@ -99,7 +97,7 @@ impl HollowGraph {
             bonds: graph.bonds(),
             pass_on: Matrix { inputs: channels, outputs: channels },
             time: TimeEmbedding::new(2 * channels),
-            head: Head::new(orders.len() * channels, head, outputs),
+            head: Head::new(orders.len() * channels, spec.head_width(), outputs),
             orders,
         }
     }

@@ -37,7 +37,8 @@ fn gradients_are_finite_differences_and_outputs_are_hollow() {
         (graph(6, &[(0, 1), (3, 4), (4, 5), (5, 3), (0, 1)]), 2, 5, 2, 3),
     ] {
         let io = if q == 2 { 1 } else { q };
-        let network = HollowGraph::build(channels, orders, head, &graph, io, io);
+        let spec = HollowGraphSpec { channels, orders, head: Some(head) };
+        let network = HollowGraph::build(&spec, &graph, io, io);
         testing::check_network(&network, graph.sites(), io, io);
         testing::check_conditioned(&network.conditioned_on(1), graph.sites(), io, io, 1);
     }
@@ -46,7 +47,8 @@ fn gradients_are_finite_differences_and_outputs_are_hollow() {
 #[test]
 fn messages_come_from_all_neighbours_and_from_earlier_steps_only() {
     let graph = chords(10);
-    let network = HollowGraph::build(4, 1, 4, &graph, 1, 1);
+    let spec = HollowGraphSpec { channels: 4, orders: 1, head: Some(4) };
+    let network = HollowGraph::build(&spec, &graph, 1, 1);
     for pair in network.orders.chunks(2) {
         let met = pair.iter().map(|order| (0..10).map(|k| order.messages(k).len()).sum::<usize>());
         assert_eq!(met.sum::<usize>(), graph.bonds());
@@ -74,7 +76,8 @@ impl HollowGraph {
 #[test]
 fn outputs_do_not_depend_on_the_site_s_own_value() {
     for (graph, orders) in [(chords(11), 1), (chords(23), 3), (complete(9), 2)] {
-        let network = HollowGraph::build(5, orders, 6, &graph, 1, 1);
+        let spec = HollowGraphSpec { channels: 5, orders, head: Some(6) };
+        let network = HollowGraph::build(&spec, &graph, 1, 1);
         let harness = Harness::new(&network, network.sites, 1, 1, 3);
         assert_eq!(harness.first_leak(&harness.parameters(3)), None);
     }

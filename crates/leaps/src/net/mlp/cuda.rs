@@ -35,7 +35,7 @@ struct CudaMlp {
     /// Sums before the time's scale and shift, or their gradients: `[slot][unit][site]`.
     sums: CudaSlice<f32>,
     /// What every slot adds to the gradient of the output weights.
-    lane_parts: CudaSlice<f32>,
+    slot_parts: CudaSlice<f32>,
 }
 
 impl Mlp {
@@ -84,7 +84,7 @@ impl Mlp {
             rows: SumRows::new(&kernels)?,
             time: CudaTime::new(gpu, &kernels, self.time, slots, rest)?,
             sums: gpu.zeros(slots * self.hidden * self.sites)?,
-            lane_parts: gpu.zeros(slots * self.outputs * self.hidden)?,
+            slot_parts: gpu.zeros(slots * self.outputs * self.hidden)?,
             together: self.together(),
             mlp: self.clone(),
         };
@@ -147,10 +147,10 @@ impl CudaPasses for CudaMlp {
             &weight,
             d_out,
             &mut self.time.d_times,
-            &mut self.lane_parts
+            &mut self.slot_parts
         )?;
         let outputs = self.mlp.outputs * self.mlp.hidden;
-        self.rows.sum(gpu, &self.lane_parts, gradient, out, outputs, batch.slots)?;
+        self.rows.sum(gpu, &self.slot_parts, gradient, out, outputs, batch.slots)?;
         self.rows.sum(gpu, &self.sums, gradient, bias, rows, batch.slots)?;
         if fan > 0 {
             let grid = (rows as u32, fan.div_ceil(256) as u32, 1);

@@ -3,17 +3,23 @@
 //! Parameters, Adam's means and the pool live on the GPU; a step sends the chosen walkers' times there and gets loss and norm
 //! back. Random numbers are those of the CPU.
 
+mod arguments;
+
 use std::sync::Arc;
 
 use cudarc::driver::{CudaFunction, CudaSlice};
 
+use crate::device::cuda::arguments::{Input, Output, join};
 use crate::device::cuda::memory::fitting;
 use crate::device::cuda::{Gpu, failed, launch};
 use crate::device::{Precision, Progress, Purpose, Ranks};
 use crate::net::FreeEnergySpec;
-use crate::net::cuda::{CudaBatch, CudaNetwork, TIME_FEATURES, time_features};
+use crate::net::cuda::{
+    CudaBatch, CudaNetwork, TIME_DEFINES, TIME_FEATURES, TIME_UNITS, time_features,
+};
+use crate::rates::Parametrisation;
 use crate::sampler::walkers::cuda::network::{
-    CudaRates, CudaWalk, CudaWalkers, FLOW, SLOTS, defines,
+    BLOCK, CudaRates, CudaWalk, CudaWalkers, NETWORK_WALK, SLOTS, defines,
 };
 use crate::sampler::{Population, Scheme, WalkPlan, Walkers};
 use crate::target::cuda::{CudaTarget, Sweep, Weights as SweepWeights};
@@ -21,15 +27,13 @@ use crate::target::show_state;
 use crate::train::step::{Source, TrainStep, Weights, mean_over};
 use crate::train::{Batch, Objective, Reference, TrainSpec, TrainState};
 use crate::{Error, Result};
+use arguments::{Adam, Residuals};
 
 /// Source of the kernels.
-const TRAIN: &str = include_str!("train.cu");
+const TRAIN: &str = join!(Residuals::SOURCE, Adam::SOURCE, include_str!("train.cu"));
 
 /// Numbers per block of the kernel `squares`.
 const PART: usize = 16384;
-
-/// Hidden units of the free energy.
-const UNITS: u32 = 32;
 
 /// Training on a GPU, with a network that may be lent.
 pub(super) struct CudaTraining<'n> {
@@ -91,12 +95,18 @@ pub(in crate::train) fn training(
     })
 }
 
+/// What the kernels of `train.cu` and those before them are compiled with.
+fn train_defines(parametrisation: Parametrisation) -> Vec<(&'static str, usize)> {
+    let walk = defines(parametrisation, Scheme::Events);
+    walk.into_iter().chain(TIME_DEFINES).chain([("PART", PART)]).collect()
+}
+
 struct Kernels {
     free_rates: CudaFunction,
     free_gradient: CudaFunction,
     residuals: CudaFunction,
     squares: CudaFunction,
-    totals: CudaFunction,
+    loss_and_norm: CudaFunction,
     adam: CudaFunction,
 }
 
@@ -121,15 +131,14 @@ impl<'n> CudaTraining<'n> {
             let reason = format!("{sites} sites do not fit its shared memory; use the device cpu");
             return Err(Error::not_applicable("a GPU", reason));
         }
-        let source = [FLOW, TRAIN].concat();
-        let kernels =
-            on_gpu.compile(&source, &defines(objective.parametrisation, Scheme::Events))?;
+        let source = [NETWORK_WALK, TRAIN].concat();
+        let kernels = on_gpu.compile(&source, &train_defines(objective.parametrisation))?;
         let kernels = Kernels {
             free_rates: kernels.get("free_rates", 0)?,
             free_gradient: kernels.get("free_gradient", 0)?,
             residuals: kernels.get("residuals", sites)?,
             squares: kernels.get("squares", 0)?,
-            totals: kernels.get("totals", 0)?,
+            loss_and_norm: kernels.get("loss_and_norm", 0)?,
             adam: kernels.get("adam", 0)?,
         };
         let all = objective.parameters();
@@ -258,7 +267,7 @@ impl<'n> CudaTraining<'n> {
         )?;
         launch!(
             gpu,
-            self.kernels.totals,
+            self.kernels.loss_and_norm,
             ((1, 1, 1), 1024, 0),
             &self.residuals,
             &slots,
@@ -269,24 +278,21 @@ impl<'n> CudaTraining<'n> {
         let count = count as f64;
         let rate = rate * (1.0 - spec.beta2.powf(count)).sqrt() / (1.0 - spec.beta1.powf(count));
         let ema = spec.ema.min((1.0 + count) / (10.0 + count));
-        let (rate, ema, b1, b2) = (rate as f32, ema as f32, spec.beta1 as f32, spec.beta2 as f32);
-        launch!(
-            gpu,
-            self.kernels.adam,
-            ((n.div_ceil(256), 1, 1), 256, 0),
-            &self.parameters,
-            &self.average,
-            &self.first,
-            &self.second,
-            &self.gradient,
-            &self.result,
-            &spec.clip,
-            &rate,
-            &ema,
-            &b1,
-            &b2,
-            &n,
-        )?;
+        let adam = Adam {
+            parameters: Output::of(&gpu, &self.parameters),
+            average: Output::of(&gpu, &self.average),
+            first: Output::of(&gpu, &self.first),
+            second: Output::of(&gpu, &self.second),
+            gradient: Input::of(&gpu, &self.gradient),
+            result: Input::of(&gpu, &self.result),
+            clip: spec.clip,
+            rate: rate as f32,
+            ema: ema as f32,
+            b1: spec.beta1 as f32,
+            b2: spec.beta2 as f32,
+            n,
+        };
+        launch!(gpu, self.kernels.adam, ((n.div_ceil(256), 1, 1), 256, 0), &adam)?;
         let result = gpu.download(&self.result)?;
         let (loss, norm, bad) = (result[0], result[1], result[2] as usize);
         if let Some(&(row, t)) = self.chosen.get(bad) {
@@ -340,21 +346,19 @@ impl<'n> CudaTraining<'n> {
             table: &self.table,
         };
         self.network.forward_train(&batch, &mut self.out)?;
-        launch!(
-            gpu,
-            self.kernels.residuals,
-            ((count, 1, 1), 128, self.on_gpu.sites),
-            self.on_gpu.arguments(),
-            &self.states,
-            &self.rows,
-            &self.lambda,
-            &self.slopes,
-            &self.shift,
-            &self.out,
-            &share,
-            &self.residuals,
-            &self.d_out,
-        )?;
+        let (pairs, sites) = (self.on_gpu.arguments(), self.on_gpu.sites);
+        let residuals = Residuals {
+            states: Input::of(&gpu, &self.states),
+            rows: Input::of(&gpu, &self.rows),
+            lambdas: Input::of(&gpu, &self.lambda),
+            slopes: Input::of(&gpu, &self.slopes),
+            shift: Input::of(&gpu, &self.shift),
+            outputs: Input::of(&gpu, &self.out),
+            share,
+            out: Output::of(&gpu, &self.residuals),
+            d_outputs: Output::of(&gpu, &self.d_out),
+        };
+        launch!(gpu, self.kernels.residuals, ((count, 1, 1), BLOCK, sites), pairs, &residuals)?;
         let mut own = self.gradient.slice_mut(..self.own);
         self.network.backward(&batch, &self.d_out, &mut own)?;
         if on_host {
@@ -373,7 +377,7 @@ impl<'n> CudaTraining<'n> {
         launch!(
             gpu,
             self.kernels.free_gradient,
-            ((UNITS, 1, 1), 256, 0),
+            ((TIME_UNITS as u32, 1, 1), 256, 0),
             &free,
             &self.table,
             &self.residuals,

@@ -17,10 +17,9 @@ __device__ __forceinline__ float feature(int function, float count, float factor
     }
 }
 
-// A block has one lane.
+// A block has one slot. The structure Scales is declared by mod.rs.
 extern "C" __global__ void __launch_bounds__(128)
-write_global_features(const u8* states, const u32* rows, const u32* before, TOTAL_WORD* global_features, float value_factor, float value_offset, float bond_factor,
-    float bond_offset, float root) {
+write_global_features(const u8* states, const u32* rows, const u32* before, FEATURE_WORD* global_features, Scales scales) {
     __shared__ int values[Q], equal, bonds;
     const u8* x = states + (u64)rows[blockIdx.x] * SITES;
     for (int i = threadIdx.x; i < Q; i += 128) values[i] = 0;
@@ -51,13 +50,13 @@ write_global_features(const u8* states, const u32* rows, const u32* before, TOTA
             int which = k / 4;
             float value = 0.0f;
             if (k >= REAL_FEATURES - 4) {
-                if (k < REAL_FEATURES) value = feature(k % 4, bond_count, bond_factor, bond_offset, root);
+                if (k < REAL_FEATURES) value = feature(k % 4, bond_count, scales.bond_factor, scales.bond_offset, scales.root);
             } else {
                 int count = Q == 2 ? values[1] - values[0] - (site_value == 1 ? 1 : -1) : values[which] - (site_value == which);
-                value = feature(k % 4, count, value_factor, value_offset, root);
+                value = feature(k % 4, count, scales.value_factor, scales.value_offset, scales.root);
             }
             numbers[k % 2] = value;
-            STORE_TOTAL(global_features, ((u64)blockIdx.x * SITES + site) * GLOBAL_FEATURES + k, numbers);
+            STORE_FEATURE(global_features, ((u64)blockIdx.x * SITES + site) * GLOBAL_FEATURES + k, numbers);
         }
     }
 }

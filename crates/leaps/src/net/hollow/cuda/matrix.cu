@@ -1,6 +1,6 @@
 // The hollow convolution on tensor cores: bfloat16 products, float32 sums.
 //
-// A block has one direction of one lane. Channels h live in registers as the accumulators of mma.sync, rows are sites:
+// A block has one direction of one slot. Channels h live in registers as the accumulators of mma.sync, rows are sites:
 // a residual layer writes z = silu((1 + a) h + s) to shared memory as bfloat16 and adds the convolution of z to h. Products
 // gather their rows from shared memory by a table of taps, so that any lattice will do.
 //
@@ -17,8 +17,8 @@
 #define TIME_ROW ((LAYERS - 1) * 2 * CHANNELS + 2 * HEAD)
 
 // GlobalFeatures are pairs of channels.
-#define TOTAL_WORD u32
-#define STORE_TOTAL(to, at, pair) \
+#define FEATURE_WORD u32
+#define STORE_FEATURE(to, at, pair) \
     if ((at) % 2 == 1) (to)[(at) / 2] = pack((pair)[0], (pair)[1])
 
 extern __shared__ __align__(16) u8 shared[];
@@ -142,8 +142,8 @@ __device__ __forceinline__ float sum_rows(float value) {
 
 #define FORWARD_ROWS (FORWARD_WARPS * FORWARD_TILES * 16)
 
-// context: silu of the last layer, [lane][direction][site][channel]; saved: all layers, [layer] of the same, if KEEP.
-template <bool KEEP>
+// context: silu of the last layer, [slot][direction][site][channel]; saved: all layers, [layer] of the same, if SAVE.
+template <bool SAVE>
 __device__ __forceinline__ void stack(const u8* states, const u32* rows, const u32* time_indices, const float* times, const u32* taps, const float* first,
     const float* biases, const uint4* weights, u32* context, u32* saved) {
     u8* z = shared;
@@ -153,12 +153,12 @@ __device__ __forceinline__ void stack(const u8* states, const u32* rows, const u
     float* table = time + (LAYERS - 1) * 2 * CHANNELS;
     float* bias = table + TAPS * (Q + 1) * CHANNELS;
     u8* site_value = (u8*)(bias + LAYERS * CHANNELS);
-    int item = blockIdx.x, batch_lane = item / DIRECTIONS, direction = item % DIRECTIONS;
+    int item = blockIdx.x, slot = item / DIRECTIONS, direction = item % DIRECTIONS;
     int thread = threadIdx.x, threads = FORWARD_WARPS * 32;
     int lane = thread & 31, warp = thread >> 5, g = lane >> 2, t = lane & 3;
-    const u8* x = states + (u64)rows[batch_lane] * SITES;
+    const u8* x = states + (u64)rows[slot] * SITES;
     for (int i = thread; i < TAPS * FORWARD_ROWS; i += threads) tap[i] = taps[direction * TAPS * FORWARD_ROWS + i];
-    for (int i = thread; i < (LAYERS - 1) * 2 * CHANNELS; i += threads) time[i] = times[(u64)time_indices[batch_lane] * TIME_ROW + i];
+    for (int i = thread; i < (LAYERS - 1) * 2 * CHANNELS; i += threads) time[i] = times[(u64)time_indices[slot] * TIME_ROW + i];
     for (int i = thread; i < TAPS * (Q + 1) * CHANNELS; i += threads) table[i] = first[i];
     for (int i = thread; i < LAYERS * CHANNELS; i += threads) bias[i] = biases[i];
     for (int i = thread; i <= SITES; i += threads) site_value[i] = i < SITES ? x[i] : Q;
@@ -211,7 +211,7 @@ __device__ __forceinline__ void stack(const u8* states, const u32* rows, const u
                         float a0 = fmaf(v[0], 1.0f + scale[c], shift[c]);
                         float a1 = fmaf(v[1], 1.0f + scale[c + 1], shift[c + 1]);
                         *(u32*)(z + row * STRIDE + c * 2) = pack(quick_silu(a0), quick_silu(a1));
-                        if (KEEP) keep[row * (CHANNELS / 2) + c / 2] = pack(v[0], v[1]);
+                        if (SAVE) keep[row * (CHANNELS / 2) + c / 2] = pack(v[0], v[1]);
                     }
                     v[0] += bias[layer * CHANNELS + c];
                     v[1] += bias[layer * CHANNELS + c + 1];
@@ -232,7 +232,7 @@ __device__ __forceinline__ void stack(const u8* states, const u32* rows, const u
                 float* v = &h[m][n][2 * half];
                 u64 at = row * (CHANNELS / 2) + n * 4 + t;
                 context[item * plane + at] = pack(quick_silu(v[0]), quick_silu(v[1]));
-                if (KEEP) keep[at] = pack(v[0], v[1]);
+                if (SAVE) keep[at] = pack(v[0], v[1]);
             }
         }
     }

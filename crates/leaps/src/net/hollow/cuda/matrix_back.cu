@@ -3,8 +3,8 @@
 #define BACK_ROWS (BACK_WARPS * BACK_TILES * 16)
 #define BACK_SUMS (3 * CHANNELS)
 
-// Sums over sites for each lane, direction and layer: scale, shift, and bias of the layer.
-// d_saved: gradient of every layer's output, [layer][lane][direction][site][channel].
+// Sums over sites for each slot, direction and layer: scale, shift, and bias of the layer.
+// d_saved: gradient of every layer's output, [layer][slot][direction][site][channel].
 extern "C" __global__ void __launch_bounds__(BACK_WARPS * 32, BACK_BLOCKS)
 stack_backward(const u32* time_indices, const float* times, const u32* taps_back, const u32* after, const uint4* weights_back, const u32* saved, const u32* d_context,
     u32* d_saved, float* sums, u32*) {
@@ -14,11 +14,11 @@ stack_backward(const u32* time_indices, const float* times, const u32* taps_back
     u32* tap = (u32*)(shared + 2 * PLANE + RING);
     float* time = (float*)(tap + TAPS * BACK_ROWS);
     float* part = time + (LAYERS - 1) * 2 * CHANNELS; // [warp][BACK_SUMS]
-    int item = blockIdx.x, batch_lane = item / DIRECTIONS, direction = item % DIRECTIONS;
+    int item = blockIdx.x, slot = item / DIRECTIONS, direction = item % DIRECTIONS;
     int thread = threadIdx.x, threads = BACK_WARPS * 32;
     int lane = thread & 31, warp = thread >> 5, g = lane >> 2, t = lane & 3;
     for (int i = thread; i < TAPS * BACK_ROWS; i += threads) tap[i] = taps_back[direction * TAPS * BACK_ROWS + i];
-    for (int i = thread; i < (LAYERS - 1) * 2 * CHANNELS; i += threads) time[i] = times[(u64)time_indices[batch_lane] * TIME_ROW + i];
+    for (int i = thread; i < (LAYERS - 1) * 2 * CHANNELS; i += threads) time[i] = times[(u64)time_indices[slot] * TIME_ROW + i];
     for (int i = thread; i < (STRIDE + 32) / 4; i += threads) ((u32*)(z + SITES * STRIDE))[i] = 0;
     u64 plane = (u64)SITES * (CHANNELS / 2), layer_size = (u64)gridDim.x * plane;
     float d[BACK_TILES][N_TILES][4];
@@ -33,7 +33,7 @@ stack_backward(const u32* time_indices, const float* times, const u32* taps_back
             for (int n = 0; n < N_TILES; n++) {
                 u32 context = 0, h = 0;
                 if (to != NONE) {
-                    context = d_context[((u64)batch_lane * SITES + to) * (SEEN_WIDTH / 2) + direction * (CHANNELS / 2) + n * 4 + t];
+                    context = d_context[((u64)slot * SITES + to) * (CONTEXT_WIDTH / 2) + direction * (CHANNELS / 2) + n * 4 + t];
                     h = top[row * (CHANNELS / 2) + n * 4 + t];
                 }
                 d[m][n][2 * half] = low(context) * quick_slope(low(h));

@@ -6,11 +6,11 @@
 #define H_TILES (HEAD / 8)
 #define H_PAIRS (H_TILES / 2)
 #define H_STEPS (HEAD / 16)
-#define SEEN_CHUNKS (DIRECTIONS * CHUNKS)
-#define MIX_CHUNKS (SEEN_CHUNKS + GLOBAL_FEATURES / 8)
+#define CONTEXT_CHUNKS (DIRECTIONS * CHUNKS)
+#define MIX_CHUNKS (CONTEXT_CHUNKS + GLOBAL_FEATURES / 8)
 #define MIX_STEPS ((MIX_CHUNKS + 1) / 2)
-#define SEEN_WIDTH (DIRECTIONS * CHANNELS)
-#define MIX_WIDTH (SEEN_WIDTH + GLOBAL_FEATURES)
+#define CONTEXT_WIDTH (DIRECTIONS * CHANNELS)
+#define MIX_WIDTH (CONTEXT_WIDTH + GLOBAL_FEATURES)
 
 // Accumulators of two neighbouring tiles of columns as the left factor of a product.
 __device__ __forceinline__ void as_factor(const float* one, const float* two, u32* a) {
@@ -20,16 +20,16 @@ __device__ __forceinline__ void as_factor(const float* one, const float* two, u3
     a[3] = pack(two[2], two[3]);
 }
 
-// out: [lane][site][output]; u, v, w: what the backward pass needs, [lane][site][HEAD], if KEEP.
-template <bool KEEP>
+// out: [slot][site][output]; u, v, w: what the backward pass needs, [slot][site][HEAD], if SAVE.
+template <bool SAVE>
 __device__ __forceinline__ void head(const u32* context, const u32* global_features, const u32* before, const u32* time_indices, const float* times, const uint4* mix, const float* mix_bias,
     const uint4* hidden, const float* hidden_bias, const float* last, const float* last_bias, float* out, u32* saved_u, u32* saved_v,
     u32* saved_w) {
     __shared__ float scale[HEAD], shift[HEAD], c1[HEAD], c2[HEAD], m3[OUTPUTS * HEAD];
     int thread = threadIdx.x, lane = thread & 31, warp = thread >> 5, g = lane >> 2, t = lane & 3;
-    int batch_lane = blockIdx.x;
+    int slot = blockIdx.x;
     for (int i = thread; i < HEAD; i += HEAD_WARPS * 32) {
-        const float* time = times + (u64)time_indices[batch_lane] * TIME_ROW + (LAYERS - 1) * 2 * CHANNELS;
+        const float* time = times + (u64)time_indices[slot] * TIME_ROW + (LAYERS - 1) * 2 * CHANNELS;
         scale[i] = 1.0f + time[i];
         shift[i] = time[HEAD + i];
         c1[i] = mix_bias[i];
@@ -45,7 +45,7 @@ __device__ __forceinline__ void head(const u32* context, const u32* global_featu
         for (int n = 0; n < H_TILES; n++)
 #pragma unroll
             for (int k = 0; k < 4; k++) u[m][n][k] = c1[n * 8 + 2 * t + (k & 1)];
-    const u32* own = context + (u64)batch_lane * DIRECTIONS * SITES * (CHANNELS / 2);
+    const u32* own = context + (u64)slot * DIRECTIONS * SITES * (CHANNELS / 2);
 #pragma unroll 2
     for (int step = 0; step < MIX_STEPS; step++) {
         u32 a[HEAD_TILES][4];
@@ -57,13 +57,13 @@ __device__ __forceinline__ void head(const u32* context, const u32* global_featu
 #pragma unroll
                 for (int half = 0; half < 2; half++) {
                     int row = start + m * 16 + half * 8 + g;
-                    if (GLOBAL_FEATURES > 0 && chunk >= SEEN_CHUNKS) {
+                    if (GLOBAL_FEATURES > 0 && chunk >= CONTEXT_CHUNKS) {
                         a[m][2 * part + half] = row < SITES && chunk < MIX_CHUNKS
-                            ? global_features[((u64)batch_lane * SITES + row) * (GLOBAL_FEATURES / 2) + (chunk - SEEN_CHUNKS) * 4 + t]
+                            ? global_features[((u64)slot * SITES + row) * (GLOBAL_FEATURES / 2) + (chunk - CONTEXT_CHUNKS) * 4 + t]
                             : 0;
                         continue;
                     }
-                    u32 from = row < SITES && chunk < SEEN_CHUNKS ? before[direction * SITES + row] : NONE;
+                    u32 from = row < SITES && chunk < CONTEXT_CHUNKS ? before[direction * SITES + row] : NONE;
                     a[m][2 * part + half] =
                         from == NONE ? 0 : own[(u64)(direction * SITES + from) * (CHANNELS / 2) + c * 4 + t];
                 }
@@ -87,12 +87,12 @@ __device__ __forceinline__ void head(const u32* context, const u32* global_featu
             for (int half = 0; half < 2; half++) {
                 int c = n * 8 + 2 * t, row = start + m * 16 + half * 8 + g;
                 float* pair = &u[m][n][2 * half];
-                u64 at = ((u64)batch_lane * SITES + row) * (HEAD / 2) + c / 2;
-                if (KEEP && row < SITES) saved_u[at] = pack(pair[0], pair[1]);
+                u64 at = ((u64)slot * SITES + row) * (HEAD / 2) + c / 2;
+                if (SAVE && row < SITES) saved_u[at] = pack(pair[0], pair[1]);
                 float v0 = quick_silu(fmaf(pair[0], scale[c], shift[c]));
                 float v1 = quick_silu(fmaf(pair[1], scale[c + 1], shift[c + 1]));
                 u32 both = pack(v0, v1);
-                if (KEEP && row < SITES) saved_v[at] = both;
+                if (SAVE && row < SITES) saved_v[at] = both;
                 v[m][n / 2][2 * (n % 2) + half] = both;
                 pair[0] = v0 + c2[c];
                 pair[1] = v1 + c2[c + 1];
@@ -114,8 +114,8 @@ __device__ __forceinline__ void head(const u32* context, const u32* global_featu
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             int row = start + m * 16 + half * 8 + g;
-            u64 site = (u64)batch_lane * SITES + row;
-            if (KEEP && row < SITES)
+            u64 site = (u64)slot * SITES + row;
+            if (SAVE && row < SITES)
 #pragma unroll
                 for (int n = 0; n < H_TILES; n++)
                     saved_w[site * (HEAD / 2) + n * 4 + t] = pack(u[m][n][2 * half], u[m][n][2 * half + 1]);
@@ -155,15 +155,15 @@ head_train(const u32* context, const u32* global_features, const u32* before, co
 // mix and hidden, weights and biases of the last layer.
 #define HEAD_SUMS (4 * HEAD + OUTPUTS * HEAD + OUTPUTS)
 
-// Writes d_u, d_w [lane][site][HEAD], d_context [lane][site][direction * channel] and the sums.
+// Writes d_u, d_w [slot][site][HEAD], d_context [slot][site][direction * channel] and the sums.
 extern "C" __global__ void __launch_bounds__(HEAD_WARPS * 32, 2)
 head_backward(const u32* time_indices, const float* times, const uint4* mix_back, const uint4* hidden_back, const float* last, const float* d_out, const u32* saved_u,
     const u32* saved_w, u32* d_u_out, u32* d_w_out, u32* d_context, float* sums) {
     __shared__ float scale[HEAD], shift[HEAD], m3[OUTPUTS * HEAD], part[HEAD_WARPS][HEAD_SUMS];
     int thread = threadIdx.x, lane = thread & 31, warp = thread >> 5, g = lane >> 2, t = lane & 3;
-    int batch_lane = blockIdx.x;
+    int slot = blockIdx.x;
     for (int i = thread; i < HEAD; i += HEAD_WARPS * 32) {
-        const float* time = times + (u64)time_indices[batch_lane] * TIME_ROW + (LAYERS - 1) * 2 * CHANNELS;
+        const float* time = times + (u64)time_indices[slot] * TIME_ROW + (LAYERS - 1) * 2 * CHANNELS;
         scale[i] = 1.0f + time[i];
         shift[i] = time[HEAD + i];
     }
@@ -186,7 +186,7 @@ head_backward(const u32* time_indices, const float* times, const uint4* mix_back
 #pragma unroll
             for (int half = 0; half < 2; half++) {
                 int row = start + m * 16 + half * 8 + g;
-                slope[m][half] = row < SITES ? d_out[((u64)batch_lane * SITES + row) * OUTPUTS + o] : 0.0f;
+                slope[m][half] = row < SITES ? d_out[((u64)slot * SITES + row) * OUTPUTS + o] : 0.0f;
                 bias_sum += slope[m][half];
             }
         bias_sum = sum_rows(bias_sum);
@@ -200,7 +200,7 @@ head_backward(const u32* time_indices, const float* times, const uint4* mix_back
 #pragma unroll
                 for (int half = 0; half < 2; half++) {
                     int row = start + m * 16 + half * 8 + g;
-                    u32 w = row < SITES ? saved_w[((u64)batch_lane * SITES + row) * (HEAD / 2) + c / 2] : 0;
+                    u32 w = row < SITES ? saved_w[((u64)slot * SITES + row) * (HEAD / 2) + c / 2] : 0;
                     sum0 = fmaf(slope[m][half], quick_silu(low(w)), sum0);
                     sum1 = fmaf(slope[m][half], quick_silu(high(w)), sum1);
                     d[m][n][2 * half] = fmaf(slope[m][half], w0, d[m][n][2 * half]);
@@ -225,7 +225,7 @@ head_backward(const u32* time_indices, const float* times, const uint4* mix_back
 #pragma unroll
             for (int half = 0; half < 2; half++) {
                 int row = start + m * 16 + half * 8 + g;
-                u64 at = ((u64)batch_lane * SITES + row) * (HEAD / 2) + c / 2;
+                u64 at = ((u64)slot * SITES + row) * (HEAD / 2) + c / 2;
                 u32 w = row < SITES ? saved_w[at] : 0;
                 float* pair = &d[m][n][2 * half];
                 pair[0] *= quick_slope(low(w));
@@ -264,7 +264,7 @@ head_backward(const u32* time_indices, const float* times, const uint4* mix_back
 #pragma unroll
             for (int half = 0; half < 2; half++) {
                 int row = start + m * 16 + half * 8 + g;
-                u64 at = ((u64)batch_lane * SITES + row) * (HEAD / 2) + c / 2;
+                u64 at = ((u64)slot * SITES + row) * (HEAD / 2) + c / 2;
                 u32 u = row < SITES ? saved_u[at] : 0;
                 float* pair = &d[m][n][2 * half];
                 float z0 = pair[0] * quick_slope(fmaf(low(u), scale[c], shift[c]));
@@ -322,7 +322,7 @@ head_backward(const u32* time_indices, const float* times, const uint4* mix_back
             for (int half = 0; half < 2; half++) {
                 int row = start + m * 16 + half * 8 + g;
                 if (row >= SITES) continue;
-                u32* to = d_context + ((u64)batch_lane * SITES + row) * (SEEN_WIDTH / 2) + direction * (CHANNELS / 2);
+                u32* to = d_context + ((u64)slot * SITES + row) * (CONTEXT_WIDTH / 2) + direction * (CHANNELS / 2);
 #pragma unroll
                 for (int n = 0; n < N_TILES; n++) to[n * 4 + t] = pack(context[m][n][2 * half], context[m][n][2 * half + 1]);
             }

@@ -3,7 +3,7 @@
 #define M_TILES ((CHANNELS + 15) / 16)
 #define SITE_STEPS ((SITES + 15) / 16)
 
-// Weights of one layer, partial sums of one group of lanes and directions: [group][layer - 1][tap][input][output].
+// Weights of one layer, partial sums of one group of slots and directions: [group][layer - 1][tap][input][output].
 // A warp has one tap.
 extern "C" __global__ void __launch_bounds__(OUTER_TAPS * 32, 2)
 weights_backward(const u32* time_indices, const float* times, const u32* taps, const u32* saved, const u32* d_saved, float* parts, u32 items) {
@@ -30,9 +30,9 @@ weights_backward(const u32* time_indices, const float* times, const u32* taps, c
         int which = first_tap + i / (SITE_STEPS * 16), row = i % (SITE_STEPS * 16);
         tap[i] = which < TAPS && row < SITES ? taps[(direction * TAPS + which) * FORWARD_ROWS + row] : SITES * STRIDE;
     }
-    for (u32 batch_lane = blockIdx.x / DIRECTIONS; batch_lane < items / DIRECTIONS; batch_lane += groups) {
-        u64 item = (u64)batch_lane * DIRECTIONS + direction;
-        const float* time = times + (u64)time_indices[batch_lane] * TIME_ROW + (layer - 1) * 2 * CHANNELS;
+    for (u32 slot = blockIdx.x / DIRECTIONS; slot < items / DIRECTIONS; slot += groups) {
+        u64 item = (u64)slot * DIRECTIONS + direction;
+        const float* time = times + (u64)time_indices[slot] * TIME_ROW + (layer - 1) * 2 * CHANNELS;
         const u32* h = saved + (layer - 1) * layer_size + item * plane;
         const u32* dh = d_saved + layer * layer_size + item * plane;
         __syncthreads();
@@ -99,9 +99,9 @@ extern "C" __global__ void first_backward(const u8* states, const u32* rows, con
     int own = thread;
 #pragma unroll
     for (int s = 0; s < VALUE_BLOCK; s++) sums[0][s] = sums[1][s] = 0.0f;
-    for (u32 batch_lane = blockIdx.x / DIRECTIONS; batch_lane < items / DIRECTIONS; batch_lane += groups) {
-        const u8* x = states + (u64)rows[batch_lane] * SITES;
-        const u32* from = d_saved + ((u64)batch_lane * DIRECTIONS + direction) * SITES * (CHANNELS / 2);
+    for (u32 slot = blockIdx.x / DIRECTIONS; slot < items / DIRECTIONS; slot += groups) {
+        const u8* x = states + (u64)rows[slot] * SITES;
+        const u32* from = d_saved + ((u64)slot * DIRECTIONS + direction) * SITES * (CHANNELS / 2);
         __syncthreads();
         for (int i = thread; i < SITES * (CHANNELS / 2); i += threads) d[i] = from[i];
         for (int i = thread; i <= SITES; i += threads) site_value[i] = i < SITES ? x[i] : 0xffff;
@@ -130,7 +130,7 @@ extern "C" __global__ void first_backward(const u8* states, const u32* rows, con
     }
 }
 
-// Products of what entered a layer of the head with the gradient of what left it, summed over sites and lanes:
+// Products of what entered a layer of the head with the gradient of what left it, summed over sites and slots:
 // parts [group][entering channel][HEAD]. A warp has 48 entering channels. Entering rows come from `before` if that is given,
 // followed by the global_features.
 #define OUTER_TILES 3
@@ -138,7 +138,7 @@ extern "C" __global__ void first_backward(const u8* states, const u32* rows, con
 #define H_STRIDE (HEAD * 2 + 16 - (HEAD / 8) % 2 * 16)
 
 template <int WIDTH, bool GATHER>
-__device__ __forceinline__ void head_outer(const u32* entering, const u32* global_features, const u32* before, const u32* d, float* parts, u32 lanes) {
+__device__ __forceinline__ void head_outer(const u32* entering, const u32* global_features, const u32* before, const u32* d, float* parts, u32 slots) {
     const int warps = (WIDTH + OUTER_TILES * 16 - 1) / (OUTER_TILES * 16), threads = warps * 32;
     const int stride = WIDTH * 2 + 16 - (WIDTH / 8) % 2 * 16;
     u8* a_rows = shared;
@@ -154,8 +154,8 @@ __device__ __forceinline__ void head_outer(const u32* entering, const u32* globa
     int k_a = (lane & 7) + ((lane >> 4) & 1) * 8, m_off = ((lane >> 3) & 1) * 16;
     int k_b = (lane & 7) + ((lane >> 3) & 1) * 8, n_off = (lane >> 4) * 16;
     const int blocks = (SITES + OUTER_ROWS - 1) / OUTER_ROWS;
-    for (u32 job = blockIdx.x; job < lanes * blocks; job += gridDim.x) {
-        u32 batch_lane = job / blocks;
+    for (u32 job = blockIdx.x; job < slots * blocks; job += gridDim.x) {
+        u32 slot = job / blocks;
         int start = job % blocks * OUTER_ROWS;
         __syncthreads();
         const uint4 zero = {0, 0, 0, 0};
@@ -164,15 +164,15 @@ __device__ __forceinline__ void head_outer(const u32* entering, const u32* globa
             int row = i / (WIDTH / 8), c = i % (WIDTH / 8), site = start + row;
             uint4 value = zero;
             if (site < SITES) {
-                if (GATHER && c >= SEEN_CHUNKS) {
-                    value = ((const uint4*)global_features)[((u64)batch_lane * SITES + site) * (GLOBAL_FEATURES / 8) + c - SEEN_CHUNKS];
+                if (GATHER && c >= CONTEXT_CHUNKS) {
+                    value = ((const uint4*)global_features)[((u64)slot * SITES + site) * (GLOBAL_FEATURES / 8) + c - CONTEXT_CHUNKS];
                 } else if (GATHER) {
                     int direction = c / CHUNKS;
                     u32 from = before[direction * SITES + site];
                     if (from != NONE)
-                        value = ((const uint4*)entering)[((u64)(batch_lane * DIRECTIONS + direction) * SITES + from) * CHUNKS + c % CHUNKS];
+                        value = ((const uint4*)entering)[((u64)(slot * DIRECTIONS + direction) * SITES + from) * CHUNKS + c % CHUNKS];
                 } else {
-                    value = ((const uint4*)entering)[((u64)batch_lane * SITES + site) * (WIDTH / 8) + c];
+                    value = ((const uint4*)entering)[((u64)slot * SITES + site) * (WIDTH / 8) + c];
                 }
             }
             *(uint4*)(a_rows + row * stride + c * 16) = value;
@@ -180,7 +180,7 @@ __device__ __forceinline__ void head_outer(const u32* entering, const u32* globa
 #pragma unroll 4
         for (int i = thread; i < OUTER_ROWS * (HEAD / 8); i += threads) {
             int row = i / (HEAD / 8), c = i % (HEAD / 8), site = start + row;
-            *(uint4*)(d_rows + row * H_STRIDE + c * 16) = site < SITES ? ((const uint4*)d)[((u64)batch_lane * SITES + site) * (HEAD / 8) + c] : zero;
+            *(uint4*)(d_rows + row * H_STRIDE + c * 16) = site < SITES ? ((const uint4*)d)[((u64)slot * SITES + site) * (HEAD / 8) + c] : zero;
         }
         __syncthreads();
         u32 aa = shared_address(a_rows) + warp * OUTER_TILES * 32 + m_off, da = shared_address(d_rows) + n_off;
@@ -212,10 +212,10 @@ __device__ __forceinline__ void head_outer(const u32* entering, const u32* globa
             }
 }
 
-extern "C" __global__ void mix_outer(const u32* context, const u32* global_features, const u32* before, const u32* d_u, float* parts, u32 lanes) {
-    head_outer<MIX_WIDTH, true>(context, global_features, before, d_u, parts, lanes);
+extern "C" __global__ void mix_outer(const u32* context, const u32* global_features, const u32* before, const u32* d_u, float* parts, u32 slots) {
+    head_outer<MIX_WIDTH, true>(context, global_features, before, d_u, parts, slots);
 }
 
-extern "C" __global__ void hidden_outer(const u32* v, const u32* d_w, float* parts, u32 lanes) {
-    head_outer<HEAD, false>(v, (const u32*)0, (const u32*)0, d_w, parts, lanes);
+extern "C" __global__ void hidden_outer(const u32* v, const u32* d_w, float* parts, u32 slots) {
+    head_outer<HEAD, false>(v, (const u32*)0, (const u32*)0, d_w, parts, slots);
 }

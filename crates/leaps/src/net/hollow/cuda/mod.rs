@@ -17,7 +17,9 @@ use std::sync::Arc;
 use cudarc::driver::{CudaFunction, CudaSlice, CudaViewMut};
 
 use super::Hollow;
+use super::global_features::GlobalFeatures;
 use crate::Result;
+use crate::device::cuda::arguments::{arguments, join};
 use crate::device::cuda::{Gpu, Precision, launch};
 use crate::net::cuda::{
     Base, CudaBatch, CudaNetwork, CudaPasses, Entry, ORDER, Permutation, TIME_FEATURES, functions,
@@ -36,8 +38,33 @@ const MATRIX: &str = concat!(
     include_str!("matrix_back.cu"),
     include_str!("matrix_weights.cu")
 );
-const GLOBAL_FEATURES: &str = include_str!("global_features.cu");
+const GLOBAL_FEATURES: &str = join!(Scales::SOURCE, include_str!("global_features.cu"));
 const TIMES: &str = include_str!("times.cu");
+
+arguments! {
+    /// How counts become global features.
+    struct Scales {
+        value_factor: f32,
+        value_offset: f32,
+        bond_factor: f32,
+        bond_offset: f32,
+        /// Of the number of sites.
+        root: f32,
+    }
+}
+
+impl Scales {
+    fn of(features: &GlobalFeatures) -> Self {
+        let (values, bonds) = (features.q, features.bonds);
+        Scales {
+            value_factor: values.0 as f32,
+            value_offset: values.1 as f32,
+            bond_factor: bonds.0 as f32,
+            bond_offset: bonds.1 as f32,
+            root: features.root as f32,
+        }
+    }
+}
 
 /// Numbers of a kernel that are parameters in another order.
 struct WeightBuffer {
@@ -74,7 +101,7 @@ struct CudaHollow {
     sizes: Sizes,
     functions: Functions,
     /// Where sites have global features.
-    global: Option<CudaFunction>,
+    global: Option<(CudaFunction, Scales)>,
     first: WeightBuffer,
     biases: WeightBuffer,
     weights: WeightBuffer,
@@ -102,7 +129,6 @@ struct CudaHollow {
     context: CudaSlice<u32>,
     /// Global features of sites, and how counts become numbers.
     global_features: CudaSlice<u32>,
-    scales: [f32; 5],
     scratch: CudaSlice<u32>,
     /// What is passed on where nothing is saved.
     nothing: [CudaSlice<u32>; 4],
@@ -160,12 +186,6 @@ impl Hollow {
     }
 }
 
-/// How counts become global features: factor and offset of values, of bonds, and the root of the sites.
-fn scales(network: &Hollow) -> [f32; 5] {
-    let Some(g) = &network.stack.global_features else { return [0.0; 5] };
-    [g.q.0, g.q.1, g.bonds.0, g.bonds.1, g.root].map(|n| n as f32)
-}
-
 impl CudaHollow {
     fn new(
         network: &Hollow,
@@ -182,7 +202,12 @@ impl CudaHollow {
         };
         let kernels = gpu.compile(&source(sizes.matrix), &sizes.defines())?;
         let functions = Functions::new(&kernels, |name| shared(&sizes, name))?;
-        let has_global = sizes.global_features > 0;
+        let global = match &network.stack.global_features {
+            Some(features) => {
+                Some((kernels.get("write_global_features", 0)?, Scales::of(features)))
+            }
+            None => None,
+        };
         let offsets = Offsets::new(network, &sizes);
         let orders = Orders::new(&sizes, &offsets);
         let collection = Collection::new(&sizes, &offsets, gpu.multiprocessors());
@@ -231,10 +256,9 @@ impl CudaHollow {
             hidden_units: gpu.zeros(0)?,
             context: gpu.zeros(items * s.sites * s.words(s.channels))?,
             global_features: gpu.zeros(slots * s.sites * s.words(s.global_features))?,
-            scales: scales(network),
             scratch: gpu.zeros(items * s.scratch())?,
             nothing: [gpu.zeros(0)?, gpu.zeros(0)?, gpu.zeros(0)?, gpu.zeros(0)?],
-            global: has_global.then(|| kernels.get("write_global_features", 0)).transpose()?,
+            global,
             collection,
             functions,
             sizes,
@@ -267,8 +291,7 @@ impl CudaHollow {
     }
 
     fn write_global_features(&mut self, gpu: &Gpu, batch: &CudaBatch<'_>) -> Result<()> {
-        let Some(kernel) = &self.global else { return Ok(()) };
-        let [value_factor, value_offset, bond_factor, bond_offset, root] = &self.scales;
+        let Some((kernel, scales)) = &self.global else { return Ok(()) };
         launch!(
             gpu,
             kernel,
@@ -277,11 +300,7 @@ impl CudaHollow {
             batch.rows,
             &self.before,
             &mut self.global_features,
-            value_factor,
-            value_offset,
-            bond_factor,
-            bond_offset,
-            root,
+            scales,
         )
     }
 }

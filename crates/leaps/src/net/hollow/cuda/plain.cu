@@ -8,10 +8,10 @@
 #define STRIDE CHANNELS
 #define PLANE ((SITES + 1) * CHANNELS)
 #define TIME_ROW ((LAYERS - 1) * 2 * CHANNELS + 2 * HEAD)
-#define SEEN_WIDTH (DIRECTIONS * CHANNELS)
-#define MIX_WIDTH (SEEN_WIDTH + GLOBAL_FEATURES)
-#define TOTAL_WORD float
-#define STORE_TOTAL(to, at, pair) (to)[at] = (pair)[(at) % 2]
+#define CONTEXT_WIDTH (DIRECTIONS * CHANNELS)
+#define MIX_WIDTH (CONTEXT_WIDTH + GLOBAL_FEATURES)
+#define FEATURE_WORD float
+#define STORE_FEATURE(to, at, pair) (to)[at] = (pair)[(at) % 2]
 
 extern __shared__ __align__(16) float space[];
 
@@ -25,13 +25,13 @@ __device__ __forceinline__ float convolved(float sum, const float* z, const u32*
     return sum;
 }
 
-template <bool KEEP>
+template <bool SAVE>
 __device__ void stack(const u8* states, const u32* rows, const u32* time_indices, const float* times, const u32* taps, const float* first, const float* biases,
     const float* weights, float* context, float* saved, float* scratch) {
-    int item = blockIdx.x, lane = item / DIRECTIONS, direction = item % DIRECTIONS;
-    const u8* x = states + (u64)rows[lane] * SITES;
+    int item = blockIdx.x, slot = item / DIRECTIONS, direction = item % DIRECTIONS;
+    const u8* x = states + (u64)rows[slot] * SITES;
     const u32* tap = taps + (u64)direction * TAPS * FORWARD_ROWS;
-    const float* time = times + (u64)time_indices[lane] * TIME_ROW;
+    const float* time = times + (u64)time_indices[slot] * TIME_ROW;
     u64 plane = (u64)SITES * CHANNELS, layer_size = (u64)gridDim.x * plane;
     float* h = context + item * plane;
     float* z = SHARED_PLANE ? space : scratch + (u64)item * PLANE;
@@ -53,7 +53,7 @@ __device__ void stack(const u8* states, const u32* rows, const u32* time_indices
         __syncthreads();
         for (int i = threadIdx.x; i < SITES * CHANNELS; i += THREADS) {
             int c = i % CHANNELS;
-            if (KEEP) saved[(layer - 1) * layer_size + item * plane + i] = h[i];
+            if (SAVE) saved[(layer - 1) * layer_size + item * plane + i] = h[i];
             z[i] = silu(fmaf(h[i], 1.0f + scale[c], shift[c]));
         }
         __syncthreads();
@@ -63,7 +63,7 @@ __device__ void stack(const u8* states, const u32* rows, const u32* time_indices
         }
     }
     for (int i = threadIdx.x; i < SITES * CHANNELS; i += THREADS) {
-        if (KEEP) saved[(LAYERS - 1) * layer_size + item * plane + i] = h[i];
+        if (SAVE) saved[(LAYERS - 1) * layer_size + item * plane + i] = h[i];
         h[i] = silu(h[i]);
     }
 }
@@ -80,7 +80,7 @@ stack_train(const u8* states, const u32* rows, const u32* time_indices, const fl
     stack<true>(states, rows, time_indices, times, taps, first, biases, weights, context, saved, scratch);
 }
 
-// ---- The head. A block has HEAD_ROWS sites of one lane.
+// ---- The head. A block has HEAD_ROWS sites of one slot.
 
 #define HEAD_ROWS 16
 #define HEAD_SUMS (4 * HEAD + OUTPUTS * HEAD + OUTPUTS)
@@ -89,8 +89,8 @@ stack_train(const u8* states, const u32* rows, const u32* time_indices, const fl
 __device__ void load_context(const float* context, const float* global_features, const u32* before, float* to) {
     for (int i = threadIdx.x; i < HEAD_ROWS * MIX_WIDTH; i += THREADS) {
         int site = blockIdx.y * HEAD_ROWS + i / MIX_WIDTH, c = i % MIX_WIDTH, direction = c / CHANNELS;
-        if (c >= SEEN_WIDTH) {
-            to[i] = site < SITES ? global_features[((u64)blockIdx.x * SITES + site) * GLOBAL_FEATURES + c - SEEN_WIDTH] : 0.0f;
+        if (c >= CONTEXT_WIDTH) {
+            to[i] = site < SITES ? global_features[((u64)blockIdx.x * SITES + site) * GLOBAL_FEATURES + c - CONTEXT_WIDTH] : 0.0f;
             continue;
         }
         u32 from = site < SITES ? before[direction * SITES + site] : NONE;
@@ -99,7 +99,7 @@ __device__ void load_context(const float* context, const float* global_features,
     __syncthreads();
 }
 
-template <bool KEEP>
+template <bool SAVE>
 __device__ void head(const float* context, const float* global_features, const u32* before, const u32* time_indices, const float* times, const float* mix, const float* mix_bias, const float* hidden,
     const float* hidden_bias, const float* last, const float* last_bias, float* out, float* saved_u, float* saved_v, float* saved_w) {
     float* entering = space;
@@ -115,8 +115,8 @@ __device__ void head(const float* context, const float* global_features, const u
         float sum = mix_bias[c];
         for (int k = 0; k < MIX_WIDTH; k++) sum = fmaf(entering[row * MIX_WIDTH + k], mix[k * HEAD + c], sum);
         v[i] = silu(fmaf(sum, 1.0f + scale[c], shift[c]));
-        if (KEEP) saved_u[start * HEAD + i] = sum;
-        if (KEEP) saved_v[start * HEAD + i] = v[i];
+        if (SAVE) saved_u[start * HEAD + i] = sum;
+        if (SAVE) saved_v[start * HEAD + i] = v[i];
     }
     __syncthreads();
     for (int i = threadIdx.x; i < rows * HEAD; i += THREADS) {
@@ -124,7 +124,7 @@ __device__ void head(const float* context, const float* global_features, const u
         float sum = hidden_bias[c];
         for (int k = 0; k < HEAD; k++) sum = fmaf(v[row * HEAD + k], hidden[k * HEAD + c], sum);
         sum += v[i];
-        if (KEEP) saved_w[start * HEAD + i] = sum;
+        if (SAVE) saved_w[start * HEAD + i] = sum;
         r[i] = silu(sum);
     }
     __syncthreads();
@@ -197,14 +197,14 @@ head_backward(const u32* time_indices, const float* times, const float* mix_back
         for (int row = 0; row < rows; row++) sum += d_out[(start + row) * OUTPUTS + o];
         to[4 * HEAD + OUTPUTS * HEAD + o] = sum;
     }
-    for (int i = threadIdx.x; i < rows * SEEN_WIDTH; i += THREADS) {
-        int row = i / SEEN_WIDTH, c = i % SEEN_WIDTH;
+    for (int i = threadIdx.x; i < rows * CONTEXT_WIDTH; i += THREADS) {
+        int row = i / CONTEXT_WIDTH, c = i % CONTEXT_WIDTH;
         float sum = 0.0f;
         for (int k = 0; k < HEAD; k++) {
             float d_u = d_v[row * HEAD + k] * (1.0f + scale[k]);
-            sum = fmaf(d_u, mix_back[k * SEEN_WIDTH + c], sum);
+            sum = fmaf(d_u, mix_back[k * CONTEXT_WIDTH + c], sum);
         }
-        d_context[start * SEEN_WIDTH + i] = sum;
+        d_context[start * CONTEXT_WIDTH + i] = sum;
     }
 }
 
@@ -215,9 +215,9 @@ head_backward(const u32* time_indices, const float* times, const float* mix_back
 extern "C" __global__ void __launch_bounds__(THREADS)
 stack_backward(const u32* time_indices, const float* times, const u32* taps_back, const u32* after, const float* weights_back, const float* saved, const float* d_context,
     float* d_saved, float* sums, float* scratch) {
-    int item = blockIdx.x, lane = item / DIRECTIONS, direction = item % DIRECTIONS;
+    int item = blockIdx.x, slot = item / DIRECTIONS, direction = item % DIRECTIONS;
     const u32* tap = taps_back + (u64)direction * TAPS * BACK_ROWS;
-    const float* time = times + (u64)time_indices[lane] * TIME_ROW;
+    const float* time = times + (u64)time_indices[slot] * TIME_ROW;
     u64 plane = (u64)SITES * CHANNELS, layer_size = (u64)gridDim.x * plane;
     float* z = SHARED_PLANE ? space : scratch + (u64)item * PLANE;
     const float* top = saved + (LAYERS - 1) * layer_size + item * plane;
@@ -225,7 +225,7 @@ stack_backward(const u32* time_indices, const float* times, const u32* taps_back
     for (int i = threadIdx.x; i < SITES * CHANNELS; i += THREADS) {
         int site = i / CHANNELS, c = i % CHANNELS;
         u32 to = after[direction * SITES + site];
-        float context = to == NONE ? 0.0f : d_context[((u64)lane * SITES + to) * SEEN_WIDTH + direction * CHANNELS + c];
+        float context = to == NONE ? 0.0f : d_context[((u64)slot * SITES + to) * CONTEXT_WIDTH + direction * CHANNELS + c];
         d_top[i] = context * silu_slope(top[i]);
     }
     for (int i = threadIdx.x; i < CHANNELS; i += THREADS) z[SITES * CHANNELS + i] = 0.0f;
@@ -308,13 +308,13 @@ weights_backward(const u32* time_indices, const float* times, const u32* taps, c
     int layer = blockIdx.y + 1, k = blockIdx.z;
     int direction = blockIdx.x % DIRECTIONS, groups = gridDim.x / DIRECTIONS, group = blockIdx.x / DIRECTIONS;
     u64 plane = (u64)SITES * CHANNELS, layer_size = (u64)items * plane;
-    u32 lanes = items / DIRECTIONS, own = group < lanes ? (lanes - group + groups - 1) / groups : 0;
+    u32 slots = items / DIRECTIONS, own = group < slots ? (slots - group + groups - 1) / groups : 0;
     const u32* tap = taps + (u64)(direction * TAPS + k) * FORWARD_ROWS;
     float* to = parts + (((u64)blockIdx.x * (LAYERS - 1) + layer - 1) * TAPS + k) * CHANNELS * CHANNELS;
     outer<CHANNELS, CHANNELS>(to, own * SITE_TILES, [&](u32 tile, float* a, float* b) {
-        u32 lane = group + tile / SITE_TILES * groups, start = tile % SITE_TILES * TILE;
-        u64 item = (u64)lane * DIRECTIONS + direction;
-        const float* scale = times + (u64)time_indices[lane] * TIME_ROW + (layer - 1) * 2 * CHANNELS;
+        u32 slot = group + tile / SITE_TILES * groups, start = tile % SITE_TILES * TILE;
+        u64 item = (u64)slot * DIRECTIONS + direction;
+        const float* scale = times + (u64)time_indices[slot] * TIME_ROW + (layer - 1) * 2 * CHANNELS;
         for (int i = threadIdx.x; i < TILE * CHANNELS; i += THREADS) {
             u32 site = start + i / CHANNELS, c = i % CHANNELS;
             u32 from = site < SITES ? tap[site] / STRIDE : SITES;
@@ -332,9 +332,9 @@ first_backward(const u8* states, const u32* rows, const u32* taps, const float* 
         int k = i / CHANNELS, c = i % CHANNELS;
         const u32* tap = taps + (u64)(direction * TAPS + k) * FORWARD_ROWS;
         float sum = 0.0f;
-        for (u32 lane = blockIdx.x / DIRECTIONS; lane < items / DIRECTIONS; lane += groups) {
-            const u8* x = states + (u64)rows[lane] * SITES;
-            const float* d = d_saved + ((u64)lane * DIRECTIONS + direction) * SITES * CHANNELS;
+        for (u32 slot = blockIdx.x / DIRECTIONS; slot < items / DIRECTIONS; slot += groups) {
+            const u8* x = states + (u64)rows[slot] * SITES;
+            const float* d = d_saved + ((u64)slot * DIRECTIONS + direction) * SITES * CHANNELS;
             for (int site = 0; site < SITES; site++) {
                 u32 from = tap[site] / STRIDE;
                 if (from < SITES && x[from] == site_value) sum += d[site * CHANNELS + c];
@@ -345,37 +345,37 @@ first_backward(const u8* states, const u32* rows, const u32* taps, const float* 
 }
 
 template <int WIDTH, bool GATHER>
-__device__ void head_outer(const float* entering, const float* global_features, const u32* before, const float* d, float* parts, u32 lanes) {
-    u32 own = blockIdx.x < lanes ? (lanes - blockIdx.x + gridDim.x - 1) / gridDim.x : 0;
+__device__ void head_outer(const float* entering, const float* global_features, const u32* before, const float* d, float* parts, u32 slots) {
+    u32 own = blockIdx.x < slots ? (slots - blockIdx.x + gridDim.x - 1) / gridDim.x : 0;
     outer<WIDTH, HEAD>(parts + (u64)blockIdx.x * WIDTH * HEAD, own * SITE_TILES, [&](u32 tile, float* a, float* b) {
-        u32 lane = blockIdx.x + tile / SITE_TILES * gridDim.x, start = tile % SITE_TILES * TILE;
+        u32 slot = blockIdx.x + tile / SITE_TILES * gridDim.x, start = tile % SITE_TILES * TILE;
         for (int i = threadIdx.x; i < TILE * WIDTH; i += THREADS) {
             u32 site = start + i / WIDTH, c = i % WIDTH;
             float value = 0.0f;
             if (site < SITES) {
-                if (GATHER && c >= SEEN_WIDTH) {
-                    value = global_features[((u64)lane * SITES + site) * GLOBAL_FEATURES + c - SEEN_WIDTH];
+                if (GATHER && c >= CONTEXT_WIDTH) {
+                    value = global_features[((u64)slot * SITES + site) * GLOBAL_FEATURES + c - CONTEXT_WIDTH];
                 } else if (GATHER) {
                     int direction = c / CHANNELS;
                     u32 from = before[direction * SITES + site];
-                    if (from != NONE) value = entering[((u64)(lane * DIRECTIONS + direction) * SITES + from) * CHANNELS + c % CHANNELS];
+                    if (from != NONE) value = entering[((u64)(slot * DIRECTIONS + direction) * SITES + from) * CHANNELS + c % CHANNELS];
                 } else {
-                    value = entering[((u64)lane * SITES + site) * WIDTH + c];
+                    value = entering[((u64)slot * SITES + site) * WIDTH + c];
                 }
             }
             a[i] = value;
         }
         for (int i = threadIdx.x; i < TILE * HEAD; i += THREADS) {
             u32 site = start + i / HEAD;
-            b[i] = site < SITES ? d[((u64)lane * SITES + site) * HEAD + i % HEAD] : 0.0f;
+            b[i] = site < SITES ? d[((u64)slot * SITES + site) * HEAD + i % HEAD] : 0.0f;
         }
     });
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) mix_outer(const float* context, const float* global_features, const u32* before, const float* d_u, float* parts, u32 lanes) {
-    head_outer<MIX_WIDTH, true>(context, global_features, before, d_u, parts, lanes);
+extern "C" __global__ void __launch_bounds__(THREADS) mix_outer(const float* context, const float* global_features, const u32* before, const float* d_u, float* parts, u32 slots) {
+    head_outer<MIX_WIDTH, true>(context, global_features, before, d_u, parts, slots);
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) hidden_outer(const float* v, const float* d_w, float* parts, u32 lanes) {
-    head_outer<HEAD, false>(v, (const float*)0, (const u32*)0, d_w, parts, lanes);
+extern "C" __global__ void __launch_bounds__(THREADS) hidden_outer(const float* v, const float* d_w, float* parts, u32 slots) {
+    head_outer<HEAD, false>(v, (const float*)0, (const u32*)0, d_w, parts, slots);
 }

@@ -84,7 +84,7 @@ impl Sizes {
         }
     }
 
-    /// Matrix units, if the network fits into what the GPU has of registers and shared memory.
+    /// Tensor cores, if the network fits into what the GPU has of registers and shared memory.
     pub(super) fn matrix(network: &Hollow, q: usize, gpu: &Gpu) -> Option<Self> {
         let plain = Self::plain(network, q, gpu);
         let channels = plain.channels.next_multiple_of(8);
@@ -212,7 +212,7 @@ impl Sizes {
         if self.matrix { n / 2 } else { n }
     }
 
-    /// Words of global scratch for each lane and direction.
+    /// Words of global scratch for each slot and direction.
     pub(super) fn scratch(&self) -> usize {
         if self.matrix || self.shared_plane { 0 } else { (self.sites + 1) * self.channels }
     }
@@ -248,7 +248,7 @@ impl Sizes {
         2 * self.plane() + self.ring() + 4 * numbers
     }
 
-    /// Blocks of the head along the sites of a lane, their threads and shared memory.
+    /// Blocks of the head along the sites of a slot, their threads and shared memory.
     pub(super) fn head_blocks(&self) -> usize {
         self.sites.div_ceil(if self.matrix { 128 } else { 16 })
     }

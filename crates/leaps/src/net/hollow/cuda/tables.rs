@@ -197,7 +197,7 @@ pub(super) struct Collection {
     pub(super) sums: usize,
 }
 
-/// Parts of the sums over lanes.
+/// Parts of the sums over slots.
 const PARTS: usize = 128;
 
 impl Collection {

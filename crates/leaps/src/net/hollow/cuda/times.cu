@@ -41,44 +41,44 @@ extern "C" __global__ void embed(const float* parameters, const Embedding* embed
 }
 
 // Gradient of the times from the sums of stack and head.
-extern "C" __global__ void gather_times(const float* stack_sums, const float* head_sums, float* d_times, u32 lanes, u32 head_blocks) {
-    u32 lane = blockIdx.x;
+extern "C" __global__ void gather_times(const float* stack_sums, const float* head_sums, float* d_times, u32 slots, u32 head_blocks) {
+    u32 slot = blockIdx.x;
     for (int i = threadIdx.x; i < TIME_ROW; i += blockDim.x) {
         float sum = 0.0f;
         if (i < (LAYERS - 1) * 2 * CHANNELS) {
             int layer = i / (2 * CHANNELS) + 1, c = i % (2 * CHANNELS);
             for (int direction = 0; direction < DIRECTIONS; direction++)
-                sum += stack_sums[((u64)layer * lanes * DIRECTIONS + lane * DIRECTIONS + direction) * BACK_SUMS + c];
+                sum += stack_sums[((u64)layer * slots * DIRECTIONS + slot * DIRECTIONS + direction) * BACK_SUMS + c];
         } else {
             int c = i - (LAYERS - 1) * 2 * CHANNELS;
-            for (u32 block = 0; block < head_blocks; block++) sum += head_sums[((u64)lane * head_blocks + block) * HEAD_SUMS + c];
+            for (u32 block = 0; block < head_blocks; block++) sum += head_sums[((u64)slot * head_blocks + block) * HEAD_SUMS + c];
         }
-        d_times[(u64)lane * TIME_ROW + i] = sum;
+        d_times[(u64)slot * TIME_ROW + i] = sum;
     }
 }
 
-// d_hidden: [lane][embedding][TIME_UNITS].
+// d_hidden: [slot][embedding][TIME_UNITS].
 extern "C" __global__ void embed_back(const float* parameters, const Embedding* embeddings, const u32* time_indices, const float* hidden,
     const float* d_times, float* d_hidden) {
-    u32 lane = blockIdx.x;
+    u32 slot = blockIdx.x;
     for (int i = threadIdx.x; i < EMBEDDINGS * TIME_UNITS; i += blockDim.x) {
         Embedding own = embeddings[i / TIME_UNITS];
         const float* weight = parameters + own.parameters + TIME_UNITS * TIME_FEATURES;
         float sum = 0.0f;
-        for (u32 o = 0; o < 2 * own.real; o++) sum = fmaf(weight[o * TIME_UNITS + i % TIME_UNITS], d_times[(u64)lane * TIME_ROW + place(own, o)], sum);
-        float before = hidden[((u64)time_indices[lane] * EMBEDDINGS + i / TIME_UNITS) * 2 * TIME_UNITS + i % TIME_UNITS];
-        d_hidden[(u64)lane * EMBEDDINGS * TIME_UNITS + i] = sum * silu_slope(before);
+        for (u32 o = 0; o < 2 * own.real; o++) sum = fmaf(weight[o * TIME_UNITS + i % TIME_UNITS], d_times[(u64)slot * TIME_ROW + place(own, o)], sum);
+        float before = hidden[((u64)time_indices[slot] * EMBEDDINGS + i / TIME_UNITS) * 2 * TIME_UNITS + i % TIME_UNITS];
+        d_hidden[(u64)slot * EMBEDDINGS * TIME_UNITS + i] = sum * silu_slope(before);
     }
 }
 
 // Gradients of the embeddings' parameters, in their own order, one after the other; starts: where an embedding's begin.
 // Blocks have all of the first layer, or GROUP outputs (rows of the second layer); each of the WARPS warps adds up every WARPS-th
-// lane.
+// slot.
 #define GROUP 8
 #define WARPS 32
 
 extern "C" __global__ void embed_gradient(const Embedding* embeddings, const u32* starts, const u32* time_indices, const float* table,
-    const float* hidden, const float* d_times, const float* d_hidden, float* gradient, u32 lanes) {
+    const float* hidden, const float* d_times, const float* d_hidden, float* gradient, u32 slots) {
     __shared__ float part[WARPS][FEATURES + 1][TIME_UNITS + 1];
     int e = blockIdx.x, unit = threadIdx.x % TIME_UNITS, warp = threadIdx.x / TIME_UNITS;
     Embedding own = embeddings[e];
@@ -89,18 +89,18 @@ extern "C" __global__ void embed_gradient(const Embedding* embeddings, const u32
     for (int k = 0; k <= FEATURES; k++) sums[k] = 0.0f;
     for (int k = 0; k < GROUP; k++) biases[k] = 0.0f;
 #pragma unroll 2
-    for (u32 lane = warp; lane < lanes; lane += WARPS) {
+    for (u32 slot = warp; slot < slots; slot += WARPS) {
         if (first) {
-            float d = d_hidden[((u64)lane * EMBEDDINGS + e) * TIME_UNITS + unit];
-            const float* feature = table + (u64)time_indices[lane] * TIME_FEATURES + 1;
+            float d = d_hidden[((u64)slot * EMBEDDINGS + e) * TIME_UNITS + unit];
+            const float* feature = table + (u64)time_indices[slot] * TIME_FEATURES + 1;
 #pragma unroll
             for (int k = 0; k < FEATURES; k++) sums[k] = fmaf(d, feature[k], sums[k]);
             sums[FEATURES] += d;
         } else {
-            float after = hidden[((u64)time_indices[lane] * EMBEDDINGS + e) * 2 * TIME_UNITS + TIME_UNITS + unit];
+            float after = hidden[((u64)time_indices[slot] * EMBEDDINGS + e) * 2 * TIME_UNITS + TIME_UNITS + unit];
 #pragma unroll
             for (int k = 0; k < GROUP; k++) {
-                float d = output + k < 2 * own.real ? d_times[(u64)lane * TIME_ROW + place(own, output + k)] : 0.0f;
+                float d = output + k < 2 * own.real ? d_times[(u64)slot * TIME_ROW + place(own, output + k)] : 0.0f;
                 sums[k] = fmaf(d, after, sums[k]);
                 biases[k] += d;
             }

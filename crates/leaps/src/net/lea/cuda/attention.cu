@@ -1,4 +1,4 @@
-// Attend from every site to all others, forward and back, one head of one lane in a block (or in PARTS of them).
+// Attend from every site to all others, forward and back, one head of one slot in a block (or in PARTS of them).
 //
 // SLICES threads share a row, SLICE numbers each, with zeros beyond WIDTH; a thread has its slice of ROWS rows in registers and meets
 // the rows of all sites, which come through shared memory, TILE sites at a time. So many numbers are multiplied for each that is
@@ -18,7 +18,7 @@
 
 // What a block works on, and its thread.
 struct Place {
-    u32 lane, head, first, step, slice;
+    u32 slot, head, first, step, slice;
 };
 
 // Rows of a thread are `first + r * step`.
@@ -31,7 +31,7 @@ __device__ __forceinline__ Place place(u32 parts, u32 rows) {
 struct Queries {
     const float *table, *scale, *shift;
     __device__ Queries(const float* tables, const float* times, const Place& at)
-        : table(tables + T_QUERY + at.head * WIDTH), scale(times + (u64)at.lane * TIMES + at.head * WIDTH), shift(scale + SIZE) {}
+        : table(tables + T_QUERY + at.head * WIDTH), scale(times + (u64)at.slot * TIMES + at.head * WIDTH), shift(scale + SIZE) {}
     __device__ float operator()(u32 site, u32 d) const {
         return fmaf(table[site * SIZE + d], 1.0f + scale[d], shift[d]) * (LOG2_E * rsqrtf((float)WIDTH));
     }
@@ -99,7 +99,7 @@ __device__ __forceinline__ void add(float* sum, float factor, const float* row) 
 }
 
 __device__ __forceinline__ void put(float* to, const Place& at, u32 site, const float* from, float factor) {
-    to += at.lane * TABLE + (u64)site * SIZE + at.head * WIDTH;
+    to += at.slot * TABLE + (u64)site * SIZE + at.head * WIDTH;
 #pragma unroll
     for (int e = 0; e < SLICE; e++) {
         u32 d = at.slice * SLICE + e;
@@ -107,12 +107,12 @@ __device__ __forceinline__ void put(float* to, const Place& at, u32 site, const 
     }
 }
 
-// Write `context[lane][site][SIZE]`, and `logs[lane][head][site]`: of the sum that weights are divided by.
+// Write `context[slot][site][SIZE]`, and `logs[slot][head][site]`: of the sum that weights are divided by.
 extern "C" __global__ void __launch_bounds__(THREADS)
 lea_attend(const float* tables, const float* times, const u8* states, const u32* rows, float* context, float* logs) {
     __shared__ __align__(16) float keys[TILE * ROW], values[TILE * ROW];
     Place at = place(PARTS, ROWS);
-    const u8* x = states + (u64)rows[at.lane] * SITES;
+    const u8* x = states + (u64)rows[at.slot] * SITES;
     Queries queries(tables, times, at);
     Lookup key(tables, x, at), value(tables + T_VALUE, x, at);
     float query[ROWS][SLICE], sum[ROWS][SLICE], top[ROWS], total[ROWS];
@@ -164,18 +164,18 @@ lea_attend(const float* tables, const float* times, const u8* states, const u32*
     for (int r = 0; r < ROWS; r++) {
         u32 site = at.first + r * at.step;
         put(context, at, site, sum[r], 1.0f / total[r]);
-        if (at.slice == 0 && site < SITES) logs[((u64)at.lane * HEADS + at.head) * SITES + site] = top[r] + log2f(total[r]);
+        if (at.slice == 0 && site < SITES) logs[((u64)at.slot * HEADS + at.head) * SITES + site] = top[r] + log2f(total[r]);
     }
 }
 
-// Write `means[lane][head][site]`, the mean over weights of the gradient of a weight, which is that of `context` times `context`.
-extern "C" __global__ void lea_means(const float* context, const float* d_context, float* means, u32 lanes) {
+// Write `means[slot][head][site]`, the mean over weights of the gradient of a weight, which is that of `context` times `context`.
+extern "C" __global__ void lea_means(const float* context, const float* d_context, float* means, u32 slots) {
     u64 k = (u64)blockIdx.x * blockDim.x + threadIdx.x;
-    if (k >= (u64)lanes * SITES * HEADS) return;
-    u64 head = k % HEADS, site = k / HEADS % SITES, lane = k / HEADS / SITES;
+    if (k >= (u64)slots * SITES * HEADS) return;
+    u64 head = k % HEADS, site = k / HEADS % SITES, slot = k / HEADS / SITES;
     float sum = 0.0f;
     for (int d = 0; d < WIDTH; d++) sum = fmaf(context[k * WIDTH + d], d_context[k * WIDTH + d], sum);
-    means[(lane * HEADS + head) * SITES + site] = sum;
+    means[(slot * HEADS + head) * SITES + site] = sum;
 }
 
 // Write the gradients of keys and values, for rows of sites that are read.
@@ -185,8 +185,8 @@ lea_keys_back(const float* tables, const float* times, const u8* states, const u
     __shared__ __align__(16) float queries[TILE * ROW], slopes[TILE * ROW];
     __shared__ float log[TILE], mean[TILE];
     Place at = place(BACK_PARTS, BACK_ROWS);
-    const u8* x = states + (u64)rows[at.lane] * SITES;
-    const float* d_a = d_context + at.lane * TABLE + at.head * WIDTH;
+    const u8* x = states + (u64)rows[at.slot] * SITES;
+    const float* d_a = d_context + at.slot * TABLE + at.head * WIDTH;
     Queries query(tables, times, at);
     auto slope = [&](u32 site, u32 d) { return d_a[site * SIZE + d]; };
     float key[BACK_ROWS][SLICE], value[BACK_ROWS][SLICE], to_key[BACK_ROWS][SLICE], to_value[BACK_ROWS][SLICE];
@@ -199,7 +199,7 @@ lea_keys_back(const float* tables, const float* times, const u8* states, const u
     }
     for (u32 start = 0; start < SITES; start += TILE) {
         u32 count = min((u32)TILE, SITES - start);
-        u64 stats = ((u64)at.lane * HEADS + at.head) * SITES + start;
+        u64 stats = ((u64)at.slot * HEADS + at.head) * SITES + start;
         __syncthreads();
         fill(queries, start, count, query);
         fill(slopes, start, count, slope);
@@ -234,8 +234,8 @@ lea_queries_back(const float* tables, const float* times, const u8* states, cons
                  const float* means, float* d_context) {
     __shared__ __align__(16) float keys[TILE * ROW], values[TILE * ROW];
     Place at = place(BACK_PARTS, BACK_ROWS);
-    const u8* x = states + (u64)rows[at.lane] * SITES;
-    const float* d_a = d_context + at.lane * TABLE + at.head * WIDTH;
+    const u8* x = states + (u64)rows[at.slot] * SITES;
+    const float* d_a = d_context + at.slot * TABLE + at.head * WIDTH;
     Queries queries(tables, times, at);
     Lookup key(tables, x, at), value(tables + T_VALUE, x, at);
     auto slope = [&](u32 site, u32 d) { return d_a[site * SIZE + d]; };
@@ -243,7 +243,7 @@ lea_queries_back(const float* tables, const float* times, const u8* states, cons
 #pragma unroll
     for (int r = 0; r < BACK_ROWS; r++) {
         u32 site = at.first + r * at.step;
-        u64 stats = ((u64)at.lane * HEADS + at.head) * SITES + min(site, (u32)SITES - 1);
+        u64 stats = ((u64)at.slot * HEADS + at.head) * SITES + min(site, (u32)SITES - 1);
         take(query[r], at, site, queries);
         take(d[r], at, site, slope);
         clear(sum[r]);

@@ -2,7 +2,7 @@
 //
 // What a site's key and value are depends on its place and its value alone, and its query, but for the time, on its place: they
 // are looked up in tables that are written once for given parameters. Gradients take the same way back: of the tables, summed over
-// lanes, then of the parameters. What is left for every lane is attention itself (attention.cu) and the read-out (readout.cu).
+// slots, then of the parameters. What is left for every slot is attention itself (attention.cu) and the read-out (readout.cu).
 // All sums are in a fixed order.
 //
 // Given: SITES, INPUTS (1 for spins, else the number of values), EMBEDDING, HEADS, WIDTH, OUTPUTS, TIMES; and what attention.cu
@@ -76,30 +76,30 @@ __device__ float column_sum(u32 n, Of of) {
     return sum;
 }
 
-// The gradient of a value's table of keys or values, given `d[lane][site][SIZE]`: the lanes that have the value at the site.
-extern "C" __global__ void lea_sum_table(const float* d, const u8* states, const u32* rows, float* d_table, u32 lanes) {
+// The gradient of a value's table of keys or values, given `d[slot][site][SIZE]`: the slots that have the value at the site.
+extern "C" __global__ void lea_sum_table(const float* d, const u8* states, const u32* rows, float* d_table, u32 slots) {
     u32 k = COLUMN(blockIdx.x), value = blockIdx.y;
-    float sum = column_sum(lanes, [&](u32 lane) {
-        bool has = k < TABLE && states[(u64)rows[lane] * SITES + k / SIZE] == value;
-        return has ? d[lane * TABLE + k] : 0.0f;
+    float sum = column_sum(slots, [&](u32 slot) {
+        bool has = k < TABLE && states[(u64)rows[slot] * SITES + k / SIZE] == value;
+        return has ? d[slot * TABLE + k] : 0.0f;
     });
     if (FIRST_STRIPE && k < TABLE) d_table[value * TABLE + k] = sum;
 }
 
 // The same of queries.
-extern "C" __global__ void lea_sum_queries(const float* d, const float* times, float* d_table, u32 lanes) {
+extern "C" __global__ void lea_sum_queries(const float* d, const float* times, float* d_table, u32 slots) {
     u32 k = COLUMN(blockIdx.x);
-    float sum = column_sum(lanes, [&](u32 lane) {
-        return k < TABLE ? d[lane * TABLE + k] * (1.0f + times[(u64)lane * TIMES + k % SIZE]) : 0.0f;
+    float sum = column_sum(slots, [&](u32 slot) {
+        return k < TABLE ? d[slot * TABLE + k] * (1.0f + times[(u64)slot * TIMES + k % SIZE]) : 0.0f;
     });
     if (FIRST_STRIPE && k < TABLE) d_table[k] = sum;
 }
 
-// The gradient of the queries' scales and shifts: blocks for every lane.
+// The gradient of the queries' scales and shifts: blocks for every slot.
 extern "C" __global__ void lea_sum_times(const float* d, const float* tables, float* d_times) {
-    u32 lane = blockIdx.x, c = COLUMN(blockIdx.y);
-    const float *d_query = d + lane * TABLE, *query = tables + T_QUERY;
-    float* d_time = d_times + (u64)lane * TIMES;
+    u32 slot = blockIdx.x, c = COLUMN(blockIdx.y);
+    const float *d_query = d + slot * TABLE, *query = tables + T_QUERY;
+    float* d_time = d_times + (u64)slot * TIMES;
     float scale = column_sum(SITES, [&](u32 i) { return c < SIZE ? d_query[i * SIZE + c] * query[i * SIZE + c] : 0.0f; });
     float shift = column_sum(SITES, [&](u32 i) { return c < SIZE ? d_query[i * SIZE + c] : 0.0f; });
     if (FIRST_STRIPE && c < SIZE) {

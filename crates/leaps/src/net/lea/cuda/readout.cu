@@ -1,4 +1,4 @@
-// From contexts of heads to outputs, and back: hidden units `[lane][site][EMBEDDING]`, with time as a scale and a shift.
+// From contexts of heads to outputs, and back: hidden units `[slot][site][EMBEDDING]`, with time as a scale and a shift.
 //
 // Given: HIDDEN_PARTS, into which rows are divided to sum the gradient of the hidden weights.
 
@@ -42,7 +42,7 @@ __device__ __forceinline__ void product(u32 first_m, u32 all_m, u32 first_n, u32
             if (first_m + y + i < all_m && first_n + x + j < all_n) out(first_m + y + i, first_n + x + j, sum[i][j]);
 }
 
-// Write hidden units before the time's scale and shift; `sites` of all lanes.
+// Write hidden units before the time's scale and shift; `sites` of all slots.
 extern "C" __global__ void __launch_bounds__(256) lea_hidden(const float* p, const float* context, float* before, u32 sites) {
     product<true, true>(
         blockIdx.x * EDGE, sites, blockIdx.y * EDGE, EMBEDDING, SIZE, [&](u32 m, u32 k) { return context[(u64)m * SIZE + k]; },
@@ -50,7 +50,7 @@ extern "C" __global__ void __launch_bounds__(256) lea_hidden(const float* p, con
         [&](u32 m, u32 n, float sum) { before[(u64)m * EMBEDDING + n] = sum + p[P_HIDDEN_BIAS + n]; });
 }
 
-// Write outputs: a thread for every site of every lane.
+// Write outputs: a thread for every site of every slot.
 extern "C" __global__ void lea_outputs(const float* p, const float* times, const float* before, float* out, u32 sites) {
     u32 row = blockIdx.x * blockDim.x + threadIdx.x;
     if (row >= sites) return;
@@ -64,18 +64,18 @@ extern "C" __global__ void lea_outputs(const float* p, const float* times, const
     for (int s = 0; s < OUTPUTS; s++) out[(u64)row * OUTPUTS + s] = sum[s];
 }
 
-// What a lane adds to the gradient of the hidden bias and of what follows it.
+// What a slot adds to the gradient of the hidden bias and of what follows it.
 #define ENDS (P_ALL - P_HIDDEN_BIAS)
 
 // Write hidden units after their activation, their gradients before (`d_z`) and after the time's scale (`d_hidden`), their part of
-// `d_times`, and `ends[lane][ENDS]`: a block for every lane.
+// `d_times`, and `ends[slot][ENDS]`: a block for every slot.
 extern "C" __global__ void lea_hidden_back(const float* p, const float* times, const float* before, const float* d_out, float* after,
                                            float* d_z, float* d_hidden, float* d_times, float* ends) {
-    u32 lane = blockIdx.x;
-    u64 start = (u64)lane * SITES * EMBEDDING;
-    const float *scale = times + (u64)lane * TIMES + 2 * SIZE, *shift = scale + EMBEDDING;
-    const float* d = d_out + (u64)lane * SITES * OUTPUTS;
-    float *d_time = d_times + (u64)lane * TIMES + 2 * SIZE, *g = ends + (u64)lane * ENDS;
+    u32 slot = blockIdx.x;
+    u64 start = (u64)slot * SITES * EMBEDDING;
+    const float *scale = times + (u64)slot * TIMES + 2 * SIZE, *shift = scale + EMBEDDING;
+    const float* d = d_out + (u64)slot * SITES * OUTPUTS;
+    float *d_time = d_times + (u64)slot * TIMES + 2 * SIZE, *g = ends + (u64)slot * ENDS;
     before += start, after += start, d_z += start, d_hidden += start;
     FOR(k, SITES * EMBEDDING) {
         u32 site = k / EMBEDDING, c = k % EMBEDDING;

@@ -97,15 +97,15 @@ extern "C" __global__ void pack_right(const float* weight, const float* inner, u
     low[at] = make_uint4(l[0], l[1], l[2], l[3]);
 }
 
-// ---- Outputs: a block for every lane. Writes the gradient of the last layer, of the weights (for the lane) and of the scale.
+// ---- Outputs: a block for every slot. Writes the gradient of the last layer, of the weights (for the slot) and of the scale.
 extern "C" __global__ void read_back(const float* u, const float* weight, const float* ends, const float* d_out, float* d,
                                      float* d_weight, float* d_ends) {
     __shared__ float space[33];
-    u32 lane = blockIdx.x;
-    float scale = ends[2 * lane + 1], d_scale = 0.0f;
-    u += (u64)lane * CHANNELS * SITES;
-    d += (u64)lane * CHANNELS * SITES;
-    d_out += (u64)lane * SITES * OUTPUTS;
+    u32 slot = blockIdx.x;
+    float scale = ends[2 * slot + 1], d_scale = 0.0f;
+    u += (u64)slot * CHANNELS * SITES;
+    d += (u64)slot * CHANNELS * SITES;
+    d_out += (u64)slot * SITES * OUTPUTS;
     for (u32 site = threadIdx.x; site < SITES; site += blockDim.x) {
         for (int c = 0; c < CHANNELS; c++) {
             float sum = 0.0f;
@@ -115,26 +115,26 @@ extern "C" __global__ void read_back(const float* u, const float* weight, const 
         }
     }
     d_scale = block_sum(d_scale, space);
-    if (threadIdx.x == 0) d_ends[2 * lane + 1] = d_scale;
+    if (threadIdx.x == 0) d_ends[2 * slot + 1] = d_scale;
     u32 warp = threadIdx.x / 32, me = threadIdx.x % 32;
     for (u32 k = warp; k < OUTPUTS * CHANNELS; k += blockDim.x / 32) {
         u32 s = k / CHANNELS, c = k % CHANNELS;
         float sum = 0.0f;
         for (u32 site = me; site < SITES; site += 32) sum = fmaf(u[c * SITES + site], d_out[site * OUTPUTS + s], sum);
         sum = warp_sum(sum);
-        if (me == 0) d_weight[lane * (OUTPUTS * CHANNELS) + k] = sum * scale;
+        if (me == 0) d_weight[slot * (OUTPUTS * CHANNELS) + k] = sum * scale;
     }
 }
 
 // ---- What a layer reads, `h[position * H_ROW + channel]`, behind it a 1 and zeros.
-extern "C" __global__ void spread(const float* u, const float* ends, float* h, u32 lanes, u32 is_first) {
+extern "C" __global__ void spread(const float* u, const float* ends, float* h, u32 slots, u32 is_first) {
     u64 position = (u64)blockIdx.x * blockDim.x + threadIdx.x;
-    u32 lane = (u32)(position / SITES), site = (u32)(position % SITES);
-    if (lane >= lanes) return;
-    float scale = is_first ? ends[2 * lane] : 1.0f;
+    u32 slot = (u32)(position / SITES), site = (u32)(position % SITES);
+    if (slot >= slots) return;
+    float scale = is_first ? ends[2 * slot] : 1.0f;
     for (int c = 0; c < H_ROW; c++) {
         float value = c == CHANNELS ? 1.0f : 0.0f;
-        if (c < CHANNELS) value = exact_silu(u[((u64)lane * CHANNELS + c) * SITES + site] * scale);
+        if (c < CHANNELS) value = exact_silu(u[((u64)slot * CHANNELS + c) * SITES + site] * scale);
         h[position * H_ROW + c] = value;
     }
 }
@@ -143,23 +143,23 @@ extern "C" __global__ void spread(const float* u, const float* ends, float* h, u
 // `parts[((share * CHANNELS + channel) * taps + tap) * PARTS + k]`; for embeddings also
 // `d_values[((share * tiles + tile) * CHANNELS + channel) * Q + site_value]`.
 extern "C" __global__ void __launch_bounds__(WARPS * 32)
-back_weights(const float* __restrict__ h, const float* __restrict__ d, const Seen* __restrict__ x,
+back_weights(const float* __restrict__ h, const float* __restrict__ d, const Context* __restrict__ x,
              const float* __restrict__ theta, const uint4* __restrict__ high, const uint4* __restrict__ low,
              const float* __restrict__ outer, const Near* __restrict__ near, const float* __restrict__ values,
-             float* __restrict__ parts, float* __restrict__ d_values, u32 lanes, u32 taps, u32 share) {
+             float* __restrict__ parts, float* __restrict__ d_values, u32 slots, u32 taps, u32 share) {
     __shared__ __align__(16) u32 h_high[SPAN * H_STRIDE];
 #if EXACT
     __shared__ __align__(16) u32 h_low[SPAN * H_STRIDE];
 #endif
     __shared__ float d_staged[WARPS * ITEMS * SPAN];
-    __shared__ Seen x_staged[16 * X_STRIDE];
+    __shared__ Context x_staged[16 * X_STRIDE];
     const u32 me = threadIdx.x & 31, g = me >> 2, t = me & 3, tile = blockIdx.y;
     const u32 block0 = blockIdx.z * WARPS * ITEMS, slot0 = threadIdx.x / 32 * ITEMS;
-    const u32 all = lanes * SITES, begin = blockIdx.x * share, end = min(begin + share, all);
+    const u32 all = slots * SITES, begin = blockIdx.x * share, end = min(begin + share, all);
     Left w[ITEMS][COLUMNS];
     float sums[ITEMS][COLUMNS][4], outer_sum[ITEMS][2];
 #if EXACT
-    float totals[ITEMS][COLUMNS][4];
+    float accumulated[ITEMS][COLUMNS][4];
 #endif
 #if !SPINS
     float d_value[ITEMS][Q];
@@ -178,7 +178,7 @@ back_weights(const float* __restrict__ h, const float* __restrict__ d, const See
             for (int k = 0; k < 4; k++) {
                 sums[r][j][k] = 0.0f;
 #if EXACT
-                totals[r][j][k] = 0.0f;
+                accumulated[r][j][k] = 0.0f;
 #endif
             }
         }
@@ -201,7 +201,7 @@ back_weights(const float* __restrict__ h, const float* __restrict__ d, const See
         }
         for (u32 k = threadIdx.x; k < 16 * SPAN; k += WARPS * 32) {
             u32 position = min(base + k % SPAN, end - 1), tap = tile * 16 + k / SPAN;
-            Seen value = BEHIND;
+            Context value = BEHIND;
             if (tap < taps) value = x[(u64)(position / SITES) * PLACES + near[tap * SITES + position % SITES]];
             x_staged[k / SPAN * X_STRIDE + k % SPAN] = value;
         }
@@ -226,7 +226,7 @@ back_weights(const float* __restrict__ h, const float* __restrict__ d, const See
                     along[j][e].low = h_low[other];
 #endif
                 }
-            Seen v[4];
+            Context v[4];
 #pragma unroll
             for (int k = 0; k < 4; k++) v[k] = x_staged[(g + k / 2 * 8) * X_STRIDE + s + 2 * t + k % 2];
 #pragma unroll
@@ -244,10 +244,10 @@ back_weights(const float* __restrict__ h, const float* __restrict__ d, const See
 #else
                     u32 channel = min(block0 + slot0 + r, (u32)CHANNELS - 1);
                     float grown = row[k % 2] * values[v[k] * CHANNELS + channel];
-                    u64 lane = min(base + s + 2 * t + k % 2, end - 1) / SITES;
+                    u64 slot = min(base + s + 2 * t + k % 2, end - 1) / SITES;
                     u32 tap = min(tile * 16 + g + k / 2 * 8, taps - 1);
                     float kernel = 2.0f * y[k] * reciprocal(1.0f + power_of_two(-2.0f * LOG2_E * y[k]));
-                    kernel += outer[channel * taps + tap] + theta[lane * THETAS + tap];
+                    kernel += outer[channel * taps + tap] + theta[slot * THETAS + tap];
                     kernel *= row[k % 2];
 #pragma unroll
                     for (int site_value = 0; site_value < Q; site_value++) d_value[r][site_value] += site_value == v[k] ? kernel : 0.0f;
@@ -261,14 +261,14 @@ back_weights(const float* __restrict__ h, const float* __restrict__ d, const See
             }
         }
 #if EXACT
-        // Matrix units do not round to nearest: let them add up few numbers only.
+        // Tensor cores do not round to nearest: let them add up few numbers only.
 #pragma unroll
         for (int r = 0; r < ITEMS; r++)
 #pragma unroll
             for (int j = 0; j < COLUMNS; j++)
 #pragma unroll
                 for (int k = 0; k < 4; k++) {
-                    totals[r][j][k] += sums[r][j][k];
+                    accumulated[r][j][k] += sums[r][j][k];
                     sums[r][j][k] = 0.0f;
                 }
 #endif
@@ -291,7 +291,7 @@ back_weights(const float* __restrict__ h, const float* __restrict__ d, const See
                     for (int k = 0; k < 2; k++) {
                         u32 b = j * 8 + 2 * t + k;
 #if EXACT
-                        if (b <= CHANNELS) to[b] = totals[r][j][2 * e + k];
+                        if (b <= CHANNELS) to[b] = accumulated[r][j][2 * e + k];
 #else
                         if (b <= CHANNELS) to[b] = sums[r][j][2 * e + k];
 #endif
@@ -322,12 +322,12 @@ extern "C" __global__ void sum_weights(const float* parts, float* gradient, u32 
 
 // ---- Gradient of h: rows are 16 positions, columns 8 taps; a warp has twice 16 positions.
 extern "C" __global__ void __launch_bounds__(128, 3)
-back_inputs(const float* __restrict__ h, const float* __restrict__ d, const Seen* __restrict__ x,
+back_inputs(const float* __restrict__ h, const float* __restrict__ d, const Context* __restrict__ x,
             const uint4* __restrict__ high, const uint4* __restrict__ low, const Near* __restrict__ near,
-            const float* __restrict__ values, float* __restrict__ d_h, u32 lanes, u32 taps) {
+            const float* __restrict__ values, float* __restrict__ d_h, u32 slots, u32 taps) {
     __shared__ float d_staged[CHANNELS * 128];
     const u32 me = threadIdx.x & 31, g = me >> 2, t = me & 3, mine = threadIdx.x / 32 * 32;
-    const u32 all = lanes * SITES, base = blockIdx.x * 128, own = base + threadIdx.x;
+    const u32 all = slots * SITES, base = blockIdx.x * 128, own = base + threadIdx.x;
     for (u32 c = 0; c < CHANNELS; c++)
         d_staged[c * 128 + threadIdx.x] = own < all ? d[((u64)(own / SITES) * CHANNELS + c) * SITES + own % SITES] : 0.0f;
     __syncthreads();
@@ -335,7 +335,7 @@ back_inputs(const float* __restrict__ h, const float* __restrict__ d, const Seen
     u32 sites[2][2], rows[2][2];
     float sums[2][COLUMNS][4];
 #if EXACT
-    float totals[2][COLUMNS][4];
+    float accumulated[2][COLUMNS][4];
 #endif
 #pragma unroll
     for (int m = 0; m < 2; m++) {
@@ -354,7 +354,7 @@ back_inputs(const float* __restrict__ h, const float* __restrict__ d, const Seen
                 v[k] = h[at * H_ROW + j * 8 + t + k / 2 * 4];
                 sums[m][j][k] = 0.0f;
 #if EXACT
-                totals[m][j][k] = 0.0f;
+                accumulated[m][j][k] = 0.0f;
 #endif
             }
             Halves a = halves(v[0]), b = halves(v[1]), c = halves(v[2]), e = halves(v[3]);
@@ -365,7 +365,7 @@ back_inputs(const float* __restrict__ h, const float* __restrict__ d, const Seen
         }
     }
     for (u32 tile = 0; tile * 8 < taps; tile++) {
-        Seen v[2][4];
+        Context v[2][4];
 #pragma unroll
         for (int m = 0; m < 2; m++)
 #pragma unroll
@@ -415,7 +415,7 @@ back_inputs(const float* __restrict__ h, const float* __restrict__ d, const Seen
             for (int j = 0; j < COLUMNS; j++)
 #pragma unroll
                 for (int k = 0; k < 4; k++) {
-                    totals[m][j][k] += sums[m][j][k];
+                    accumulated[m][j][k] += sums[m][j][k];
                     sums[m][j][k] = 0.0f;
                 }
 #endif
@@ -429,7 +429,7 @@ back_inputs(const float* __restrict__ h, const float* __restrict__ d, const Seen
                 u32 b = j * 8 + 2 * t + k % 2;
                 u32 at = base + mine + m * 16 + g + k / 2 * 8;
 #if EXACT
-                float value = totals[m][j][k];
+                float value = accumulated[m][j][k];
 #else
                 float value = sums[m][j][k];
 #endif
@@ -438,13 +438,13 @@ back_inputs(const float* __restrict__ h, const float* __restrict__ d, const Seen
             }
 }
 
-// ---- From the gradient of h to that of u, in place, and to that of the first scale: a block for every lane.
+// ---- From the gradient of h to that of u, in place, and to that of the first scale: a block for every slot.
 extern "C" __global__ void activate_back(const float* u, const float* ends, float* d, float* d_ends, u32 is_first) {
     __shared__ float space[33];
-    u32 lane = blockIdx.x;
-    u += (u64)lane * CHANNELS * SITES;
-    d += (u64)lane * CHANNELS * SITES;
-    float scale = is_first ? ends[2 * lane] : 1.0f, d_scale = 0.0f;
+    u32 slot = blockIdx.x;
+    u += (u64)slot * CHANNELS * SITES;
+    d += (u64)slot * CHANNELS * SITES;
+    float scale = is_first ? ends[2 * slot] : 1.0f, d_scale = 0.0f;
     for (u32 k = threadIdx.x; k < CHANNELS * SITES; k += blockDim.x) {
         float slope = d[k] * half_slope(0.5f * u[k] * scale);
         d_scale = fmaf(slope, u[k], d_scale);
@@ -452,27 +452,27 @@ extern "C" __global__ void activate_back(const float* u, const float* ends, floa
     }
     if (!is_first) return;
     d_scale = block_sum(d_scale, space);
-    if (threadIdx.x == 0) d_ends[2 * lane] = d_scale;
+    if (threadIdx.x == 0) d_ends[2 * slot] = d_scale;
 }
 
-// ---- Gradients of a function of time's outputs, from that of the layer's outputs: a block for every lane.
-// `seen_by` has space for what a site adds for every value, `[(lane * SITES + site) * (Q + 1) + site_value]`.
-extern "C" __global__ void theta_back(const float* d, const Seen* x, const Near* near, const float* values, float* seen_by,
+// ---- Gradients of a function of time's outputs, from that of the layer's outputs: a block for every slot.
+// `by_context` has space for what a site adds for every value, `[(slot * SITES + site) * (Q + 1) + site_value]`.
+extern "C" __global__ void theta_back(const float* d, const Context* x, const Near* near, const float* values, float* by_context,
                                       float* d_theta, u32 taps) {
-    u32 lane = blockIdx.x;
-    d += (u64)lane * CHANNELS * SITES;
-    x += (u64)lane * PLACES;
-    seen_by += (u64)lane * SITES * (Q + 1);
+    u32 slot = blockIdx.x;
+    d += (u64)slot * CHANNELS * SITES;
+    x += (u64)slot * PLACES;
+    by_context += (u64)slot * SITES * (Q + 1);
     for (u32 site = threadIdx.x; site < SITES; site += blockDim.x) {
 #if SPINS
         float sum = 0.0f;
         for (int c = 0; c < CHANNELS; c++) sum += d[c * SITES + site];
-        seen_by[site] = sum;
+        by_context[site] = sum;
 #else
         for (int site_value = 0; site_value <= Q; site_value++) {
             float sum = 0.0f;
             for (int c = 0; c < CHANNELS; c++) sum = fmaf(values[site_value * CHANNELS + c], d[c * SITES + site], sum);
-            seen_by[site * (Q + 1) + site_value] = sum;
+            by_context[site * (Q + 1) + site_value] = sum;
         }
 #endif
     }
@@ -481,39 +481,39 @@ extern "C" __global__ void theta_back(const float* d, const Seen* x, const Near*
     for (u32 tap = warp; tap < taps; tap += blockDim.x / 32) {
         float sum = 0.0f;
         for (u32 site = me; site < SITES; site += 32) {
-            Seen context = x[near[tap * SITES + site]];
+            Context context = x[near[tap * SITES + site]];
 #if SPINS
-            sum = fmaf(seen_by[site], context, sum);
+            sum = fmaf(by_context[site], context, sum);
 #else
-            sum += seen_by[site * (Q + 1) + context];
+            sum += by_context[site * (Q + 1) + context];
 #endif
         }
         sum = warp_sum(sum);
-        if (me == 0) d_theta[(u64)lane * THETAS + tap] = sum;
+        if (me == 0) d_theta[(u64)slot * THETAS + tap] = sum;
     }
 }
 
-// ---- Functions of time: a block for every lane and layer. Keeps, for `time_sum`,
-// `saved[((lane * layers + layer) * 4 + k) * UNITS + unit]`: both hidden layers, then their gradients.
+// ---- Functions of time: a block for every slot and layer. Keeps, for `time_sum`,
+// `saved[((slot * layers + layer) * 4 + k) * UNITS + unit]`: both hidden layers, then their gradients.
 extern "C" __global__ void time_back(const float* parameters, const float* turned, const Time* layers, const u32* time_indices,
                                      const float* table, const float* d_ends, float* d_theta, float* saved) {
     __shared__ float z1[UNITS], a1[UNITS], z2[UNITS], a2[UNITS], d2[UNITS];
-    u32 lane = blockIdx.x;
+    u32 slot = blockIdx.x;
     Time layer = layers[blockIdx.y];
     const float* p = parameters + layer.parameters;
-    d_theta += (u64)lane * THETAS;
+    d_theta += (u64)slot * THETAS;
 #if !IMPORTED
     // One layer may have both scales, and then they are one number.
     if (blockIdx.y == 0 && threadIdx.x == 0)
-        d_theta[FIRST_SCALE] = d_ends[2 * lane] + (FIRST_SCALE == LAST_SCALE ? d_ends[2 * lane + 1] : 0.0f);
+        d_theta[FIRST_SCALE] = d_ends[2 * slot] + (FIRST_SCALE == LAST_SCALE ? d_ends[2 * slot + 1] : 0.0f);
     if (blockIdx.y == gridDim.y - 1 && FIRST_SCALE != LAST_SCALE && threadIdx.x == 0)
-        d_theta[LAST_SCALE] = d_ends[2 * lane + 1];
+        d_theta[LAST_SCALE] = d_ends[2 * slot + 1];
     __syncthreads();
 #endif
     d_theta += layer.theta;
-    time_hidden(p, turned + layer.turned, table[time_indices[lane] * TIME_FEATURES], z1, a1, z2, a2);
+    time_hidden(p, turned + layer.turned, table[time_indices[slot] * TIME_FEATURES], z1, a1, z2, a2);
     const float *w2 = p + UNITS * 2, *w3 = p + UNITS * (UNITS + 3);
-    saved += ((u64)lane * gridDim.y + blockIdx.y) * 4 * UNITS;
+    saved += ((u64)slot * gridDim.y + blockIdx.y) * 4 * UNITS;
     for (int k = threadIdx.x; k < UNITS; k += blockDim.x) {
         float sum = 0.0f;
         for (u32 o = 0; o < layer.outputs; o++) sum = fmaf(w3[o * UNITS + k], d_theta[o], sum);
@@ -530,16 +530,16 @@ extern "C" __global__ void time_back(const float* parameters, const float* turne
     }
 }
 
-// All gradients of the functions of time: a thread for every parameter of layer blockIdx.y, lanes in order.
+// All gradients of the functions of time: a thread for every parameter of layer blockIdx.y, slots in order.
 extern "C" __global__ void time_sum(const float* saved, const float* d_theta, const Time* layers, const u32* time_indices,
-                                    const float* table, float* gradient, u32 lanes) {
+                                    const float* table, float* gradient, u32 slots) {
     Time layer = layers[blockIdx.y];
     u32 at = blockIdx.x * blockDim.x + threadIdx.x, k = at;
     if (at >= UNITS * (UNITS + 3) + layer.outputs * (UNITS + 1)) return;
     saved += blockIdx.y * 4 * UNITS;
     d_theta += layer.theta;
     const u64 step = (u64)gridDim.y * 4 * UNITS;
-    // The gradient is the sum of left times right, a row of each for every lane; no right is a 1.
+    // The gradient is the sum of left times right, a row of each for every slot; no right is a 1.
     const float *left, *right = 0;
     u64 left_step = step;
     bool with_time = false;
@@ -560,19 +560,19 @@ extern "C" __global__ void time_sum(const float* saved, const float* d_theta, co
     }
     float sum = 0.0f;
 #pragma unroll 8
-    for (u32 lane = 0; lane < lanes; lane++) {
-        float factor = with_time ? table[time_indices[lane] * TIME_FEATURES] : right ? right[lane * step] : 1.0f;
-        sum = fmaf(left[lane * left_step], factor, sum);
+    for (u32 slot = 0; slot < slots; slot++) {
+        float factor = with_time ? table[time_indices[slot] * TIME_FEATURES] : right ? right[slot * step] : 1.0f;
+        sum = fmaf(left[slot * left_step], factor, sum);
     }
     gradient[layer.parameters + at] = sum;
 }
 
-// ---- The first convolution. For every lane, channel and tap the sum of D over sites, times the spin seen or apart by
-// values: `parts[(lane * CHANNELS + channel) * taps + tap]`, or `[((lane * CHANNELS + channel) * taps + tap) * Q + site_value]`.
-extern "C" __global__ void first_back(const float* d, const Seen* x, const Near* near, float* parts, u32 taps) {
-    u32 lane = blockIdx.x, warp = threadIdx.x / 32, me = threadIdx.x % 32;
-    d += (u64)lane * CHANNELS * SITES;
-    x += (u64)lane * PLACES;
+// ---- The first convolution. For every slot, channel and tap the sum of D over sites, times the spin in the context or apart by
+// values: `parts[(slot * CHANNELS + channel) * taps + tap]`, or `[((slot * CHANNELS + channel) * taps + tap) * Q + site_value]`.
+extern "C" __global__ void first_back(const float* d, const Context* x, const Near* near, float* parts, u32 taps) {
+    u32 slot = blockIdx.x, warp = threadIdx.x / 32, me = threadIdx.x % 32;
+    d += (u64)slot * CHANNELS * SITES;
+    x += (u64)slot * PLACES;
     for (u32 k = warp; k < CHANNELS * taps; k += blockDim.x / 32) {
         u32 channel = k / taps, tap = k % taps;
 #if SPINS
@@ -580,14 +580,14 @@ extern "C" __global__ void first_back(const float* d, const Seen* x, const Near*
         for (u32 site = me; site < SITES; site += 32)
             sum = fmaf(d[channel * SITES + site], x[near[tap * SITES + site]], sum);
         sum = warp_sum(sum);
-        if (me == 0) parts[(u64)lane * CHANNELS * taps + k] = sum;
+        if (me == 0) parts[(u64)slot * CHANNELS * taps + k] = sum;
 #else
         for (int site_value = 0; site_value < Q; site_value++) {
             float sum = 0.0f;
             for (u32 site = me; site < SITES; site += 32)
                 sum += x[near[tap * SITES + site]] == site_value ? d[channel * SITES + site] : 0.0f;
             sum = warp_sum(sum);
-            if (me == 0) parts[((u64)lane * CHANNELS * taps + k) * Q + site_value] = sum;
+            if (me == 0) parts[((u64)slot * CHANNELS * taps + k) * Q + site_value] = sum;
         }
 #endif
     }

@@ -16,7 +16,7 @@ pub(super) struct Back {
     d: CudaSlice<f32>,
     d_h: CudaSlice<f32>,
     h: CudaSlice<f32>,
-    seen_by: CudaSlice<f32>,
+    by_context: CudaSlice<f32>,
     /// Of functions of time: their outputs' gradients, what they keep; of both scales.
     d_theta: CudaSlice<f32>,
     saved: CudaSlice<f32>,
@@ -25,8 +25,8 @@ pub(super) struct Back {
     parts: CudaSlice<f32>,
     value_parts: CudaSlice<f32>,
     d_values: CudaSlice<f32>,
-    lane_parts: CudaSlice<f32>,
-    first_total: CudaSlice<f32>,
+    slot_parts: CudaSlice<f32>,
+    first_sums: CudaSlice<f32>,
 }
 
 impl CudaLec {
@@ -63,15 +63,15 @@ impl CudaLec {
             d: gpu.zeros(cells * c)?,
             d_h: gpu.zeros(cells * c)?,
             h: gpu.zeros(cells * ((c + 8) / 8 * 8))?,
-            seen_by: gpu.zeros(cells * (q + 1))?,
+            by_context: gpu.zeros(cells * (q + 1))?,
             d_theta: gpu.zeros(slots * self.thetas)?,
             saved: gpu.zeros(slots * self.layers.len() * 4 * units)?,
             d_ends: gpu.zeros(slots * 2)?,
             parts: gpu.zeros(parts)?,
             value_parts: gpu.zeros(value_parts)?,
             d_values: gpu.zeros(self.layers.len() * c * q)?,
-            lane_parts: gpu.zeros(slots * first.max(self.lec.inputs * c))?,
-            first_total: gpu.zeros(first)?,
+            slot_parts: gpu.zeros(slots * first.max(self.lec.inputs * c))?,
+            first_sums: gpu.zeros(first)?,
         })
     }
 
@@ -89,20 +89,20 @@ impl CudaLec {
         let (c, sites, depth) = (self.lec.channels, self.lec.sites, self.layers.len());
         let (spins, q) = (self.lec.inputs == 1, self.lec.q());
         let n = slots as u32;
-        let each_lane = (n, 1, 1);
+        let each_slot = (n, 1, 1);
         let rows = |n: usize| blocks(n * 32);
 
         let weight = base.parameters.slice(out_weight..);
         launch!(
             gpu,
             f.read_back,
-            (each_lane, 256, 0),
+            (each_slot, 256, 0),
             &self.u[depth],
             &weight,
             &self.ends,
             d_out,
             &mut space.d,
-            &mut space.lane_parts,
+            &mut space.slot_parts,
             &mut space.d_ends
         )?;
         let (offset, count) = (out_weight as u32, (self.lec.inputs * c) as u32);
@@ -110,7 +110,7 @@ impl CudaLec {
             gpu,
             f.sum_rows,
             (rows(count as usize), 256, 0),
-            &space.lane_parts,
+            &space.slot_parts,
             &mut *gradient,
             &offset,
             &count,
@@ -134,12 +134,12 @@ impl CudaLec {
             launch!(
                 gpu,
                 f.theta_back,
-                (each_lane, 256, 0),
+                (each_slot, 256, 0),
                 &space.d,
                 &self.x,
                 &layer.near,
                 &self.values,
-                &mut space.seen_by,
+                &mut space.by_context,
                 &mut d_theta,
                 &taps
             )?;
@@ -217,7 +217,7 @@ impl CudaLec {
             launch!(
                 gpu,
                 f.activate_back,
-                (each_lane, 256, 0),
+                (each_slot, 256, 0),
                 u,
                 &self.ends,
                 &mut space.d_h,
@@ -261,11 +261,11 @@ impl CudaLec {
         launch!(
             gpu,
             f.first_back,
-            (each_lane, 256, 0),
+            (each_slot, 256, 0),
             &space.d,
             &self.x,
             &self.first_near,
-            &mut space.lane_parts,
+            &mut space.slot_parts,
             &taps_given
         )?;
         if spins {
@@ -274,7 +274,7 @@ impl CudaLec {
                 gpu,
                 f.sum_rows,
                 (rows(c * taps), 256, 0),
-                &space.lane_parts,
+                &space.slot_parts,
                 &mut *gradient,
                 &offset,
                 &count,
@@ -286,8 +286,8 @@ impl CudaLec {
             gpu,
             f.sum_rows,
             (rows(c * taps * q), 256, 0),
-            &space.lane_parts,
-            &mut space.first_total,
+            &space.slot_parts,
+            &mut space.first_sums,
             &start,
             &count,
             &n
@@ -296,7 +296,7 @@ impl CudaLec {
             gpu,
             f.first_weights,
             (blocks(c * c * taps), 256, 0),
-            &space.first_total,
+            &space.first_sums,
             &self.values,
             &mut *gradient,
             &offset,
@@ -310,7 +310,7 @@ impl CudaLec {
             ((q as u32, 1, 1), 64, 0),
             &base.parameters,
             &weight,
-            &space.first_total,
+            &space.first_sums,
             &space.d_values,
             &mut *gradient,
             &taps_given,

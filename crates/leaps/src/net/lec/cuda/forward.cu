@@ -1,12 +1,12 @@
 // The state-dependent convolutions, forward.
 //
-// A position is a site of a lane, `lane * SITES + site`, and there are fewer than 2^31. Outputs of layers are u[(lane * CHANNELS + channel) * SITES + site].
-// The input is x[lane * PLACES + site], with nothing behind the last site: spins as numbers, else values whose channels
+// A position is a site of a slot, `slot * SITES + site`, and there are fewer than 2^31. Outputs of layers are u[(slot * CHANNELS + channel) * SITES + site].
+// The input is x[slot * PLACES + site], with nothing behind the last site: spins as numbers, else values whose channels
 // are in `values[site_value * CHANNELS + channel]`, zeros for nothing.
 //
 // Given: SITES, CHANNELS, Q, SPINS (two values, one channel), IMPORTED, UNITS (of a function of time), THETAS (what
-// all functions of time give for a lane), FIRST_SCALE and LAST_SCALE (where the scales are among them), GROUP and GROUPS
-// (output channels that a thread computes, and how many such groups), PER (lanes of a thread), STAGED (taps in shared
+// all functions of time give for a slot), FIRST_SCALE and LAST_SCALE (where the scales are among them), GROUP and GROUPS
+// (output channels that a thread computes, and how many such groups), PER (slots of a thread), STAGED (taps in shared
 // memory), EXACT (float32 instead of tf32).
 
 #define PLACES (SITES + 1)
@@ -21,10 +21,10 @@ typedef u16 Near; // a site, or SITES for nothing
 typedef u32 Near;
 #endif
 #if SPINS
-typedef float Seen;
+typedef float Context;
 #define BEHIND 0.0f
 #else
-typedef u8 Seen;
+typedef u8 Context;
 #define BEHIND Q
 #endif
 
@@ -113,13 +113,13 @@ extern "C" __global__ void pack_left(const float* weight, const float* inner, co
 
 // ---- Input.
 
-extern "C" __global__ void place(const u8* states, const u32* rows, Seen* x, u32 lanes) {
+extern "C" __global__ void place(const u8* states, const u32* rows, Context* x, u32 slots) {
     u64 at = (u64)blockIdx.x * blockDim.x + threadIdx.x;
-    u32 lane = (u32)(at / PLACES), site = (u32)(at % PLACES);
-    if (lane >= lanes) return;
-    Seen value = BEHIND;
+    u32 slot = (u32)(at / PLACES), site = (u32)(at % PLACES);
+    if (slot >= slots) return;
+    Context value = BEHIND;
     if (site < SITES) {
-        u8 site_value = states[(u64)rows[lane] * SITES + site];
+        u8 site_value = states[(u64)rows[slot] * SITES + site];
 #if SPINS
         value = site_value == 1 ? 1.0f : -1.0f;
 #else
@@ -129,7 +129,7 @@ extern "C" __global__ void place(const u8* states, const u32* rows, Seen* x, u32
     x[at] = value;
 }
 
-// ---- Functions of time: t -> UNITS -> UNITS -> outputs, a block for every lane and layer.
+// ---- Functions of time: t -> UNITS -> UNITS -> outputs, a block for every slot and layer.
 
 // Of layer l: where its parameters are, its outputs, where they go, where its turned weights are.
 struct Time {
@@ -156,43 +156,43 @@ __device__ __forceinline__ void time_hidden(const float* p, const float* turned,
 extern "C" __global__ void time_forward(const float* parameters, const float* turned, const Time* layers, const u32* time_indices,
                                         const float* table, float* theta, float* ends) {
     __shared__ float z1[UNITS], a1[UNITS], z2[UNITS], a2[UNITS];
-    u32 lane = blockIdx.x, outputs = layers[blockIdx.y].outputs;
+    u32 slot = blockIdx.x, outputs = layers[blockIdx.y].outputs;
     Time layer = layers[blockIdx.y];
-    float t = table[time_indices[lane] * TIME_FEATURES];
+    float t = table[time_indices[slot] * TIME_FEATURES];
     const float* w = turned + layer.turned;
     time_hidden(parameters + layer.parameters, w, t, z1, a1, z2, a2);
     w += UNITS * UNITS;
     const float* b3 = parameters + layer.parameters + UNITS * (UNITS + 3) + outputs * UNITS;
-    float* out = theta + (u64)lane * THETAS + layer.theta;
+    float* out = theta + (u64)slot * THETAS + layer.theta;
     for (u32 o = threadIdx.x; o < outputs; o += blockDim.x) {
         float sum = b3[o];
         for (int i = 0; i < UNITS; i++) sum = fmaf(w[i * outputs + o], a2[i], sum);
         out[o] = sum;
 #if !IMPORTED
-        if (layer.theta + o == FIRST_SCALE) ends[2 * lane] = 1.0f + sum;
-        if (layer.theta + o == LAST_SCALE) ends[2 * lane + 1] = 1.0f + sum;
+        if (layer.theta + o == FIRST_SCALE) ends[2 * slot] = 1.0f + sum;
+        if (layer.theta + o == LAST_SCALE) ends[2 * slot + 1] = 1.0f + sum;
 #endif
     }
 #if IMPORTED
     if (blockIdx.y == 0 && threadIdx.x == 0) {
-        ends[2 * lane] = 1.0f + t;
-        ends[2 * lane + 1] = SPINS ? 1.0f + t : 1.0f;
+        ends[2 * slot] = 1.0f + t;
+        ends[2 * slot + 1] = SPINS ? 1.0f + t : 1.0f;
     }
 #endif
 }
 
 // ---- The first convolution.
 
-extern "C" __global__ void first_forward(const Seen* x, const Near* near, const float* first, float* u, u32 lanes, u32 taps) {
+extern "C" __global__ void first_forward(const Context* x, const Near* near, const float* first, float* u, u32 slots, u32 taps) {
     u64 position = (u64)blockIdx.x * blockDim.x + threadIdx.x;
-    u32 lane = (u32)(position / SITES), site = (u32)(position % SITES);
-    if (lane >= lanes) return;
-    x += (u64)lane * PLACES;
+    u32 slot = (u32)(position / SITES), site = (u32)(position % SITES);
+    if (slot >= slots) return;
+    x += (u64)slot * PLACES;
     float sum[CHANNELS];
 #pragma unroll
     for (int c = 0; c < CHANNELS; c++) sum[c] = 0.0f;
     for (u32 tap = 0; tap < taps; tap++) {
-        Seen context = x[near[tap * SITES + site]];
+        Context context = x[near[tap * SITES + site]];
 #if SPINS
         const float* row = first + tap * CHANNELS;
 #pragma unroll
@@ -204,10 +204,10 @@ extern "C" __global__ void first_forward(const Seen* x, const Near* near, const 
 #endif
     }
 #pragma unroll
-    for (int c = 0; c < CHANNELS; c++) u[((u64)lane * CHANNELS + c) * SITES + site] = sum[c];
+    for (int c = 0; c < CHANNELS; c++) u[((u64)slot * CHANNELS + c) * SITES + site] = sum[c];
 }
 
-// ---- A layer in float32. A thread has one site of PER lanes, and GROUP output channels.
+// ---- A layer in float32. A thread has one site of PER slots, and GROUP output channels.
 
 __device__ __forceinline__ float exact_silu(float z) {
     return z * reciprocal(1.0f + power_of_two(-LOG2_E * z));
@@ -216,28 +216,28 @@ __device__ __forceinline__ float exact_silu(float z) {
 #define THREADS 128
 
 extern "C" __global__ void __launch_bounds__(THREADS, 4)
-layer_exact(const float* __restrict__ u, const float* __restrict__ ends, const Seen* __restrict__ x,
+layer_exact(const float* __restrict__ u, const float* __restrict__ ends, const Context* __restrict__ x,
             const float* __restrict__ theta, const float4* __restrict__ weights, const Near* __restrict__ near,
-            const float* __restrict__ values, float* __restrict__ out, u32 lanes, u32 taps, u32 is_first) {
+            const float* __restrict__ values, float* __restrict__ out, u32 slots, u32 taps, u32 is_first) {
     __shared__ float4 staged[STAGED * GROUP * (ROW / 4)];
-    u32 sets = (lanes + PER - 1) / PER, c0 = blockIdx.y * GROUP;
+    u32 sets = (slots + PER - 1) / PER, c0 = blockIdx.y * GROUP;
     u32 all = sets * SITES, at = blockIdx.x * THREADS + threadIdx.x;
     bool live = at < all;
     if (!live) at = all - 1;
-    u32 set = at / SITES, site = at % SITES, lane[PER];
+    u32 set = at / SITES, site = at % SITES, slot[PER];
     float h[PER][CHANNELS], sum[PER][GROUP], shared_sum[PER]; // what all channels share: the function of time, for spins
-    u32 context[PER], angle[PER]; // where a lane's input and its function of time start
+    u32 context[PER], angle[PER]; // where a slot's input and its function of time start
 #pragma unroll
     for (int p = 0; p < PER; p++) {
-        lane[p] = min(set * PER + p, lanes - 1);
-        float scale = is_first ? ends[2 * lane[p]] : 1.0f;
+        slot[p] = min(set * PER + p, slots - 1);
+        float scale = is_first ? ends[2 * slot[p]] : 1.0f;
 #pragma unroll
-        for (int c = 0; c < CHANNELS; c++) h[p][c] = exact_silu(u[((u64)lane[p] * CHANNELS + c) * SITES + site] * scale);
+        for (int c = 0; c < CHANNELS; c++) h[p][c] = exact_silu(u[((u64)slot[p] * CHANNELS + c) * SITES + site] * scale);
 #pragma unroll
         for (int c = 0; c < GROUP; c++) sum[p][c] = 0.0f;
         shared_sum[p] = 0.0f;
-        context[p] = lane[p] * PLACES;
-        angle[p] = lane[p] * THETAS;
+        context[p] = slot[p] * PLACES;
+        angle[p] = slot[p] * THETAS;
     }
     for (u32 start = 0; start < taps; start += STAGED) {
         u32 n = min((u32)STAGED, taps - start);
@@ -250,7 +250,7 @@ layer_exact(const float* __restrict__ u, const float* __restrict__ ends, const S
         for (u32 i = 0; i < n; i++) {
             u32 place = near[(start + i) * SITES + site];
             const float4* w = staged + i * GROUP * (ROW / 4);
-            Seen v[PER];
+            Context v[PER];
             float turn[PER];
 #pragma unroll
             for (int p = 0; p < PER; p++) {
@@ -295,11 +295,11 @@ layer_exact(const float* __restrict__ u, const float* __restrict__ ends, const S
     if (!live) return;
 #pragma unroll
     for (int p = 0; p < PER; p++)
-        if (p == 0 || set * PER + p < lanes)
+        if (p == 0 || set * PER + p < slots)
 #pragma unroll
             for (int c = 0; c < GROUP; c++)
                 if (c0 + c < CHANNELS)
-                    out[((u64)lane[p] * CHANNELS + c0 + c) * SITES + site] = fmaf(-LN_2, sum[p][c], shared_sum[p]);
+                    out[((u64)slot[p] * CHANNELS + c0 + c) * SITES + site] = fmaf(-LN_2, sum[p][c], shared_sum[p]);
 }
 
 // ---- A layer in tf32. Rows are 16 taps, columns 8 positions; a warp has TILES times 8 positions and SOME output channels.
@@ -307,7 +307,7 @@ layer_exact(const float* __restrict__ u, const float* __restrict__ ends, const S
 #define TILES 4
 #define SOME 5
 #define POSITIONS (4 * TILES * 8) // of a block: as many as it has threads
-#define SEEN_STRIDE (POSITIONS + 8)
+#define CONTEXT_STRIDE (POSITIONS + 8)
 
 // What silu gives for twice y, quickly.
 __device__ __forceinline__ float quick_silu(float y) {
@@ -315,21 +315,21 @@ __device__ __forceinline__ float quick_silu(float y) {
 }
 
 extern "C" __global__ void __launch_bounds__(POSITIONS, 3)
-layer_tf32(const float* __restrict__ u, const float* __restrict__ ends, const Seen* __restrict__ x,
+layer_tf32(const float* __restrict__ u, const float* __restrict__ ends, const Context* __restrict__ x,
            const float* __restrict__ theta, const uint4* __restrict__ weights, const float* __restrict__ outer,
-           const Near* __restrict__ near, const float* __restrict__ values, float* __restrict__ out, u32 lanes, u32 taps,
+           const Near* __restrict__ near, const float* __restrict__ values, float* __restrict__ out, u32 slots, u32 taps,
            u32 is_first) {
-    __shared__ __align__(16) Seen context[2][16 * SEEN_STRIDE];
+    __shared__ __align__(16) Context context[2][16 * CONTEXT_STRIDE];
     __shared__ float turned[POSITIONS];
-    const u32 all = lanes * SITES, base = blockIdx.x * POSITIONS, mine = threadIdx.x / 32 * (TILES * 8);
+    const u32 all = slots * SITES, base = blockIdx.x * POSITIONS, mine = threadIdx.x / 32 * (TILES * 8);
     const u32 me = threadIdx.x & 31, g = me >> 2, t = me & 3, c0 = blockIdx.y * SOME;
     u32 h[TILES][COLUMNS][2];
     float sum[SOME][TILES][2];
 #pragma unroll
     for (int n = 0; n < TILES; n++) {
-        u32 at = min(base + mine + n * 8 + g, all - 1), lane = at / SITES;
-        const float* from = u + (u64)lane * (CHANNELS * SITES) + at % SITES;
-        float scale = is_first ? ends[2 * lane] : 1.0f;
+        u32 at = min(base + mine + n * 8 + g, all - 1), slot = at / SITES;
+        const float* from = u + (u64)slot * (CHANNELS * SITES) + at % SITES;
+        float scale = is_first ? ends[2 * slot] : 1.0f;
 #pragma unroll
         for (int j = 0; j < COLUMNS * 2; j++) {
             u32 c = j * 4 + t;
@@ -340,30 +340,30 @@ layer_tf32(const float* __restrict__ u, const float* __restrict__ ends, const Se
     }
     // Every thread fetches what one position sees, for all.
     const u32 own = min(base + threadIdx.x, all - 1);
-    const Seen* own_x = x + (u64)(own / SITES) * PLACES;
+    const Context* own_x = x + (u64)(own / SITES) * PLACES;
     const float* own_theta = theta + (u64)(own / SITES) * THETAS;
     const Near* own_near = near + own % SITES;
     weights += c0 * (COLUMNS * 32) + me;
     outer += c0 * 16 + g;
     float own_turn = 0.0f; // what all channels share: the function of time, for spins
     for (u32 tile = 0; tile * 16 < taps; tile++) {
-        Seen* stage = context[tile & 1];
+        Context* stage = context[tile & 1];
 #pragma unroll 8
         for (int r = 0; r < 16; r++) {
             u32 tap = tile * 16 + r;
-            Seen v = BEHIND;
+            Context v = BEHIND;
             if (tap < taps) {
                 v = own_x[own_near[r * SITES]];
 #if SPINS
                 own_turn = fmaf(own_theta[r], v, own_turn);
 #endif
             }
-            stage[r * SEEN_STRIDE + threadIdx.x] = v;
+            stage[r * CONTEXT_STRIDE + threadIdx.x] = v;
         }
         own_near += 16 * SITES;
         own_theta += 16;
         __syncthreads();
-        Seen v[TILES][4];
+        Context v[TILES][4];
 #if !SPINS
         float turn[TILES][4];
 #endif
@@ -371,10 +371,10 @@ layer_tf32(const float* __restrict__ u, const float* __restrict__ ends, const Se
         for (int n = 0; n < TILES; n++)
 #pragma unroll
             for (int k = 0; k < 4; k++) {
-                v[n][k] = stage[(g + k / 2 * 8) * SEEN_STRIDE + mine + n * 8 + 2 * t + k % 2];
+                v[n][k] = stage[(g + k / 2 * 8) * CONTEXT_STRIDE + mine + n * 8 + 2 * t + k % 2];
 #if !SPINS
-                u32 lane = min(base + mine + n * 8 + 2 * t + k % 2, all - 1) / SITES, tap = tile * 16 + g + k / 2 * 8;
-                turn[n][k] = tap < taps ? theta[(u64)lane * THETAS + tap] : 0.0f;
+                u32 slot = min(base + mine + n * 8 + 2 * t + k % 2, all - 1) / SITES, tap = tile * 16 + g + k / 2 * 8;
+                turn[n][k] = tap < taps ? theta[(u64)slot * THETAS + tap] : 0.0f;
 #endif
             }
 #pragma unroll
@@ -424,14 +424,14 @@ layer_tf32(const float* __restrict__ u, const float* __restrict__ ends, const Se
 
 // ---- Outputs.
 
-extern "C" __global__ void read_out(const float* u, const float* weight, const float* ends, float* out, u32 lanes) {
+extern "C" __global__ void read_out(const float* u, const float* weight, const float* ends, float* out, u32 slots) {
     u64 position = (u64)blockIdx.x * blockDim.x + threadIdx.x;
-    u32 lane = (u32)(position / SITES), site = (u32)(position % SITES);
-    if (lane >= lanes) return;
-    float scale = ends[2 * lane + 1];
+    u32 slot = (u32)(position / SITES), site = (u32)(position % SITES);
+    if (slot >= slots) return;
+    float scale = ends[2 * slot + 1];
     for (int s = 0; s < OUTPUTS; s++) {
         float sum = 0.0f;
-        for (int c = 0; c < CHANNELS; c++) sum = fmaf(weight[s * CHANNELS + c], u[((u64)lane * CHANNELS + c) * SITES + site], sum);
+        for (int c = 0; c < CHANNELS; c++) sum = fmaf(weight[s * CHANNELS + c], u[((u64)slot * CHANNELS + c) * SITES + site], sum);
         out[position * OUTPUTS + s] = sum * scale;
     }
 }

@@ -30,7 +30,7 @@ struct Sizes {
     /// Output channels of a thread of `layer_exact`, and groups of them.
     group: usize,
     groups: usize,
-    /// Lanes of a thread there.
+    /// Slots of a thread there.
     per: usize,
     /// Positions that `back_weights` holds at a time, its warps and their output channels.
     span: usize,

@@ -1,11 +1,9 @@
 // Walkers that follow a network on a GPU (walkers::cuda::network.rs), behind pairwise.cu.
 //
-// PARAMETRISATION: 0 relu, 1 barker, 2 sqrt, 3 metropolis. SCHEME: 0 euler, 1 trapezoid, 2 events.
+// PARAMETRISATION: 0 relu, 1 barker, 2 sqrt, 3 metropolis. SCHEME: 0 euler, 1 trapezoid, 2 events. BLOCK: threads of a block
+// of `act`. JUMP: Purpose::Jump.
 #define OUTPUTS (Q == 2 ? 1 : Q)
-#define BLOCK 128
 #define CHUNK ((SITES + BLOCK - 1) / BLOCK)
-// Purpose::Jump.
-#define JUMP 8
 
 // ---- Rates, as in rates.rs.
 
@@ -74,9 +72,9 @@ __device__ __forceinline__ bool find_value(const double* weights, double& point,
     return !open;
 }
 
-// ---- Walkers in lanes.
+// ---- Walkers in slots.
 
-// The structure Following is declared by network.rs.
+// The structure WalkArguments is declared by arguments.rs.
 
 // Places of the counters.
 #define WAITING 0
@@ -88,83 +86,79 @@ __device__ __forceinline__ bool find_value(const double* weights, double& point,
 #define FAILED_VALUE 6
 
 // Keep the first number that is not finite: kind 1 is the sum of the rates, 2 + k is energy term k.
-__device__ void fail(const Following& f, u64 kind, u32 walker, u32 interval, double value) {
-    if (atomicCAS(f.counters + FAILED, 0ull, kind) != 0) return;
-    f.counters[FAILED_WALKER] = walker;
-    f.counters[FAILED_INTERVAL] = interval;
-    f.counters[FAILED_VALUE] = (u64)__double_as_longlong(value);
+__device__ void fail(const WalkArguments& a, u64 kind, u32 walker, u32 interval, double value) {
+    if (atomicCAS(a.counters + FAILED, 0ull, kind) != 0) return;
+    a.counters[FAILED_WALKER] = walker;
+    a.counters[FAILED_INTERVAL] = interval;
+    a.counters[FAILED_VALUE] = (u64)__double_as_longlong(value);
 }
 
 // U_{t_{k-1}}(x) - U_{t_k}(x), which only events weighs by.
-__device__ double energy_drop(const Following& f, u32 walker, u32 k) {
-    double sum = 0.0;
-    if (SCHEME == 2)
-        for (u32 term = 0; term < TERMS; term++)
-            sum = plus_product(
-                sum, __dadd_rn(f.lambda[(k - 1) * TERMS + term], -f.lambda[k * TERMS + term]),
-                f.energies[(size_t)walker * TERMS + term]);
-    return sum;
+__device__ double energy_drop(const WalkArguments& a, u32 walker, u32 k) {
+    if (SCHEME != 2) return 0.0;
+    const double* after = a.lambda + (size_t)k * TERMS;
+    return plus_energy_drop<TERMS>(0.0, after - TERMS, after, a.energies + (size_t)walker * TERMS);
 }
 
-// Let the walker of a lane, done with interval k, into the next one that needs the network; if it has arrived, let the next
+// Let the walker of a slot, done with interval k, into the next one that needs the network; if it has arrived, let the next
 // waiting walker in. One thread does it.
-__device__ void enter(const Following& f, u32 lane, u32 walker, u32 k) {
+__device__ void enter(const WalkArguments& a, u32 slot, u32 walker, u32 k) {
     for (;;) {
-        while (++k < f.end) {
-            if (f.weigh) f.log_weights[walker] += energy_drop(f, walker, k);
-            if (f.durations[k] > 0.0) {
-                f.rows[lane] = walker;
-                f.moments[lane] = SCHEME == 2 ? k : k - 1;
-                f.intervals[lane] = k;
-                f.passed[lane] = 0;
-                f.left[lane] = f.durations[k];
+        while (++k < a.end) {
+            if (a.weigh) a.log_weights[walker] += energy_drop(a, walker, k);
+            if (a.durations[k] > 0.0) {
+                a.rows[slot] = walker;
+                a.time_indices[slot] = SCHEME == 2 ? k : k - 1;
+                a.intervals[slot] = k;
+                a.passed[slot] = 0;
+                a.left[slot] = a.durations[k];
                 return;
             }
-            atomicAdd(f.counters + CROSSED, 1ull);
+            atomicAdd(a.counters + CROSSED, 1ull);
         }
-        atomicAdd(f.counters + FINISHED, 1ull);
-        u64 next = atomicAdd(f.counters + WAITING, 1ull);
-        if (next >= f.walkers) {
-            f.intervals[lane] = 0;
+        atomicAdd(a.counters + FINISHED, 1ull);
+        u64 next = atomicAdd(a.counters + WAITING, 1ull);
+        if (next >= a.walkers) {
+            a.intervals[slot] = 0;
             return;
         }
         walker = (u32)next;
-        k = (u32)f.start - 1;
+        k = (u32)a.start - 1;
     }
 }
 
-// Fill the lanes with the first walkers.
-extern "C" __global__ void begin(Following f, u32 lanes) {
-    u32 lane = blockIdx.x * blockDim.x + threadIdx.x;
-    if (lane < lanes) enter(f, lane, lane, (u32)f.start - 1);
+// Fill the slots with the first walkers.
+extern "C" __global__ void begin(WalkArguments a, u32 slots) {
+    u32 slot = blockIdx.x * blockDim.x + threadIdx.x;
+    if (slot < slots) enter(a, slot, slot, (u32)a.start - 1);
 }
 
 // Weigh all walkers for interval k.
-extern "C" __global__ void weigh(Following f, u32 k) {
+extern "C" __global__ void weigh(WalkArguments a, u32 k) {
     u32 walker = blockIdx.x * blockDim.x + threadIdx.x;
-    if (walker < f.walkers) f.log_weights[walker] += energy_drop(f, walker, k);
+    if (walker < a.walkers) a.log_weights[walker] += energy_drop(a, walker, k);
 }
 
 // Look at all energies.
-extern "C" __global__ void check(Following f, u32 k) {
+extern "C" __global__ void check(WalkArguments a, u32 k) {
     u32 walker = blockIdx.x * blockDim.x + threadIdx.x;
-    if (walker >= f.walkers) return;
+    if (walker >= a.walkers) return;
     for (u32 term = 0; term < TERMS; term++) {
-        double energy = f.energies[(size_t)walker * TERMS + term];
-        if (!isfinite(energy)) fail(f, 2 + term, walker, k, energy);
+        double energy = a.energies[(size_t)walker * TERMS + term];
+        if (!isfinite(energy)) fail(a, 2 + term, walker, k, energy);
     }
 }
 
-// Move lanes that hold walkers to the front, in order; the rest of the first `keep` becomes empty. One block of 1024 threads.
-extern "C" __global__ void compact(Following f, u32 lanes, u32 keep) {
+// Move slots that hold walkers to the front, in order; the rest of the first `keep` becomes empty. One block of 1024 threads.
+extern "C" __global__ void compact(WalkArguments a, u32 slots, u32 keep) {
     __shared__ u32 counts[32];
     u32 base = 0, lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-    for (u32 first = 0; first < lanes; first += 1024) {
+    for (u32 first = 0; first < slots; first += 1024) {
         u32 i = first + threadIdx.x;
-        bool there = i < lanes;
-        u32 k = there ? f.intervals[i] : 0, row = there ? f.rows[i] : 0, moment = there ? f.moments[i] : 0;
-        u32 passed = there ? f.passed[i] : 0;
-        double left = there ? f.left[i] : 0.0;
+        bool there = i < slots;
+        u32 k = there ? a.intervals[i] : 0, row = there ? a.rows[i] : 0, time_index = there ? a.time_indices[i] : 0;
+        u32 passed = there ? a.passed[i] : 0;
+        double left = there ? a.left[i] : 0.0;
         u32 mask = __ballot_sync(0xffffffffu, k != 0);
         if (lane == 0) counts[warp] = __popc(mask);
         __syncthreads();
@@ -174,37 +168,37 @@ extern "C" __global__ void compact(Following f, u32 lanes, u32 keep) {
             base += counts[w];
         }
         if (k != 0) {
-            f.intervals[to] = k;
-            f.rows[to] = row;
-            f.moments[to] = moment;
-            f.passed[to] = passed;
-            f.left[to] = left;
+            a.intervals[to] = k;
+            a.rows[to] = row;
+            a.time_indices[to] = time_index;
+            a.passed[to] = passed;
+            a.left[to] = left;
         }
         __syncthreads();
     }
-    for (u32 i = base + threadIdx.x; i < keep; i += 1024) f.intervals[i] = 0;
+    for (u32 i = base + threadIdx.x; i < keep; i += 1024) a.intervals[i] = 0;
 }
 
-// Use the network's outputs for the walkers in the lanes: one block each.
-extern "C" __global__ void __launch_bounds__(BLOCK) act(Pairs p, Following f) {
+// Use the network's outputs for the walkers in the slots: one block each.
+extern "C" __global__ void __launch_bounds__(BLOCK) act(Pairs p, WalkArguments a) {
     extern __shared__ u8 values[];
     __shared__ double space[33], parts[BLOCK / 32], measured[TERMS];
 #if SCHEME == 2
     __shared__ u32 chosen;
     if (threadIdx.x == 0) chosen = 0;
-    u32 passed = f.passed[blockIdx.x];
+    u32 passed = a.passed[blockIdx.x];
 #endif
-    u32 lane = blockIdx.x, thread = threadIdx.x;
-    u32 k = f.intervals[lane];
+    u32 slot = blockIdx.x, thread = threadIdx.x;
+    u32 k = a.intervals[slot];
     if (k == 0) return;
-    u32 walker = f.rows[lane], moment = f.moments[lane];
-    double left = f.left[lane];
-    u8* row = f.states + (size_t)walker * SITES;
+    u32 walker = a.rows[slot], time_index = a.time_indices[slot];
+    double left = a.left[slot];
+    u8* row = a.states + (size_t)walker * SITES;
     for (u32 site = thread; site < SITES; site += BLOCK) values[site] = row[site];
     double lambda[TERMS];
 #pragma unroll
-    for (u32 term = 0; term < TERMS; term++) lambda[term] = f.lambda[moment * TERMS + term];
-    const float* outputs = f.outputs + (size_t)lane * SITES * OUTPUTS;
+    for (u32 term = 0; term < TERMS; term++) lambda[term] = a.lambda[time_index * TERMS + term];
+    const float* outputs = a.outputs + (size_t)slot * SITES * OUTPUTS;
     State<1> x{values};
 #if SCHEME != 2
     State<1> y{values + SITES};
@@ -222,7 +216,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) act(Pairs p, Following f) {
 #pragma unroll
         for (u32 t = 0; t < Q; t++) total += rates[t];
         if (total > 0.0) {
-            Words words = stream_block(f.seed, JUMP, walker, k, site);
+            Words words = stream_block(a.seed, JUMP, walker, k, site);
             if (uniform(words.w[0], words.w[1]) < left * total) {
                 double point = uniform(words.w[2], words.w[3]) * total;
                 find_value(rates, point, site_value);
@@ -249,22 +243,22 @@ extern "C" __global__ void __launch_bounds__(BLOCK) act(Pairs p, Following f) {
     }
     prefix += offset;
     double balance = total_out - total_back;
-    if (thread == 0) f.passes[walker]++;
+    if (thread == 0) a.passes[walker]++;
     if (!isfinite(balance)) {
         if (thread == 0) {
-            fail(f, 1, walker, k, balance);
-            f.intervals[lane] = 0;
-            atomicAdd(f.counters + FINISHED, 1ull);
+            fail(a, 1, walker, k, balance);
+            a.intervals[slot] = 0;
+            atomicAdd(a.counters + FINISHED, 1ull);
         }
         return;
     }
 
 #if SCHEME == 2
-    Words words = stream_block(f.seed, JUMP, walker, k, passed);
+    Words words = stream_block(a.seed, JUMP, walker, k, passed);
     double wait = -log(1.0 - uniform(words.w[0], words.w[1])) / total_out;
     double stay = fmin(wait, left);
     left -= stay;
-    if (thread == 0) f.log_weights[walker] = plus_product(f.log_weights[walker], stay, balance);
+    if (thread == 0) a.log_weights[walker] = plus_product(a.log_weights[walker], stay, balance);
     if (!(wait > stay || left <= 0.0)) {
         // The last stretch that starts at or before the point.
         double point = uniform(words.w[2], words.w[3]) * total_out;
@@ -285,15 +279,15 @@ extern "C" __global__ void __launch_bounds__(BLOCK) act(Pairs p, Following f) {
                 if (found) break;
             }
             row[last_site] = (u8)site_value;
-            f.left[lane] = left;
-            f.passed[lane] = passed + 1;
+            a.left[slot] = left;
+            a.passed[slot] = passed + 1;
         }
         return;
     }
 #else
-    double pending = f.pending[walker], slope = 0.0;
+    double pending = a.pending[walker], slope = 0.0;
     for (u32 term = 0; term < TERMS; term++)
-        slope = plus_product(slope, f.energies[(size_t)walker * TERMS + term], f.slopes[moment * TERMS + term]);
+        slope = plus_product(slope, a.energies[(size_t)walker * TERMS + term], a.slopes[time_index * TERMS + term]);
     double k_value = balance - slope;
     bool closing = pending < 0.0;
     double share = SCHEME == 1 ? 0.5 * left : left;
@@ -301,10 +295,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK) act(Pairs p, Following f) {
     if (closing) {
         // The pass at the end of the last step.
         if (thread == 0) {
-            f.log_weights[walker] = plus_product(f.log_weights[walker], -pending, k_value);
-            f.pending[walker] = 0.0;
-            atomicAdd(f.counters + CROSSED, 1ull);
-            enter(f, lane, walker, k);
+            a.log_weights[walker] = plus_product(a.log_weights[walker], -pending, k_value);
+            a.pending[walker] = 0.0;
+            atomicAdd(a.counters + CROSSED, 1ull);
+            enter(a, slot, walker, k);
         }
         return;
     }
@@ -325,22 +319,22 @@ extern "C" __global__ void __launch_bounds__(BLOCK) act(Pairs p, Following f) {
     }
     if (thread != 0) return;
     for (u32 term = 0; term < TERMS; term++) {
-        f.energies[(size_t)walker * TERMS + term] = measured[term];
-        if (!isfinite(measured[term])) fail(f, 2 + term, walker, k, measured[term]);
+        a.energies[(size_t)walker * TERMS + term] = measured[term];
+        if (!isfinite(measured[term])) fail(a, 2 + term, walker, k, measured[term]);
     }
 #if SCHEME != 2
-    f.log_weights[walker] = plus_product(f.log_weights[walker], share + pending, k_value);
+    a.log_weights[walker] = plus_product(a.log_weights[walker], share + pending, k_value);
     pending = left - share;
-    if (SCHEME == 1 && k + 1 == f.closing) {
+    if (SCHEME == 1 && k + 1 == a.closing) {
         // One more pass at the end of the stretch.
-        f.pending[walker] = -pending;
-        f.intervals[lane] = k + 1;
-        f.moments[lane] = k;
-        f.left[lane] = 0.0;
+        a.pending[walker] = -pending;
+        a.intervals[slot] = k + 1;
+        a.time_indices[slot] = k;
+        a.left[slot] = 0.0;
         return;
     }
-    f.pending[walker] = pending;
+    a.pending[walker] = pending;
 #endif
-    atomicAdd(f.counters + CROSSED, 1ull);
-    enter(f, lane, walker, k);
+    atomicAdd(a.counters + CROSSED, 1ull);
+    enter(a, slot, walker, k);
 }

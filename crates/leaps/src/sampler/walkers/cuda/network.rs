@@ -4,7 +4,7 @@
 //! waiting; a walker that is done gives its slot to a waiting one, on the GPU. When no walker waits and half of the slots
 //! are empty, the batch shrinks. No result depends on slots or on their number.
 
-mod following;
+mod arguments;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -26,13 +26,16 @@ use crate::sampler::{Grid, Interval, NetworkWalk, Resampling, Scheme, Span, Walk
 use crate::target::Target;
 use crate::target::cuda::{CudaTarget, Sweep, Weights};
 use crate::{Error, Result};
-use following::Following;
+use arguments::WalkArguments;
 
 /// Source of the kernels.
-pub(crate) const FLOW: &str = join!(Following::SOURCE, include_str!("network.cu"));
+pub(crate) const NETWORK_WALK: &str = join!(WalkArguments::SOURCE, include_str!("network.cu"));
 
 /// The kernel that follows a network pass.
 const ACT: &str = "act";
+
+/// Threads of a block of it, and of one of the residuals in training.
+pub(crate) const BLOCK: usize = 128;
 
 /// Most slots that are worth while.
 pub(crate) const SLOTS: usize = 16384;
@@ -167,7 +170,7 @@ impl<'n> CudaWalkers<'n> {
             let reason = format!("{sites} sites do not fit its shared memory; use the device cpu");
             return Err(Error::not_applicable("a GPU", reason));
         }
-        let kernels = on_gpu.compile(FLOW, &defines(rates.parametrisation, plan.scheme))?;
+        let kernels = on_gpu.compile(NETWORK_WALK, &defines(rates.parametrisation, plan.scheme))?;
         let kernels = Kernels {
             begin: kernels.get("begin", 0)?,
             weigh: kernels.get("weigh", 0)?,
@@ -264,17 +267,17 @@ impl<'n> CudaWalkers<'n> {
     }
 
     /// The arguments of the kernels for a stretch of intervals.
-    fn arguments(&self, tables: &Tables, stretch: &Stretch) -> Following {
+    fn arguments(&self, tables: &Tables, stretch: &Stretch) -> WalkArguments {
         let gpu = &self.gpu();
         let CudaEnsemble { walkers, seed, states, energies, log_weights, .. } = &self.ensemble;
-        Following {
+        WalkArguments {
             states: Output::of(gpu, states),
             log_weights: Output::of(gpu, log_weights),
             energies: Output::of(gpu, energies),
             pending: Output::of(gpu, &self.pending),
             passes: Output::of(gpu, &self.passes),
             rows: Output::of(gpu, &self.rows),
-            moments: Output::of(gpu, &self.times),
+            time_indices: Output::of(gpu, &self.times),
             intervals: Output::of(gpu, &self.phase[0]),
             passed: Output::of(gpu, &self.phase[1]),
             left: Output::of(gpu, &self.left),
@@ -333,9 +336,9 @@ impl<'n> CudaWalkers<'n> {
 
     /// Weigh all walkers for an interval.
     fn weigh_there(&self, tables: &Tables, stretch: &Stretch, k: usize) -> Result<()> {
-        let (gpu, flow) = (self.gpu(), self.arguments(tables, stretch));
+        let (gpu, arguments) = (self.gpu(), self.arguments(tables, stretch));
         let (grid, interval) = ((self.ensemble.walkers.div_ceil(128) as u32, 1, 1), k as u32);
-        launch!(gpu, self.kernels.weigh, (grid, 128, 0), &flow, &interval)
+        launch!(gpu, self.kernels.weigh, (grid, 128, 0), &arguments, &interval)
     }
 
     /// Interval by interval, resampling before the walkers move.
@@ -391,8 +394,8 @@ impl<'n> CudaWalkers<'n> {
             )?;
             self.ensemble.measure()?;
             gpu.stream.memset_zeros(&mut self.counters).map_err(failed("a kernel"))?;
-            let (flow, number) = (self.arguments(tables, &part), k as u32);
-            launch!(gpu, self.kernels.check, (grid, 128, 0), &flow, &number)?;
+            let (arguments, number) = (self.arguments(tables, &part), k as u32);
+            launch!(gpu, self.kernels.check, (grid, 128, 0), &arguments, &number)?;
             let counters = gpu.download(&self.counters)?;
             self.heed(&counters)?;
             self.follow(tables, part, progress)?;
@@ -403,12 +406,12 @@ impl<'n> CudaWalkers<'n> {
     /// Let the network move all walkers through the intervals.
     fn follow(&mut self, tables: &Tables, stretch: Stretch, progress: &dyn Progress) -> Result<()> {
         let (gpu, walkers) = (self.gpu(), self.ensemble.walkers);
-        let flow = self.arguments(tables, &stretch);
+        let arguments = self.arguments(tables, &stretch);
         let mut counters = [0u64; COUNTERS];
         counters[0] = self.slots as u64;
         gpu.write(&counters, &mut self.counters)?;
         let (grid, slots) = ((self.slots.div_ceil(128) as u32, 1, 1), self.slots as u32);
-        launch!(gpu, self.kernels.begin, (grid, 128, 0), &flow, &slots)?;
+        launch!(gpu, self.kernels.begin, (grid, 128, 0), &arguments, &slots)?;
 
         // Every walker needs a pass in every interval that lasts; other schemes need no more.
         let scheme = self.plan.scheme;
@@ -424,7 +427,7 @@ impl<'n> CudaWalkers<'n> {
             progress.check()?;
             let passes = least.clamp(1, 32).max(if least == 0 { PERIOD } else { 1 });
             for _ in 0..passes {
-                self.pass(tables, &flow, batch)?;
+                self.pass(tables, &arguments, batch)?;
             }
             least = least.saturating_sub(passes);
             // Look at the counters of the last turn while the GPU works on this one's passes, except at the very end.
@@ -445,14 +448,21 @@ impl<'n> CudaWalkers<'n> {
             }
             if 2 * remaining <= batch {
                 let (slots, keep) = (batch as u32, remaining as u32);
-                launch!(gpu, self.kernels.compact, ((1, 1, 1), 1024, 0), &flow, &slots, &keep)?;
+                launch!(
+                    gpu,
+                    self.kernels.compact,
+                    ((1, 1, 1), 1024, 0),
+                    &arguments,
+                    &slots,
+                    &keep
+                )?;
                 batch = remaining;
             }
         }
     }
 
     /// One network pass and what follows from it.
-    fn pass(&mut self, tables: &Tables, flow: &Following, batch: usize) -> Result<()> {
+    fn pass(&mut self, tables: &Tables, arguments: &WalkArguments, batch: usize) -> Result<()> {
         let slots = CudaBatch {
             slots: batch,
             states: &self.ensemble.states,
@@ -463,7 +473,7 @@ impl<'n> CudaWalkers<'n> {
         self.network.forward(&slots, &mut self.outputs)?;
         let grid = (batch as u32, 1, 1);
         let (gpu, pairs) = (self.gpu(), self.ensemble.target.arguments());
-        launch!(gpu, self.kernels.act, (grid, 128, self.shared), pairs, flow)
+        launch!(gpu, self.kernels.act, (grid, BLOCK, self.shared), pairs, arguments)
     }
 
     /// The counters in `news[turn]`, once they have come.
@@ -499,13 +509,18 @@ impl<'n> CudaWalkers<'n> {
 pub(crate) fn defines(
     parametrisation: Parametrisation,
     scheme: Scheme,
-) -> [(&'static str, usize); 2] {
+) -> [(&'static str, usize); 4] {
     let scheme = match scheme {
         Scheme::Euler => 0,
         Scheme::Trapezoid => 1,
         Scheme::Events => 2,
     };
-    [("PARAMETRISATION", parametrisation as usize), ("SCHEME", scheme)]
+    [
+        ("PARAMETRISATION", parametrisation as usize),
+        ("SCHEME", scheme),
+        ("BLOCK", BLOCK),
+        ("JUMP", Purpose::Jump as usize),
+    ]
 }
 
 impl Walkers for CudaWalkers<'_> {

@@ -1,8 +1,6 @@
 // Judge the weights of walkers and resample them on a GPU: walkers::cuda::resample.rs.
 
-// Purpose::Resample.
-#define RESAMPLE 3
-#define BLOCK 1024
+// Given: RESAMPLE, which is Purpose::Resample, and BLOCK, the threads of a block of `decide`.
 
 // What came of an interval.
 struct Record {

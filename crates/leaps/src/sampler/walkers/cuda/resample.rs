@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaFunction, CudaSlice};
 
+use crate::device::Purpose;
 use crate::device::cuda::{Gpu, address, failed, launch};
 use crate::sampler::walkers::Lineage;
 use crate::sampler::{Interval, Resampler, Resampling};
@@ -15,6 +16,12 @@ use crate::{Error, Result};
 
 /// Source of the kernels.
 const RESAMPLE: &str = include_str!("resample.cu");
+
+/// Threads that judge the weights.
+const BLOCK: usize = 1024;
+
+/// Numbers that the kernels share with this file.
+const DEFINES: [(&str, usize); 2] = [("RESAMPLE", Purpose::Resample as usize), ("BLOCK", BLOCK)];
 
 /// Numbers of a record.
 const RECORD: usize = 4;
@@ -65,7 +72,7 @@ impl CudaResampler {
 
     /// For walkers whose rows have `row` bytes in all.
     pub(crate) fn new(gpu: &Arc<Gpu>, walkers: usize, row: usize) -> Result<Self> {
-        let kernels = gpu.compile(RESAMPLE, &[])?;
+        let kernels = gpu.compile(RESAMPLE, &DEFINES)?;
         Ok(CudaResampler {
             walkers,
             decide: kernels.get("decide", 0)?,
@@ -112,7 +119,7 @@ impl CudaResampler {
         launch!(
             gpu,
             self.decide,
-            ((1, 1, 1), 1024, 0),
+            ((1, 1, 1), BLOCK, 0),
             &self.before,
             &*log_weights,
             &self.sums,
@@ -160,5 +167,16 @@ impl CudaResampler {
         }
         lineage.ancestry = self.gpu.download(&self.ancestry.slice(..self.walkers))?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg_attr(not(has_nvrtc), ignore = "needs NVRTC: set LEAPS_NVRTC to its folder")]
+    fn kernels_compile() {
+        crate::device::cuda::testing::compiles(RESAMPLE, &DEFINES);
     }
 }

@@ -5,7 +5,6 @@ use crate::device::cuda::testing::compiles;
 use crate::device::{Draw, NoProgress, Precision, Stream};
 use crate::net::{FreeEnergy, MlpSpec, Net, NetSpec};
 use crate::path::{Path, Schedule};
-use crate::rates::Parametrisation;
 use crate::sampler::{Lineage, Resampling, Span};
 use crate::target::cuda::PAIRWISE;
 use crate::target::{Boundary, Lattice, Pairwise, Target};
@@ -16,8 +15,13 @@ const HIDDEN: usize = 4;
 #[test]
 #[cfg_attr(not(has_nvrtc), ignore = "needs NVRTC: set LEAPS_NVRTC to its folder")]
 fn kernels_compile() {
-    for (q, parametrisation) in [(2, 0), (2, 1), (3, 2), (20, 3)] {
-        let defines = [
+    for (q, parametrisation) in [
+        (2, Parametrisation::Relu),
+        (2, Parametrisation::Barker),
+        (3, Parametrisation::Sqrt),
+        (20, Parametrisation::Metropolis),
+    ] {
+        let target = [
             ("SITES", 225),
             ("Q", q),
             ("TERMS", 2),
@@ -27,10 +31,9 @@ fn kernels_compile() {
             ("THREADS", 128),
             ("PITCH", 132),
             ("STAGED", 1),
-            ("PARAMETRISATION", parametrisation),
-            ("SCHEME", 2),
         ];
-        compiles(&[PAIRWISE, FLOW, TRAIN].concat(), &defines);
+        let defines = [&target[..], &train_defines(parametrisation)].concat();
+        compiles(&[PAIRWISE, NETWORK_WALK, TRAIN].concat(), &defines);
     }
 }
 

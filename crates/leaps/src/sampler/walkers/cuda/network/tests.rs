@@ -22,10 +22,15 @@ fn torus(shape: &[usize]) -> Lattice {
 #[test]
 #[cfg_attr(not(has_nvrtc), ignore = "needs NVRTC: set LEAPS_NVRTC to its folder")]
 fn kernels_compile_for_all_schemes_and_parametrisations() {
-    for (q, parametrisation, scheme) in
-        [(2, 0, 0), (2, 1, 2), (3, 2, 1), (3, 3, 2), (20, 1, 2), (20, 0, 1)]
-    {
-        let defines = [
+    for (q, parametrisation, scheme) in [
+        (2, Parametrisation::Relu, Scheme::Euler),
+        (2, Parametrisation::Barker, Scheme::Events),
+        (3, Parametrisation::Sqrt, Scheme::Trapezoid),
+        (3, Parametrisation::Metropolis, Scheme::Events),
+        (20, Parametrisation::Barker, Scheme::Events),
+        (20, Parametrisation::Relu, Scheme::Trapezoid),
+    ] {
+        let target = [
             ("SITES", 49),
             ("Q", q),
             ("TERMS", 2),
@@ -35,10 +40,9 @@ fn kernels_compile_for_all_schemes_and_parametrisations() {
             ("THREADS", 128),
             ("PITCH", 132),
             ("STAGED", 1),
-            ("PARAMETRISATION", parametrisation),
-            ("SCHEME", scheme),
         ];
-        compiles(&[PAIRWISE, FLOW].concat(), &defines);
+        let defines = [&target[..], &defines(parametrisation, scheme)].concat();
+        compiles(&[PAIRWISE, NETWORK_WALK].concat(), &defines);
     }
 }
 

@@ -4,7 +4,7 @@ use crate::device::cuda::arguments::{Input, Output, arguments};
 
 arguments! {
     /// Walkers that follow a network, as kernels read and write them.
-    pub(super) struct Following {
+    pub(super) struct WalkArguments {
         /// `[walker * SITES + site]`.
         states: Output<u8>,
         /// `[walker]`.
@@ -18,7 +18,7 @@ arguments! {
         /// `[slot]`: the walker.
         rows: Output<u32>,
         /// `[slot]`: time indices.
-        moments: Output<u32>,
+        time_indices: Output<u32>,
         /// `[slot]`: 0 is an empty slot.
         intervals: Output<u32>,
         /// `[slot]`: passes in this interval.
