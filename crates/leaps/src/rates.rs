@@ -110,6 +110,32 @@ impl Rates {
         changes: &[f64],
         output: impl Fn(usize) -> f32,
     ) {
+        self.fill(q, x, changes, output, |j, du| parametrisation.rates(j, du));
+    }
+
+    /// The same for walkers that go back in time: what was the time reversal is now the way out.
+    pub fn set_reversed(
+        &mut self,
+        parametrisation: Parametrisation,
+        q: usize,
+        x: &[u8],
+        changes: &[f64],
+        output: impl Fn(usize) -> f32,
+    ) {
+        self.fill(q, x, changes, output, |j, du| {
+            let (out, back) = parametrisation.rates(j, du);
+            (back, out)
+        });
+    }
+
+    fn fill(
+        &mut self,
+        q: usize,
+        x: &[u8],
+        changes: &[f64],
+        output: impl Fn(usize) -> f32,
+        rates: impl Fn(f64, f64) -> (f64, f64),
+    ) {
         self.out.clear();
         self.out.resize(x.len() * q, 0.0);
         (self.total_out, self.total_back) = (0.0, 0.0);
@@ -125,7 +151,7 @@ impl Rates {
                 }
                 let at = site * q + site_value as usize;
                 let j = flux(&outputs[..channels], own, site_value);
-                let (out, back) = parametrisation.rates(j, changes[at]);
+                let (out, back) = rates(j, changes[at]);
                 self.out[at] = out;
                 self.total_out += out;
                 self.total_back += back;

@@ -8,7 +8,9 @@ mod thermo;
 pub mod timings;
 
 pub use part::{Laws, PartFound, PartResult};
-pub use thermo::{FreeEnergyResult, Lowest, ThermoPoint, free_energy_per_site, log_z_merit};
+pub use thermo::{
+    FreeEnergyResult, Lowest, ThermoPoint, TwoSidedResult, free_energy_per_site, log_z_merit,
+};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -168,6 +170,9 @@ pub struct WalkerResult {
     /// `(log Z + <U>) / N`.
     #[serde(default = "unknown")]
     pub entropy_per_site: Estimate,
+    /// The estimate of log Z that walkers on their way back take part in, if there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub two_sided: Option<TwoSidedResult>,
     /// The lowest energy of the walkers at the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lowest: Option<Lowest>,

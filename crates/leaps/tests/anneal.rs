@@ -26,6 +26,7 @@ fn settings() -> Settings {
             kernel: KernelName::HeatBath,
             amount: Amount::Steps(1),
             scan: Scan::Systematic,
+            reversed: false,
         },
         resampling: Resampling::NEVER,
         points: 10,
@@ -361,8 +362,12 @@ fn impossible_settings_are_refused() {
     let path = Path::new(&[0.4], Schedule::Linear).unwrap();
     let never = Resampling::NEVER;
     let mut by_site = settings();
-    by_site.moves =
-        Moves { kernel: KernelName::Wolff, amount: Amount::Updates(1), scan: Scan::Systematic };
+    by_site.moves = Moves {
+        kernel: KernelName::Wolff,
+        amount: Amount::Updates(1),
+        scan: Scan::Systematic,
+        reversed: false,
+    };
     for bad in [
         Settings { walkers: 0, ..settings() },
         Settings { times: Times::Uniform(0), ..settings() },

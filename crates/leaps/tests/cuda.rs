@@ -153,7 +153,7 @@ fn annealing(walkers: usize, kernel: KernelName) -> Settings {
     Settings {
         walkers,
         times: Times::Uniform(25),
-        moves: Moves { kernel, amount: Amount::Steps(1), scan: Scan::Systematic },
+        moves: Moves { kernel, amount: Amount::Steps(1), scan: Scan::Systematic, reversed: false },
         resampling: Resampling::NEVER,
         points: 4,
         stops: Vec::new(),
@@ -225,7 +225,7 @@ fn other_amounts_take_the_same_way_on_a_gpu() {
             for amount in [Amount::Steps(3), Amount::Updates(1), Amount::Updates(43)] {
                 let walkers = if target.sites() > 1000 { 10 } else { up_to(300) };
                 let mut settings = annealing(walkers, kernel);
-                settings.moves = Moves { kernel, amount, scan: Scan::Coloured };
+                settings.moves = Moves { kernel, amount, scan: Scan::Coloured, reversed: false };
                 // Adaptive times of a large lattice are thousands.
                 if !(few() && target.sites() > 1000) {
                     settings.times = Times::Adaptive { conditional_ess: 0.8, pilot_walkers: 64 };

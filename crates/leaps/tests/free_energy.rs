@@ -114,3 +114,51 @@ fn grids_that_are_none_are_refused() {
     assert!(refused(job().betas([f64::NAN])).contains("target.beta"));
     assert!(refused(job().method(FreeEnergyMethod::Network)).contains("model"));
 }
+
+/// log Z from both sides, for every kind of walkers that can be sent back.
+#[test]
+fn both_ways_agree_with_the_sum_over_states() {
+    let ferromagnet = || Ising::square(4).field(0.2).beta(0.5).unwrap();
+    for (kernel, problem) in [
+        (KernelName::HeatBath, glass(0.8)),
+        (KernelName::Metropolis, glass(0.8)),
+        (KernelName::Gibbs, glass(0.8)),
+        (KernelName::SwendsenWang, ferromagnet()),
+    ] {
+        // Few intervals, so that each side alone has large errors.
+        let mut job = Annealing::ais(problem).walkers(2000).intervals(4).kernel(kernel);
+        job.walkers.two_sided = true;
+        let run = job.run().unwrap();
+        let found = run.two_sided.as_ref().unwrap();
+        let (z, error) = (found.log_z.z().unwrap(), found.log_z.error);
+        assert!(z.abs() < 5.0, "{kernel}: {} is {z} sigmas off", found.log_z);
+        assert!(error < run.log_z.error, "{kernel}: {error} of both, {} of one", run.log_z.error);
+        assert!(found.starts.starts_with("exact samples"), "{}", found.starts);
+        assert!(found.overlap > 0.03 && found.warnings.is_empty());
+    }
+}
+
+/// A sweep in the same order on the way back is not the reversal, and the estimate would be biased: this is what the other order is for.
+#[test]
+fn sweeps_are_reversed_on_the_way_back() {
+    let problem = Ising::square(3).field(0.4).beta(1.2).unwrap();
+    let mut sum = 0.0;
+    for seed in 1..=20 {
+        let mut job = Annealing::ais(problem.clone()).walkers(20_000).intervals(2).seed(seed);
+        job.walkers.two_sided = true;
+        sum += job.run().unwrap().result.two_sided.unwrap().log_z.z().unwrap();
+    }
+    let mean = sum / 20.0;
+    assert!(mean.abs() < 4.0 / 20f64.sqrt(), "mean of 20 z is {mean}");
+}
+
+#[test]
+fn what_cannot_be_sent_back_is_refused() {
+    let mut smc = Annealing::smc(glass(0.8)).walkers(100);
+    smc.walkers.two_sided = true;
+    assert!(smc.run().unwrap_err().to_string().contains("resampling has no reversal"));
+    let mut updates = Annealing::ais(glass(0.8)).walkers(100);
+    updates.walkers.two_sided = true;
+    updates.updates.updates = 3;
+    assert!(updates.run().unwrap_err().to_string().contains("two-sided"));
+}

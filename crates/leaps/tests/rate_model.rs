@@ -5,6 +5,7 @@ use std::sync::Arc;
 use leaps::device::NoProgress;
 use leaps::exact::{self, enumerate};
 use leaps::net::{MlpSpec, Net, NetSpec};
+use leaps::observe::{Families, LogWeights, Segments, log_z};
 use leaps::path::{Path, Schedule};
 use leaps::rates::Parametrisation;
 use leaps::sampler::{
@@ -92,6 +93,42 @@ fn events_is_unbiased_with_an_untrained_network() {
                 assert!(passes > 12.4, "the network must make walkers jump: {passes}");
             }
         }
+    }
+}
+
+/// Walkers that go back from exact samples have weights whose mean is the inverse of the others'.
+#[test]
+fn the_way_back_has_the_inverse_weight() {
+    for (name, target, beta) in targets() {
+        let beta = 0.5 * beta;
+        let lambda = vec![beta; target.terms()];
+        let exact = enumerate::solve(&*target, &lambda, &NoProgress).unwrap().log_z;
+        let log_z0 = target.sites() as f64 * (target.q() as f64).ln();
+        let path = &Path::new(&lambda, Schedule::Linear).unwrap();
+        let forward = &WalkPlan::new(path, Scheme::Events, &cuts(12)).unwrap();
+        let plan = &forward.reversed().unwrap();
+        for (n, parametrisation) in Parametrisation::ALL.into_iter().enumerate() {
+            let (count, seed) = (6000, 10 + n as u64);
+            let rates = &rate_model(&*target, parametrisation).reversed();
+            let population = Population::new(count, seed);
+            let target = &target;
+            let mut walkers =
+                NetworkWalkers::new(NetworkWalk { target, path, rates, plan, population }).unwrap();
+            let (starts, _) = exact::draw(&**target, &lambda, count, seed, &NoProgress).unwrap();
+            walkers.start_at(&starts).unwrap();
+            let mut lineage = Lineage::new(count, 0.0, seed);
+            let span = Span::whole(&plan.grid);
+            walkers.advance(span, &Resampling::NEVER, &mut lineage, &NoProgress).unwrap();
+            let weights = LogWeights::new(lineage.log_weights).unwrap();
+            let families = Families::separate(count);
+            let found = log_z(&weights, &families, &Segments::new(0.0));
+            let z = found.with_exact(log_z0 - exact).z().unwrap();
+            assert!(z.abs() < 5.0 && found.error < 0.1, "{name} {parametrisation:?}: {z}");
+            let passes = walkers.cost().unwrap().network_passes;
+            assert!(passes > 12.4, "the network must make walkers jump: {passes}");
+        }
+        assert!(forward.clone().sweeps(1).reversed().is_err());
+        assert!(WalkPlan::new(path, Scheme::Euler, &cuts(4)).unwrap().reversed().is_err());
     }
 }
 

@@ -59,7 +59,7 @@ impl Target for Triplets {
 }
 
 fn moves(kernel: KernelName) -> Moves {
-    Moves { kernel, amount: Amount::Steps(2), scan: Scan::Systematic }
+    Moves { kernel, amount: Amount::Steps(2), scan: Scan::Systematic, reversed: false }
 }
 
 fn settings(kernel: KernelName, resampling: Resampling) -> Settings {

@@ -76,6 +76,14 @@ pub fn draw(
     }
 }
 
+/// Whether samples can be drawn with so much effort: 1 is well under a second, 20 some seconds.
+pub fn quick_to_draw(target: &dyn Target, effort: f64) -> bool {
+    if enumerate::states(target).is_some_and(|states| states <= enumerate::MAX_TABLE) {
+        return true;
+    }
+    transfer::estimate(target).is_ok_and(|plan| plan.work <= effort * super::LITTLE_WORK)
+}
+
 /// What is to be drawn.
 struct Drawing<'a> {
     target: &'a dyn Target,

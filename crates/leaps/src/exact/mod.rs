@@ -20,7 +20,7 @@ mod sums;
 pub mod transfer;
 mod walk;
 
-pub use draw::draw;
+pub use draw::{draw, quick_to_draw};
 
 use crate::device::{NoProgress, Progress};
 use crate::observe::Order;

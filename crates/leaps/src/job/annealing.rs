@@ -4,14 +4,15 @@ use std::time::Instant;
 
 use super::measured::{Journey, measured};
 use super::snapshots::{can_be_drawn, snapshots};
+use super::two_sided::{Forth, sent_back};
 use super::{Context, Run, memory};
 use crate::device::Placement;
 use crate::mcmc::{KernelName, KernelSpec, Move};
 use crate::problem::Problem;
-use crate::results::WalkerResult;
+use crate::results::{TwoSidedResult, WalkerResult};
 use crate::sampler::{
-    Amount, Moves, Population, ResampleSpec, Resampling, Settings, Times, UpdateSpec, WalkerSpec,
-    sample_on,
+    Amount, Ensemble, Grid, Moves, Population, ResampleSpec, Resampling, Settings, Times,
+    UpdateSpec, WalkerSpec, sample_on,
 };
 use crate::spec::{RunSpec, SEED};
 use crate::{Error, Result};
@@ -153,6 +154,12 @@ impl Annealing {
             }
             false => None,
         };
+        let two_sided = match self.walkers.two_sided {
+            false => None,
+            true => {
+                Some(self.both_ways(&placement, &settings, (&ensemble, &grid, seconds), context)?)
+            }
+        };
         let journey = Journey {
             seed: self.seed,
             scheme: if self.resample.is_some() { "smc" } else { "ais" },
@@ -162,13 +169,33 @@ impl Annealing {
             betas,
             seconds,
             snapshots,
+            two_sided,
         };
         let (result, samples) = measured(&self.problem, journey, ensemble)?;
         Ok(Run { result, samples, computed })
     }
 
+    /// Send walkers back.
+    fn both_ways(
+        &self,
+        placement: &Placement,
+        settings: &Settings,
+        (ensemble, grid, seconds): (&Ensemble, &Grid, f64),
+        context: &Context<'_>,
+    ) -> Result<TwoSidedResult> {
+        let (target, path) = (&self.problem.target, &self.problem.path);
+        let moves = Moves { reversed: true, ..settings.moves };
+        let log_weights = ensemble.weights.log();
+        let forth = Forth { log_weights, seconds, grid, seed: self.seed };
+        let back = |population| moves.walkers(placement, target, path, population);
+        sent_back(&self.problem, forth, back, context)
+    }
+
     fn settings(&self) -> Result<Settings> {
         self.walkers.check()?;
+        if self.walkers.two_sided && self.resample.is_some() {
+            return Err(WalkerSpec::no_way_back());
+        }
         let Move::Kernel(kernel) = self.kernel.kernel else {
             return Err(Error::invalid(
                 "sample.kernel",
@@ -193,6 +220,7 @@ impl Annealing {
                     updates => Amount::Updates(updates as u64),
                 },
                 scan: self.kernel.scan,
+                reversed: false,
             },
             resampling: match &self.resample {
                 Some(resample) => resample.resampling(USUAL_THRESHOLD),

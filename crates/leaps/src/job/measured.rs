@@ -4,8 +4,8 @@ use super::Samples;
 use crate::observe::{Bins, Estimate, Families, Histogram, Layout, WeightedSamples};
 use crate::problem::Problem;
 use crate::results::{
-    BetaResult, HistogramResult, Histograms, Lowest, Snapshots, WalkerResult, attach_exact,
-    free_energy_per_site, log_z_merit,
+    BetaResult, HistogramResult, Histograms, Lowest, Snapshots, TwoSidedResult, WalkerResult,
+    attach_exact, free_energy_per_site, log_z_merit,
 };
 use crate::sampler::{Ensemble, WalkerWarning};
 use crate::{Result, exact};
@@ -21,6 +21,7 @@ pub struct Journey {
     pub betas: Vec<f64>,
     pub seconds: f64,
     pub snapshots: Option<Snapshots>,
+    pub two_sided: Option<TwoSidedResult>,
 }
 
 /// Measure the walkers.
@@ -67,6 +68,7 @@ pub fn measured(
         log_z_merit: log_z_merit(log_z, journey.seconds),
         free_energy_per_site: free_energy_per_site(log_z, problem.beta, sites),
         entropy_per_site: entropy,
+        two_sided: journey.two_sided,
         lowest: Lowest::among(&energies, &ensemble.states, target),
         elbo: ensemble.elbo(),
         correlation: observables.correlation.clone(),

@@ -27,6 +27,7 @@ mod sampling;
 mod snapshots;
 mod solving;
 mod training;
+mod two_sided;
 
 use std::ops::Deref;
 

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use super::measured::{Journey, measured};
 use super::snapshots::{can_be_drawn, snapshots};
+use super::two_sided::{Forth, sent_back};
 use super::{Context, Run, memory};
 use crate::path::Ranges;
 use crate::problem::Problem;
@@ -113,6 +114,9 @@ impl Sampling {
         self.walkers.check()?;
         self.scheme.check()?;
         self.resample.check()?;
+        if self.walkers.two_sided && !self.resample.resampling(0.0).is_never() {
+            return Err(WalkerSpec::no_way_back());
+        }
         problem.check_same(&model.target, &self.name)?;
         let net = model.net(&**target).map_err(|error| match error {
             // The file is sound; it is the target that is another.
@@ -157,6 +161,18 @@ impl Sampling {
             true => snapshots(&**target, grid, &mut *walk(1)?, progress)?,
             false => None,
         };
+        let two_sided = match self.walkers.two_sided {
+            false => None,
+            true => {
+                let log_weights = ensemble.weights.log();
+                let forth = Forth { log_weights, seconds, grid, seed };
+                let (plan, rates) = (&plan.reversed()?, &rates.clone().reversed());
+                let back = |population| {
+                    NetworkWalk { target, path, rates, plan, population }.on(&placement)
+                };
+                Some(sent_back(problem, forth, back, context)?)
+            }
+        };
         let journey = Journey {
             seed,
             scheme: match scheme {
@@ -170,6 +186,7 @@ impl Sampling {
             betas,
             seconds,
             snapshots,
+            two_sided,
         };
         let (result, samples) = measured(problem, journey, ensemble)?;
         Ok(Run { result, samples, computed })

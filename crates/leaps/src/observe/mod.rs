@@ -4,6 +4,7 @@
 //! weighted walkers, [`ChainRecorder`] and [`ChainSummary`] from Markov chains. Either way [`Observables`] are functions of the averages, with errors from one [`Jackknife`].
 
 mod autocorrelation;
+mod bar;
 mod chain;
 mod estimate;
 mod evidence;
@@ -22,6 +23,7 @@ mod warnings;
 mod weights;
 
 pub use autocorrelation::{Autocorrelation, discs_ess, split_r_hat};
+pub use bar::{TwoSided, two_sided};
 pub use chain::ChainRecorder;
 pub use estimate::{Estimate, Jackknife};
 pub use evidence::{Segments, entropy, ess, lee_whiteley, log_z};

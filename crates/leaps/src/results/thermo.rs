@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::nulls::null_is_nan;
-use super::{BetaResult, attach_exact};
+use super::{BetaResult, HistogramResult, attach_exact};
 use crate::exact::{self, Exact};
 use crate::observe::{Estimate, Layout, Mbar, Observables};
 use crate::sampler::PathStop;
@@ -198,6 +198,44 @@ pub fn free_energy_per_site(log_z: Estimate, beta: f64, sites: f64) -> Estimate 
     let scale = beta * sites;
     let free = Estimate::new(-log_z.mean / scale, log_z.error / scale.abs());
     log_z.exact.map_or(free, |exact| free.with_exact(-exact / scale))
+}
+
+/// An estimate of log Z from walkers that went along the path and from others that went back.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct TwoSidedResult {
+    /// Log of the normalisation.
+    pub log_z: Estimate,
+    /// What a second is worth, see [`log_z_merit`]: those of both ways, and of the samples that the way back starts from.
+    #[serde(default = "nan", deserialize_with = "null_is_nan")]
+    pub log_z_merit: f64,
+    /// What the log-weights of both ways have in common, 1/2 at the most.
+    #[serde(deserialize_with = "null_is_nan")]
+    pub overlap: f64,
+    /// Where the samples of the target come from.
+    pub starts: String,
+    /// The log-weights of the way there, about the estimate.
+    pub forward: HistogramResult,
+    /// Those of the way back, with the opposite sign.
+    pub reversed: HistogramResult,
+    /// Reasons to doubt it, in words.
+    #[serde(default)]
+    pub warnings: Vec<String>,
+    /// Seconds that it took, the way there included.
+    #[serde(deserialize_with = "null_is_nan")]
+    pub seconds: f64,
+}
+
+/// Less in common than this is too little.
+const OVERLAP: f64 = 0.03;
+
+impl TwoSidedResult {
+    /// What is to be said of an overlap.
+    pub(crate) fn doubt(overlap: f64) -> Option<String> {
+        (overlap.is_nan() || overlap < OVERLAP).then(|| {
+            format!("log-weights of the way there and of the way back overlap by {overlap:.3}, below 0.03; use more intervals or sweeps")
+        })
+    }
 }
 
 /// Free energies over a grid of temperatures and fields.

@@ -84,6 +84,15 @@ impl Grid {
         Grid { times, lambda, terms, stops: Vec::new() }
     }
 
+    /// The same times and weights from the end to the start, without stops.
+    pub fn reversed(&self) -> Self {
+        let mut times = self.times.clone();
+        times.reverse();
+        let rows = self.lambda.chunks_exact(self.terms).rev();
+        let lambda = rows.flat_map(|row| row.iter().copied()).collect();
+        Grid { times, lambda, terms: self.terms, stops: Vec::new() }
+    }
+
     /// Number of intervals.
     pub fn intervals(&self) -> usize {
         self.times.len() - 1

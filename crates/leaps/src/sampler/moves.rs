@@ -34,6 +34,8 @@ pub struct Moves {
     pub amount: Amount,
     /// The order of sites in a sweep.
     pub scan: Scan,
+    /// Whether every step is that of the time reversal: a sweep goes through the sites the other way round.
+    pub reversed: bool,
 }
 
 /// Where to weigh.
@@ -81,6 +83,7 @@ impl Default for Settings {
                 kernel: KernelName::HeatBath,
                 amount: Amount::Steps(1),
                 scan: Scan::Systematic,
+                reversed: false,
             },
             resampling: Resampling::NEVER,
             points: 50,
@@ -156,6 +159,11 @@ impl Moves {
             (Some(rule), Some(model)) => Plan::new(model, rule, self.scan).ok(),
             _ => None,
         };
+        let plan = plan.map(|plan| if self.reversed { plan.reversed() } else { plan });
+        if self.reversed && matches!(self.amount, Amount::Updates(_)) {
+            let reason = "single updates have no sweep to be reversed; use sweeps";
+            return Err(Error::not_applicable("a two-sided estimate", reason));
+        }
         let steps = match (plan, self.amount) {
             (Some(plan), Amount::Updates(updates)) => return Ok(Means::Tables(plan, updates)),
             (Some(plan), Amount::Steps(sweeps)) => {
@@ -174,6 +182,13 @@ impl Moves {
             (None, Amount::Steps(steps)) => steps,
         };
         let kernel = AnyKernel::new(self.kernel, target, path.ends())?;
+        if self.reversed && !kernel.reversible() {
+            let reason = format!(
+                "a step of {} has no reversal here; use swendsen-wang or gibbs",
+                self.kernel
+            );
+            return Err(Error::not_applicable("a two-sided estimate", reason));
+        }
         Ok(match rule {
             Some(rule) => {
                 let calls = kernel.energy_calls(target.q());

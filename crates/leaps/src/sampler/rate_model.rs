@@ -23,6 +23,8 @@ pub struct RateModel {
     pub(super) condition: Vec<f64>,
     /// How fluxes become rates.
     pub parametrisation: Parametrisation,
+    /// Whether walkers go back in time, by the rates of the time reversal.
+    pub(super) reversed: bool,
 }
 
 impl RateModel {
@@ -34,7 +36,14 @@ impl RateModel {
             packed: net.pack(parameters).into(),
             condition: vec![0.0; net.conditions()],
             parametrisation,
+            reversed: false,
         }
+    }
+
+    /// The rates of the time reversal, for walkers that go back along the path.
+    pub fn reversed(mut self) -> Self {
+        self.reversed = !self.reversed;
+        self
     }
 
     /// The parameters of the network.

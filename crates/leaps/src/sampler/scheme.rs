@@ -9,8 +9,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::Grid;
-use crate::Result;
 use crate::path::Path;
+use crate::{Error, Result};
 
 /// How the jump process is followed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,6 +76,21 @@ impl WalkPlan {
     pub fn sweeps(mut self, sweeps: u64) -> Self {
         self.sweeps = sweeps;
         self
+    }
+
+    /// The way back from the end of the path to its start, through the same intervals.
+    ///
+    /// # Errors
+    /// Schemes other than events, whose steps have no reversal, and sweeps, which would have to come after the jumps on the way back.
+    pub fn reversed(&self) -> Result<Self> {
+        if self.scheme != Scheme::Events || self.sweeps > 0 {
+            let reason = "paths are reversed for the scheme events without sweeps alone";
+            return Err(Error::not_applicable("a two-sided estimate", reason));
+        }
+        let mut durations = self.durations.clone();
+        durations.reverse();
+        // Entry k belongs to the time that interval k leads to, and nobody stays at the start.
+        Ok(WalkPlan { grid: self.grid.reversed(), durations, ..self.clone() })
     }
 
     /// The time, by number, at which interval `k` calls the network.

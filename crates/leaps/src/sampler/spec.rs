@@ -34,6 +34,9 @@ pub struct WalkerSpec {
     #[cfg_attr(feature = "clap", arg(long, value_name = "B,...", value_parser = numbers))]
     #[cfg_attr(feature = "clap", arg(default_value = "", hide_default_value = true))]
     pub at_beta: Numbers,
+    /// Send as many walkers back from samples of the target, and estimate log Z from both sides (BAR)
+    #[cfg_attr(feature = "clap", arg(long))]
+    pub two_sided: bool,
 }
 
 /// Moves smaller than a sweep.
@@ -111,6 +114,7 @@ impl Default for WalkerSpec {
             sweeps: None,
             trace_points: 10,
             at_beta: Vec::new(),
+            two_sided: false,
         }
     }
 }
@@ -159,6 +163,12 @@ impl WalkerSpec {
             Ok((at, time))
         };
         all.into_iter().map(stop).collect()
+    }
+
+    /// The error for resampled walkers, which cannot be sent back.
+    pub(crate) fn no_way_back() -> Error {
+        let reason = "resampling has no reversal; use ais, or a network with the threshold 0";
+        Error::not_applicable("a two-sided estimate", reason)
     }
 
     /// Refuse temperatures on the way for samplers that do not go along the path.

@@ -76,6 +76,12 @@ const MAX_CLASS: usize = 1 << 16;
 const MAX_THRESHOLDS: usize = 1 << 24;
 
 impl Plan {
+    /// The same with the sites in the opposite order, so that its sweeps are the time reversals of these.
+    pub fn reversed(mut self) -> Self {
+        self.order.reverse();
+        self
+    }
+
     /// Prepare `model` for `rule`. Fails with [`Error::NotApplicable`] if some site has too many
     /// neighbours or values for a table; [`crate::mcmc::HeatBath`] and [`crate::mcmc::Metropolis`] serve such
     /// models one walker at a time.

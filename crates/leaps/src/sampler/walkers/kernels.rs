@@ -87,6 +87,15 @@ impl<K: Kernel + Sync> Walkers for KernelWalkers<K> {
         Ok(())
     }
 
+    fn start_at(&mut self, states: &[u8]) -> Result<()> {
+        let (target, population) = (&*self.target, self.population);
+        let starts = states.par_chunks_exact(target.sites());
+        self.walkers.par_iter_mut().zip(starts).enumerate().try_for_each(|(i, (walker, x))| {
+            walker.x.copy_from_slice(x);
+            population.visit(target, i, 0).measure(x, &mut walker.energies)
+        })
+    }
+
     fn energies(&self) -> Result<Vec<f64>> {
         Ok(self.walkers.iter().flat_map(|w| w.energies.iter().copied()).collect())
     }

@@ -183,6 +183,18 @@ impl Walkers for LaneWalkers {
         Ok(())
     }
 
+    fn start_at(&mut self, states: &[u8]) -> Result<()> {
+        let (plan, level, sites) = (&self.plan, self.level, self.plan.sites());
+        let starts = states.par_chunks(LANES * sites);
+        self.groups.par_iter_mut().zip(starts).for_each(|(group, starts)| {
+            for (lane, x) in starts.chunks_exact(sites).enumerate() {
+                group.tile.set(lane, x);
+            }
+            group.tile.energies(plan, level, &mut group.energies);
+        });
+        Ok(())
+    }
+
     fn energies(&self) -> Result<Vec<f64>> {
         let terms = self.plan.terms();
         let mut out = vec![0.0; self.walkers * terms];

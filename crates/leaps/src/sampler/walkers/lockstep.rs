@@ -93,6 +93,11 @@ impl Walkers for LockstepWalkers {
         Ok(())
     }
 
+    fn start_at(&mut self, states: &[u8]) -> Result<()> {
+        self.states.copy_from_slice(states);
+        self.measure(0)
+    }
+
     fn energies(&self) -> Result<Vec<f64>> {
         Ok(self.energies.clone())
     }

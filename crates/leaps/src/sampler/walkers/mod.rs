@@ -158,6 +158,9 @@ pub trait Walkers {
     /// Replace walker `i` by a copy of walker `ancestors[i]`; ancestors are in increasing order.
     fn resample(&mut self, ancestors: &[u32]) -> Result<()>;
 
+    /// Put every walker, none of which has moved, into a state of its own: `[walker * sites + site]` in place of random ones.
+    fn start_at(&mut self, states: &[u8]) -> Result<()>;
+
     /// Energy terms of the walkers as they are now, `[walker * terms + term]`.
     fn energies(&self) -> Result<Vec<f64>>;
 

@@ -220,7 +220,12 @@ impl Task<'_> {
         let at = this.plan.time(lane.k);
         let Scratch { worker, rates, changes, .. } = scratch;
         this.target.changes(self.grid.lambda(at), &mut walker.x, changes);
-        rates.set(this.rates.parametrisation, q, &walker.x, changes, |i| worker.output(place, i));
+        let (parametrisation, output) =
+            (this.rates.parametrisation, |i: usize| worker.output(place, i));
+        match this.rates.reversed {
+            false => rates.set(parametrisation, q, &walker.x, changes, output),
+            true => rates.set_reversed(parametrisation, q, &walker.x, changes, output),
+        }
         if !rates.balance().is_finite() {
             let visit = this.population.visit(&*this.target, number, lane.k as u64);
             return Err(visit.infinite("sum of the rates", rates.balance(), &walker.x));
@@ -353,6 +358,15 @@ impl Walkers for NetworkWalkers {
             })
             .collect();
         Ok(())
+    }
+
+    fn start_at(&mut self, states: &[u8]) -> Result<()> {
+        let (target, population) = (&*self.target, self.population);
+        let starts = states.par_chunks_exact(target.sites());
+        self.walkers.par_iter_mut().zip(starts).enumerate().try_for_each(|(i, (walker, x))| {
+            walker.x.copy_from_slice(x);
+            population.visit(target, i, 0).measure(x, &mut walker.energies)
+        })
     }
 
     fn energies(&self) -> Result<Vec<f64>> {

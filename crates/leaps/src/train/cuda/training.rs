@@ -97,7 +97,7 @@ pub(in crate::train) fn training(
 
 /// What the kernels of `train.cu` and those before them are compiled with.
 fn train_defines(parametrisation: Parametrisation) -> Vec<(&'static str, usize)> {
-    let walk = defines(parametrisation, Scheme::Events);
+    let walk = defines(parametrisation, Scheme::Events, false);
     walk.into_iter().chain(TIME_DEFINES).chain([("PART", PART)]).collect()
 }
 
@@ -464,6 +464,7 @@ impl TrainStep for CudaTraining<'_> {
             network: Box::new(&mut *self.network),
             slots: self.slots,
             parametrisation: *parametrisation,
+            reversed: false,
         };
         let walk = CudaWalk { target, on_gpu: &self.on_gpu, path, plan, population };
         Ok(Box::new(CudaWalkers::new(rates, walk)?))

@@ -42,6 +42,11 @@ impl CudaEnsemble {
         self.target.gpu.clone()
     }
 
+    /// Take over states from the host, their energies still to be computed.
+    pub(crate) fn take_states(&mut self, states: &[u8]) -> Result<()> {
+        self.gpu().write(states, &mut self.states)
+    }
+
     /// Compute the energies.
     pub(crate) fn measure(&mut self) -> Result<()> {
         self.target.energies(&self.states, self.walkers, &mut self.energies)

@@ -22,7 +22,7 @@ use crate::sampler::walkers::cuda::ensemble::CudaEnsemble;
 use crate::sampler::walkers::cuda::resample::{CudaResampler, Judged};
 use crate::sampler::walkers::cuda::sweeps::KEY;
 use crate::sampler::walkers::{Cost, Lineage, Population, Visit, Walkers, interval_by_interval};
-use crate::sampler::{Grid, Interval, NetworkWalk, Resampling, Scheme, Span, WalkPlan};
+use crate::sampler::{Grid, Interval, NetworkWalk, RateModel, Resampling, Scheme, Span, WalkPlan};
 use crate::target::Target;
 use crate::target::cuda::{CudaTarget, Sweep, Weights};
 use crate::{Error, Result};
@@ -55,6 +55,8 @@ pub(crate) struct CudaRates<'a> {
     pub(crate) network: Box<dyn CudaNetwork + 'a>,
     pub(crate) slots: usize,
     pub(crate) parametrisation: Parametrisation,
+    /// Whether walkers go back in time.
+    pub(crate) reversed: bool,
 }
 
 /// Walkers on a GPU that are to follow a network there.
@@ -116,7 +118,8 @@ pub(in crate::sampler) fn network_walkers(
         let mut network = rates.net.on_gpu(gpu, slots, precision)?;
         network.refresh(&gpu.upload(rates.parameters())?)?;
         let on_gpu = &Arc::new(CudaTarget::new(gpu, &**target)?);
-        let there = CudaRates { network, slots, parametrisation: rates.parametrisation };
+        let RateModel { parametrisation, reversed, .. } = *rates;
+        let there = CudaRates { network, slots, parametrisation, reversed };
         let walk = CudaWalk { target, on_gpu, path, plan, population };
         let made: Box<dyn Walkers> = Box::new(CudaWalkers::new(there, walk)?);
         Ok(made)
@@ -170,7 +173,8 @@ impl<'n> CudaWalkers<'n> {
             let reason = format!("{sites} sites do not fit its shared memory; use the device cpu");
             return Err(Error::not_applicable("a GPU", reason));
         }
-        let kernels = on_gpu.compile(NETWORK_WALK, &defines(rates.parametrisation, plan.scheme))?;
+        let kernels = on_gpu
+            .compile(NETWORK_WALK, &defines(rates.parametrisation, plan.scheme, rates.reversed))?;
         let kernels = Kernels {
             begin: kernels.get("begin", 0)?,
             weigh: kernels.get("weigh", 0)?,
@@ -509,7 +513,8 @@ impl<'n> CudaWalkers<'n> {
 pub(crate) fn defines(
     parametrisation: Parametrisation,
     scheme: Scheme,
-) -> [(&'static str, usize); 4] {
+    reversed: bool,
+) -> [(&'static str, usize); 5] {
     let scheme = match scheme {
         Scheme::Euler => 0,
         Scheme::Trapezoid => 1,
@@ -518,6 +523,7 @@ pub(crate) fn defines(
     [
         ("PARAMETRISATION", parametrisation as usize),
         ("SCHEME", scheme),
+        ("REVERSED", usize::from(reversed)),
         ("BLOCK", BLOCK),
         ("JUMP", Purpose::Jump as usize),
     ]
@@ -586,6 +592,11 @@ impl Walkers for CudaWalkers<'_> {
         // Passes stay: they are the walker's own, whatever state it takes over.
         self.pending = self.ensemble.target.gathered(&self.pending, 1, &from, self.walkers())?;
         Ok(())
+    }
+
+    fn start_at(&mut self, states: &[u8]) -> Result<()> {
+        self.ensemble.take_states(states)?;
+        self.ensemble.measure()
     }
 
     fn energies(&self) -> Result<Vec<f64>> {

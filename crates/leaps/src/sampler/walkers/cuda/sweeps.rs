@@ -115,14 +115,19 @@ impl CudaSweepers {
                 lambda: None,
             })
         })?;
-        let CudaEnsemble { states, energies, log_weights, .. } = &mut made.ensemble;
-        match &mut made.moves {
-            CudaMoves::Tables(plan, _) => {
-                plan.measure(&mut Carried { walkers, states, energies, log_weights })?
-            }
-            CudaMoves::Sites(..) => made.ensemble.measure()?,
-        }
+        made.measure()?;
         Ok(made)
+    }
+
+    /// Compute the energies, as the moves do.
+    fn measure(&mut self) -> Result<()> {
+        let CudaEnsemble { walkers, states, energies, log_weights, .. } = &mut self.ensemble;
+        match &mut self.moves {
+            CudaMoves::Tables(plan, _) => {
+                plan.measure(&mut Carried { walkers: *walkers, states, energies, log_weights })
+            }
+            CudaMoves::Sites(..) => self.ensemble.measure(),
+        }
     }
 
     fn gpu(&self) -> Arc<Gpu> {
@@ -310,6 +315,11 @@ impl Walkers for CudaSweepers {
     fn resample(&mut self, ancestors: &[u32]) -> Result<()> {
         let from = self.gpu().upload(ancestors)?;
         self.ensemble.gather(&from)
+    }
+
+    fn start_at(&mut self, states: &[u8]) -> Result<()> {
+        self.ensemble.take_states(states)?;
+        self.measure()
     }
 
     fn energies(&self) -> Result<Vec<f64>> {

@@ -294,7 +294,12 @@ fn speed_of_steps_and_passes_without_the_network() {
         let cuts: Vec<f64> = (0..=100).map(|k| k as f64 / 100.0).collect();
         for (scheme, walkers) in [(Scheme::Events, 4 * slots), (Scheme::Euler, slots)] {
             let plan = &WalkPlan::new(&path, scheme, &cuts).unwrap();
-            let rates = CudaRates { network: Box::new(Still), slots, parametrisation: barker };
+            let rates = CudaRates {
+                network: Box::new(Still),
+                slots,
+                parametrisation: barker,
+                reversed: false,
+            };
             let (on_gpu, population) = (&training.on_gpu, Population::new(walkers, 1));
             let walk = CudaWalk { target: &target, on_gpu, path: &path, plan, population };
             let mut population = CudaWalkers::new(rates, walk).unwrap();

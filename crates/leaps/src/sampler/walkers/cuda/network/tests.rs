@@ -41,7 +41,8 @@ fn kernels_compile_for_all_schemes_and_parametrisations() {
             ("PITCH", 132),
             ("STAGED", 1),
         ];
-        let defines = [&target[..], &defines(parametrisation, scheme)].concat();
+        let defines =
+            [&target[..], &defines(parametrisation, scheme, scheme == Scheme::Events)].concat();
         compiles(&[PAIRWISE, NETWORK_WALK].concat(), &defines);
     }
 }
@@ -115,7 +116,12 @@ fn compare(gpu: &Arc<Gpu>, case: &Case) {
     let on_gpu = &Arc::new(CudaTarget::new(gpu, &**target).unwrap());
     let mut network = net.on_gpu(gpu, case.slots, Precision::Float32).unwrap();
     network.refresh(&gpu.upload(&parameters).unwrap()).unwrap();
-    let on_device = CudaRates { network, slots: case.slots, parametrisation: case.parametrisation };
+    let on_device = CudaRates {
+        network,
+        slots: case.slots,
+        parametrisation: case.parametrisation,
+        reversed: false,
+    };
     let walk = CudaWalk { target, on_gpu, path, plan, population };
     let mut there = CudaWalkers::new(on_device, walk).unwrap();
     let walk = NetworkWalk { target, path, rates, plan, population };
@@ -214,7 +220,12 @@ fn rates_that_are_not_finite_are_reported() {
         let plan = &WalkPlan::new(path, scheme, &[0.0, 0.5, 1.0]).unwrap();
         let mut network = net.on_gpu(&gpu, 64, Precision::Float32).unwrap();
         network.refresh(&gpu.upload(&vec![f32::NAN; net.parameters()]).unwrap()).unwrap();
-        let rates = CudaRates { network, slots: 64, parametrisation: Parametrisation::Barker };
+        let rates = CudaRates {
+            network,
+            slots: 64,
+            parametrisation: Parametrisation::Barker,
+            reversed: false,
+        };
         let population = Population::new(100, 1);
         let walk = CudaWalk { target, on_gpu, path, plan, population };
         let mut walkers = CudaWalkers::new(rates, walk).unwrap();
