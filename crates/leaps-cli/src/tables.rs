@@ -139,8 +139,15 @@ impl Report for WalkerResult {
             (Some(model), "none") => format!("{model} by {}", self.scheme),
             (Some(model), kernel) => format!("{model} by {} and {kernel}", self.scheme),
         };
+        let both = self.two_sided.as_ref().map_or_else(String::new, |both| {
+            let (overlap, merit) = (both.overlap, Short(both.log_z_merit));
+            format!(
+                "\nboth ways from {}: overlap {overlap:.3}, {:.2} s, log_z_merit {merit}",
+                both.starts, both.seconds
+            )
+        });
         format!(
-            "{how}, {} walkers, {} intervals, {} resamplings, {:.2} s, {} effective samples/s, log_z_merit {}",
+            "{how}, {} walkers, {} intervals, {} resamplings, {:.2} s, {} effective samples/s, log_z_merit {}{both}",
             self.walkers,
             self.intervals,
             self.resamplings,
@@ -152,12 +159,12 @@ impl Report for WalkerResult {
 
     fn table(&self) -> String {
         let ess = Estimate::new(self.ess, self.ess_error);
-        let mut rows = vec![
-            ("ess".to_owned(), ess),
-            ("log_z".to_owned(), self.log_z),
+        let mut rows = vec![("ess".to_owned(), ess), ("log_z".to_owned(), self.log_z)];
+        rows.extend(self.two_sided.iter().map(|both| ("log_z_two_sided".to_owned(), both.log_z)));
+        rows.extend([
             ("free_energy_per_site".to_owned(), self.free_energy_per_site),
             ("entropy_per_site".to_owned(), self.entropy_per_site),
-        ];
+        ]);
         rows.extend(printed(&self.observables));
         let mut table = estimates(&rows, &[]);
         table.row(["elbo".to_owned(), beside(self.elbo, self.log_z.error)]);
@@ -174,7 +181,8 @@ impl Report for WalkerResult {
     }
 
     fn doubts(&self) -> Vec<String> {
-        self.warnings.iter().map(ToString::to_string).collect()
+        let two_sided = self.two_sided.iter().flat_map(|both| both.warnings.clone());
+        self.warnings.iter().map(ToString::to_string).chain(two_sided).collect()
     }
 }
 

@@ -15,6 +15,7 @@ pub use thermo::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+pub(crate) use thermo::exact_entropy_per_site;
 use thermo::{nan, unknown};
 
 use nulls::{infinite, null_is_infinite, null_is_nan, nulls_are_infinite, nulls_are_nan};

@@ -75,8 +75,16 @@ pub fn histograms(result: &SamplerResult, reference: Option<&Law>) -> Vec<Chart>
     let correlation = correlation(result, reference);
     let SamplerResult::Walkers(result) = result else { return vec![correlation] };
     let all = &result.histograms;
-    let weights = Chart::new("Log-weights", "log-weight - log mean weight", "share of walkers")
-        .series("", Mark::Steps, bars(&all.log_weight));
+    // Both ways cross where the log-weight is log Z.
+    let weights = match &result.two_sided {
+        None => Chart::new("Log-weights", "log-weight - log mean weight", "share of walkers")
+            .series("", Mark::Steps, bars(&all.log_weight)),
+        Some(both) => {
+            Chart::new("Log-weights of both ways", "log-weight - log Z/Z0", "share of walkers")
+                .series("there", Mark::Steps, bars(&both.forward))
+                .series("back", Mark::Steps, bars(&both.reversed))
+        }
+    };
     let energy = Chart::new("Energy", "energy per site", "probability").series(
         "this run",
         Mark::Steps,

@@ -5,7 +5,7 @@ use crate::observe::{Bins, Estimate, Families, Histogram, Layout, WeightedSample
 use crate::problem::Problem;
 use crate::results::{
     BetaResult, HistogramResult, Histograms, Lowest, Snapshots, TwoSidedResult, WalkerResult,
-    attach_exact, free_energy_per_site, log_z_merit,
+    attach_exact, exact_entropy_per_site, free_energy_per_site, log_z_merit,
 };
 use crate::sampler::{Ensemble, WalkerWarning};
 use crate::{Result, exact};
@@ -40,16 +40,19 @@ pub fn measured(
     )?;
     let mut observables = samples.observables();
     let mut log_z = ensemble.log_z();
+    let sites = target.sites() as f64;
+    let entropy = ensemble.entropy(lambda);
+    let mut entropy = Estimate::new(entropy.mean / sites, entropy.error / sites);
     if let Some(exact) = exact::known(target, lambda) {
         log_z = log_z.with_exact(exact.log_z);
+        if let Some(exact) = exact_entropy_per_site(&exact, lambda, sites) {
+            entropy = entropy.with_exact(exact);
+        }
         attach_exact(&mut observables, &exact, target, lambda);
     }
     let (ess, walkers) = (ensemble.ess(), ensemble.weights.len());
     let (stops, many) = (journey.betas.iter().zip(&ensemble.stops), journey.betas.len());
     let at_beta = stops.map(|(&beta, stop)| BetaResult::new(target, beta, stop, many)).collect();
-    let sites = target.sites() as f64;
-    let entropy = ensemble.entropy(lambda);
-    let entropy = Estimate::new(entropy.mean / sites, entropy.error / sites);
     let energies: Vec<f64> =
         ensemble.energies.chunks_exact(target.terms()).map(|e| e.iter().sum()).collect();
     let result = WalkerResult {

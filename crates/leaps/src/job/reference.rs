@@ -1,6 +1,7 @@
 //! What a result is compared with: exact averages and laws where they can be had, else the Markov chains that mix best.
 
 use super::{Chains, Context, Monitor, Run};
+use crate::device::Progress;
 use crate::exact::{self, Exact, enumerate};
 use crate::mcmc::{KernelName, Move};
 use crate::observe::{ChainSummary, Families, LogWeights, WeightedSamples};
@@ -60,6 +61,9 @@ const CANDIDATES: [Move; 3] = [
     Move::ParallelTempering,
 ];
 
+/// Exact samples that make a reference.
+const SAMPLES: usize = 20_000;
+
 const CHAINS: usize = 32;
 const TEMPERATURES: usize = 8;
 
@@ -77,7 +81,8 @@ const KEPT: usize = 1000;
 const SEED: u64 = 0x0005_EED0_F4EF;
 
 impl Reference {
-    /// Exact averages if they take some seconds at most; and all states if they are few, else chains unless these disagree.
+    /// Exact averages if they take some seconds at most; and all states if they are few, else exact samples if these are quickly drawn, else chains unless
+    /// they disagree.
     pub fn find(
         config: &RunSpec,
         problem: &Problem,
@@ -89,6 +94,10 @@ impl Reference {
         let (law, note) = if enumerate::states(target).is_some_and(|states| states <= FEW_STATES) {
             let law = all_states(target, lambda)?;
             let note = format!("exact, all {} states", law.weights.len());
+            (Some(law), note)
+        } else if exact::quick_to_draw(target, EFFORT) {
+            let law = exact_samples(target, lambda, &*monitor.progress("exact samples"))?;
+            let note = format!("{} independent exact samples", law.weights.len());
             (Some(law), note)
         } else if target.sites() > MOST_SITES {
             (None, format!("{} sites are too many for one", target.sites()))
@@ -113,6 +122,14 @@ fn all_states(target: &dyn Target, lambda: &[f64]) -> Result<Law> {
     let families = Families::separate(law.len());
     let samples = WeightedSamples::new(target, lambda, &states, &weights, &families)?;
     Ok(Law { name: "exact".to_owned(), samples, weights, families })
+}
+
+/// Independent samples of the target, without weights or memory.
+fn exact_samples(target: &dyn Target, lambda: &[f64], progress: &dyn Progress) -> Result<Law> {
+    let (states, method) = exact::draw(target, lambda, SAMPLES, SEED, progress)?;
+    let (weights, families) = (LogWeights::new(vec![0.0; SAMPLES])?, Families::separate(SAMPLES));
+    let samples = WeightedSamples::new(target, lambda, &states, &weights, &families)?;
+    Ok(Law { name: format!("exact samples ({method})"), samples, weights, families })
 }
 
 /// What chains are looked for with.

@@ -150,7 +150,7 @@ impl ThermoPoint {
         let sites = target.sites() as f64;
         if let Some(exact) = exact {
             self.log_z = self.log_z.with_exact(exact.log_z);
-            if let Some(entropy) = entropy_of(exact, lambda, sites) {
+            if let Some(entropy) = exact_entropy_per_site(exact, lambda, sites) {
                 self.entropy_per_site = self.entropy_per_site.with_exact(entropy);
             }
             attach_exact(&mut self.observables, exact, target, lambda);
@@ -183,7 +183,7 @@ impl ThermoPoint {
 }
 
 /// `(log Z + <U>) / N` of an exact answer, known where all weights are the same, so that `<U> = beta <H>`.
-fn entropy_of(exact: &Exact, lambda: &[f64], sites: f64) -> Option<f64> {
+pub(crate) fn exact_entropy_per_site(exact: &Exact, lambda: &[f64], sites: f64) -> Option<f64> {
     let &beta = lambda.first()?;
     let equal = lambda.iter().all(|weight| *weight == beta);
     equal.then(|| (exact.log_z + beta * exact.energy) / sites)
