@@ -3,18 +3,21 @@
 use std::time::Instant;
 
 use super::{Context, Run, Samples, memory};
+use crate::device::Placement;
 use crate::exact;
+use crate::mcmc::cuda::{check_gpu, run_cuda_chains, run_cuda_tempering};
 use crate::mcmc::lanes::{Plan, run_lane_chains};
 use crate::mcmc::{
     self, AnyKernel, ChainSettings, ChainSpec, KernelName, KernelSpec, Move, TemperingSettings,
     run_tempering,
 };
 use crate::observe::{
-    Autocorrelation, ChainRecorder, ChainSummary, Estimate, Observables, Recorder,
+    Autocorrelation, ChainRecorder, ChainSummary, Estimate, Observables, Recorder, Reduced,
+    RemoteRecorder,
 };
 use crate::problem::Problem;
 use crate::results::{
-    ChainObservables, ChainResult, Computed, Discs, Remembered, TemperingResult, attach_exact,
+    ChainObservables, ChainResult, Discs, Remembered, TemperingResult, attach_exact,
 };
 use crate::spec::{RunSpec, SEED};
 use crate::target::Density;
@@ -33,6 +36,23 @@ impl Recorder for Keeper<'_> {
     fn record(&mut self, x: &[u8]) {
         self.recorder.record(x);
         if let Some(states) = &mut self.states {
+            states.extend_from_slice(x);
+        }
+    }
+}
+
+impl RemoteRecorder for Keeper<'_> {
+    fn measures(&self) -> &ChainRecorder<'_> {
+        &self.recorder
+    }
+
+    fn keeps_states(&self) -> bool {
+        self.states.is_some()
+    }
+
+    fn record_reduced(&mut self, state: &Reduced<'_>, x: Option<&[u8]>) {
+        self.recorder.record_reduced(state);
+        if let (Some(states), Some(x)) = (&mut self.states, x) {
             states.extend_from_slice(x);
         }
     }
@@ -132,9 +152,26 @@ impl Chains {
         self
     }
 
-    /// Run the chains.
+    /// Run the chains where there is a GPU that can, or on the CPU.
     pub fn run(&self) -> Result<Run<ChainResult>> {
         self.run_in(&Context::default())
+    }
+
+    /// Whether a GPU can run them.
+    pub fn gpu_has(&self) -> Result<()> {
+        let target = &*self.problem.target;
+        match self.kernel.kernel {
+            Move::Kernel(kernel) => check_gpu("sample.kernel", kernel, target),
+            Move::ParallelTempering => {
+                check_gpu("sample.tempering_kernel", self.chains.tempering_kernel, target)
+            }
+            Move::Houdayer => Err(Error::invalid(
+                "sample.kernel",
+                Move::Houdayer,
+                "one that GPUs have: heat-bath, metropolis and parallel-tempering",
+                "choose one of them, or use the device cpu",
+            )),
+        }
     }
 
     /// Refuse to start with more memory than is free.
@@ -161,11 +198,12 @@ impl Chains {
             ));
         }
         self.check_memory()?;
+        let (placement, computed) = context.place(self.gpu_has())?;
         let start = Instant::now();
-        let finished = self.walk(context)?;
+        let finished = self.walk(&placement, context)?;
         let seconds = start.elapsed().as_secs_f64();
         let (result, samples) = self.measured(finished, seconds, context.progress.stopped())?;
-        Ok(Run { result, samples, computed: Computed::on_cpu() })
+        Ok(Run { result, samples, computed })
     }
 
     fn measured<'a>(
@@ -252,7 +290,7 @@ impl Chains {
         Ok((result, samples))
     }
 
-    fn walk(&self, context: &Context<'_>) -> Result<Finished<'_>> {
+    fn walk(&self, placement: &Placement, context: &Context<'_>) -> Result<Finished<'_>> {
         let (target, lambda, spec) =
             (&*self.problem.target, self.problem.path.ends(), &self.chains);
         let settings = ChainSettings {
@@ -262,10 +300,8 @@ impl Chains {
             every: spec.thin as u64,
             seed: self.seed,
         };
-        let make = || Keeper {
-            recorder: ChainRecorder::new(target, lambda, self.seed),
-            states: self.keep.then(Vec::new),
-        };
+        let fresh = ChainRecorder::new(target, lambda, self.seed);
+        let make = || Keeper { recorder: fresh.clone(), states: self.keep.then(Vec::new) };
         let progress = context.progress;
         let kernel = match self.kernel.kernel {
             Move::Kernel(kernel) => kernel,
@@ -276,17 +312,29 @@ impl Chains {
                     houdayer: exchange == Move::Houdayer,
                     chains: settings,
                 };
-                let local = AnyKernel::new(spec.tempering_kernel, target, lambda)?;
-                let outcomes = run_tempering(target, &local, &tempering, |_, _| make(), progress)?;
+                let local = spec.tempering_kernel;
+                let outcomes = match placement {
+                    Placement::Cuda(gpu, _) => {
+                        run_cuda_tempering(gpu, target, local, &tempering, |_| make(), progress)?
+                    }
+                    Placement::Cpu => {
+                        let local = AnyKernel::new(local, target, lambda)?;
+                        run_tempering(target, &local, &tempering, |_, _| make(), progress)?
+                    }
+                };
                 return Ok(tempered(outcomes, betas));
             }
         };
         let model = Density::new(target, lambda);
         // Tables move 64 chains at once; targets they do not fit are moved one by one.
         let plan = |model| Plan::new(model, kernel.rule()?, self.kernel.scan).ok();
-        let outcomes = match target.pairwise().and_then(plan) {
-            Some(plan) => run_lane_chains(&model, &plan, &settings, |_| make(), progress)?,
-            None => {
+        let outcomes = match (placement, target.pairwise().and_then(plan)) {
+            (Placement::Cuda(gpu, _), _) => {
+                let moves = (kernel, self.kernel.scan);
+                run_cuda_chains(gpu, &model, moves, &settings, |_| make(), progress)?
+            }
+            (_, Some(plan)) => run_lane_chains(&model, &plan, &settings, |_| make(), progress)?,
+            (_, None) => {
                 let kernel = AnyKernel::new(kernel, target, lambda)?;
                 mcmc::run_chains(&model, &kernel, &settings, |_| make(), progress)?
             }

@@ -195,6 +195,19 @@ pub struct TemperingOutcome<R> {
     pub last: Vec<Vec<u8>>,
 }
 
+/// Refuse more states in all ladders than can be numbered.
+pub(super) fn check_states(chains: usize, states: usize) -> Result<()> {
+    if chains.saturating_mul(states) > u32::MAX as usize {
+        return Err(Error::invalid(
+            "chains",
+            chains,
+            "such that chains times states is below 2^32",
+            "use fewer chains or rungs",
+        ));
+    }
+    Ok(())
+}
+
 /// Run independent tempering ladders of `kernel`; recorders are `make(ladder, copy)`.
 ///
 /// State `w` of ladder `c` moves by the streams of walker `c * states + w`, exchanges by those of ladder
@@ -210,14 +223,7 @@ pub fn run_tempering<K: Kernel + Sync, R: Recorder>(
     settings.check()?;
     let fresh = Tempering::new(target, tempering.ladder.clone(), kernel, tempering.houdayer)?;
     let (states, rungs, total) = (fresh.states(), fresh.rungs(), settings.burn_in + settings.steps);
-    if settings.chains.saturating_mul(states) > u32::MAX as usize {
-        return Err(Error::invalid(
-            "chains",
-            settings.chains,
-            "such that chains times states is below 2^32",
-            "use fewer chains or rungs",
-        ));
-    }
+    check_states(settings.chains, states)?;
     progress.total(total.saturating_mul(settings.chains as u64));
     let coldest = &tempering.ladder[rungs - 1];
     let walker = |ladder: usize, state: usize| (ladder * states + state) as u32;

@@ -92,7 +92,14 @@ pub fn run_lane_chains<R: Recorder>(
     Ok(groups.into_par_iter().flat_map_iter(outcomes).collect())
 }
 
-fn acceptance(model: &Density<'_>, plan: &Plan, last: &[u8], seed: u64, chain: u32) -> f64 {
+/// The acceptance of a chain, estimated from its last state.
+pub(in crate::mcmc) fn acceptance(
+    model: &Density<'_>,
+    plan: &Plan,
+    last: &[u8],
+    seed: u64,
+    chain: u32,
+) -> f64 {
     if plan.rule == Rule::HeatBath {
         return 1.0;
     }

@@ -11,6 +11,7 @@ mod plan;
 mod tables;
 mod tile;
 
+pub(super) use chains::acceptance;
 pub use chains::run_lane_chains;
 pub use plan::{Plan, Rule, Scan};
 pub use tables::Tables;
