@@ -184,7 +184,7 @@ fn execute(cli: Cli, matches: &ArgMatches, words: &[OsString]) -> Result<()> {
     if let Some(shortage) = shortage {
         context.say(format!("warning: {shortage}"));
     }
-    use Verb::{Ais, Compare, Demo, Models, Report, Reproduce, Sample, Smc, Train};
+    use Verb::{Ais, Compare, Demo, Mcmc, Models, Report, Reproduce, Sample, Smc, Train};
     let on_gpu = matches!(
         &cli.verb,
         Demo(_)
@@ -194,11 +194,12 @@ fn execute(cli: Cli, matches: &ArgMatches, words: &[OsString]) -> Result<()> {
             | Report(_)
             | Ais(_)
             | Smc(_)
+            | Mcmc(_)
             | Compare(_)
             | Reproduce(_)
     );
     if let (device @ Device::Cuda(_), false) = (context.globals.device, on_gpu) {
-        let verbs = "demo, train, sample, models, report, ais, smc, compare and reproduce";
+        let verbs = "demo, train, sample, models, report, ais, smc, mcmc, compare and reproduce";
         return Err(usage(format!(
             "--device = {device}: only {verbs} compute on a GPU; leave it out"
         )));
