@@ -15,8 +15,9 @@ const MAX_BLOCKS: usize = 512;
 /// chain.
 #[derive(Clone)]
 pub struct ChainRecorder<'a> {
-    measure: Measure<'a>,
-    reference: Vec<u8>,
+    pub(super) measure: Measure<'a>,
+    /// The state that all chains share.
+    pub(super) reference: Vec<u8>,
     row: Vec<f64>,
     pub(super) energy: Vec<f32>,
     pub(super) order: Vec<f32>,
@@ -109,11 +110,6 @@ impl<'a> ChainRecorder<'a> {
         self.push(state.distance);
     }
 
-    /// What measures the states.
-    pub(super) fn measure(&self) -> &Measure<'a> {
-        &self.measure
-    }
-
     /// Energies, order parameters and distances of all states.
     #[cfg(test)]
     pub(crate) fn series(&self) -> [&[f32]; 3] {
@@ -124,11 +120,6 @@ impl<'a> ChainRecorder<'a> {
     #[cfg(test)]
     pub(crate) fn last(&self) -> (&[f64], f32) {
         (&self.row, self.distance[self.len() - 1])
-    }
-
-    /// The state that all chains share.
-    pub(super) fn reference(&self) -> &[u8] {
-        &self.reference
     }
 
     /// Take in the row that was measured last, at so large a distance to the shared state.

@@ -83,7 +83,7 @@ fn adds_exactly(number: f64, times: usize) -> bool {
 
 impl Form {
     fn new(recorder: &ChainRecorder<'_>, pairs: &Pairwise, available: usize) -> Self {
-        let (measure, layout) = (recorder.measure(), recorder.layout());
+        let (measure, layout) = (&recorder.measure, recorder.layout());
         let (sites, q, terms) = (pairs.sites(), pairs.q(), pairs.terms());
         let degree = pairs.max_degree();
         let (mut kinds, mut couplings) = (Vec::new(), Vec::new());
@@ -187,8 +187,8 @@ impl CudaMeasure {
         let gpu = &target.gpu;
         let form = Form::new(recorder, pairs, gpu.shared());
         let kernels = target.compile(&form.source, &form.defines)?;
-        let reference = gpu.upload(recorder.reference())?;
-        let waves = recorder.measure().axes.iter().flat_map(|axis| &axis.wave);
+        let reference = gpu.upload(&recorder.reference)?;
+        let waves = recorder.measure.axes.iter().flat_map(|axis| &axis.wave);
         let mut waves: Vec<f64> = waves.flat_map(|&(cos, sin)| [cos, sin]).collect();
         waves.push(0.0); // no array is empty
         let numbers = [gpu.upload(&waves)?, gpu.upload(&form.couplings)?];
@@ -206,7 +206,7 @@ impl CudaMeasure {
                 scratch: Output::of(gpu, &words[1]),
             },
             kernel: kernels.get("reduce_states", form.shared)?,
-            pairs: recorder.measure().pairs(0),
+            pairs: recorder.measure.pairs(0),
             form,
             gpu: gpu.clone(),
             target: target.clone(),

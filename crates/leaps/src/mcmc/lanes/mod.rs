@@ -5,13 +5,12 @@
 //! look-up and a comparison. Chances are rounded to multiples of 2^-32. Lane `l` of a tile draws from the
 //! stream of its own walker, so no result depends on which walkers share a tile.
 
-mod chains;
+pub(super) mod chains;
 pub(crate) mod cuda;
 mod plan;
 mod tables;
 mod tile;
 
-pub(super) use chains::acceptance;
 pub use chains::run_lane_chains;
 pub use plan::{Plan, Rule, Scan};
 pub use tables::Tables;
