@@ -209,12 +209,12 @@ fn execute(cli: Cli, matches: &ArgMatches, words: &[OsString], grid: Grid) -> Re
             | Report(_)
             | Ais(_)
             | Smc(_)
+            | Mcmc(_)
             | Compare(_)
             | Reproduce(_)
     );
     if let (device @ Device::Cuda(_), false) = (context.globals.device, on_gpu) {
-        let verbs =
-            "demo, train, sample, free-energy, models, report, ais, smc, compare and reproduce";
+        let verbs = "demo, train, sample, free-energy, models, report, ais, smc, mcmc, compare and reproduce";
         return Err(usage(format!(
             "--device = {device}: only {verbs} compute on a GPU; leave it out"
         )));

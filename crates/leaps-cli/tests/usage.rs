@@ -63,6 +63,18 @@ fn bad_flags_are_named_with_their_values() {
             "smc ising --device cuda --kernel wolff",
             &["--kernel = wolff", "heat-bath and metropolis", "the device cpu"],
         ),
+        (
+            "mcmc ising --device cuda --kernel swendsen-wang",
+            &["--kernel = swendsen-wang", "heat-bath and metropolis", "the device cpu"],
+        ),
+        (
+            "mcmc ising --device cuda --kernel houdayer",
+            &["--kernel = houdayer", "parallel-tempering", "the device cpu"],
+        ),
+        (
+            "mcmc ising --device cuda --kernel parallel-tempering --tempering-kernel wolff",
+            &["--tempering-kernel = wolff", "heat-bath and metropolis", "the device cpu"],
+        ),
         ("exact ising --threads 0", &["--threads = 0", "from 1"]),
         ("exact ising --seed -4", &["--seed"]),
         ("exact ising --quiet --verbose", &["--quiet", "--verbose"]),

@@ -1,16 +1,20 @@
-//! Time networks on a GPU: forward passes, and forward and backward passes of a training batch.
+//! Time networks on a GPU, forward passes, and forward and backward passes of a training batch; and Markov chains there.
 //!
-//! `cargo bench -p leaps --bench cuda`. Speeds depend on sizes only, so the parameters are fresh ones. `--quick` does less.
+//! `cargo bench -p leaps --bench cuda`. Speeds depend on sizes only, so the parameters are fresh ones. `--quick` does less, `--chains`
+//! and `--networks` one of the two.
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use leaps::Result;
-use leaps::device::{Gpu, Precision};
+use leaps::device::{Device, Gpu, Precision};
+use leaps::job::{Chains, Context};
+use leaps::mcmc::KernelName;
 use leaps::net::cuda::CudaEvaluator;
 use leaps::net::{
     Evaluator, HollowGraphSpec, HollowSpec, Inputs, LeaSpec, LecSpec, MlpSpec, Net, NetSpec,
 };
+use leaps::prelude::Ising;
 use leaps::target::{Boundary, Lattice, Pairwise};
 
 const SIDE: usize = 15;
@@ -78,8 +82,56 @@ fn speeds(
     Ok(())
 }
 
+/// Updates and effective samples a second of some chains.
+fn chain_speeds(label: &str, job: &Chains, context: &Context<'_>) -> Result<f64> {
+    let run = job.run_in(context)?;
+    let steps = job.chains.burn_in + run.steps;
+    let rungs = run.tempering.as_ref().map_or(1, |ladder| ladder.betas.len());
+    let updates = (job.chains.chains * steps * SITES * rungs) as f64;
+    println!(
+        "{label:<34}{:>10} chains{:>9.2} s{:>9.2} G updates/s{:>14.0} effective samples/s",
+        job.chains.chains,
+        run.seconds,
+        1e-9 * updates / run.seconds,
+        run.effective_samples_per_second
+    );
+    Ok(run.effective_samples_per_second)
+}
+
+/// Print the speeds of chains on the GPU and on two cores.
+fn chains(quick: bool) -> Result<()> {
+    let problem = Ising::square(SIDE).beta(0.5 * (1.0 + 2f64.sqrt()).ln())?;
+    let two_cores = Context { device: Device::Cpu, threads: Some(2), ..Context::default() };
+    let on_gpu = Context { device: Device::Cuda(0), ..Context::default() };
+    println!("Markov chains, critical Ising {SIDE}x{SIDE}, measured every 20 sweeps after 200");
+    let many: &[usize] = if quick { &[1 << 17] } else { &[1 << 17, 1 << 19] };
+    for kernel in KernelName::ON_GPU {
+        let mut job = Chains::new(problem.clone()).kernel(kernel).burn_in(200).steps(2000);
+        job.chains.thin = 20;
+        let label = format!("{kernel}, two cores");
+        let slow = chain_speeds(&label, &job.clone().chains(1 << 13), &two_cores)?;
+        // Kernels are compiled when they are first needed.
+        job.clone().chains(64).steps(40).run_in(&on_gpu)?;
+        for &chains in many {
+            let label = format!("{kernel}, GPU");
+            let fast = chain_speeds(&label, &job.clone().chains(chains), &on_gpu)?;
+            println!("{:<34}{:>10.1} times two cores", "", fast / slow);
+        }
+    }
+    let mut job = Chains::new(problem).tempering(8).burn_in(100).steps(1000);
+    job.chains.thin = 10;
+    let label = "parallel tempering, two cores";
+    let slow = chain_speeds(label, &job.clone().chains(1 << 7), &two_cores)?;
+    job.clone().chains(64).steps(40).run_in(&on_gpu)?;
+    let label = "parallel tempering, GPU";
+    let fast = chain_speeds(label, &job.chains(1 << 14), &on_gpu)?;
+    println!("{:<34}{:>10.1} times two cores", "", fast / slow);
+    Ok(())
+}
+
 fn main() -> Result<()> {
-    let quick = std::env::args().any(|a| a == "--quick");
+    let asked = |flag: &str| std::env::args().any(|a| a == flag);
+    let quick = asked("--quick");
     let gpu = match Gpu::open(0) {
         Ok(gpu) => gpu,
         Err(error) => {
@@ -87,6 +139,12 @@ fn main() -> Result<()> {
             return Ok(());
         }
     };
+    if !asked("--networks") {
+        chains(quick)?;
+    }
+    if asked("--chains") {
+        return Ok(());
+    }
     let lattice = Lattice::new(&[SIDE, SIDE], Boundary::Periodic)?;
     let target = Pairwise::ising(lattice, 1.0, 0.0)?;
     println!("{}, Ising {SIDE}x{SIDE}; configurations/s forward at three batch sizes,", gpu.name());

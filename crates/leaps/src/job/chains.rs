@@ -3,7 +3,9 @@
 use std::time::Instant;
 
 use super::{Context, Run, Samples, memory};
+use crate::device::Placement;
 use crate::exact;
+use crate::mcmc::cuda::{check_gpu, run_cuda_chains, run_cuda_tempering};
 use crate::mcmc::lanes::{LadderPlan, Plan, run_lane_chains, run_lane_tempering};
 use crate::mcmc::{
     self, AnyKernel, ChainSettings, ChainSpec, KernelName, KernelSpec, Move, TemperingSettings,
@@ -11,12 +13,12 @@ use crate::mcmc::{
 };
 use crate::observe::{
     Autocorrelation, ChainRecorder, ChainSummary, ChainWarning, Estimate, LadderTable, Mbar,
-    Observables, Recorder, integrated_log_z,
+    Observables, Recorder, Reduced, RemoteRecorder, integrated_log_z,
 };
 use crate::problem::Problem;
 use crate::results::{
-    ChainObservables, ChainResult, Computed, Discs, Lowest, Remembered, TemperingResult,
-    ThermoPoint, attach_exact, log_z_merit,
+    ChainObservables, ChainResult, Discs, Lowest, Remembered, TemperingResult, ThermoPoint,
+    attach_exact, log_z_merit,
 };
 use crate::sampler::WalkerSpec;
 use crate::spec::{RunSpec, SEED};
@@ -42,6 +44,29 @@ impl Recorder for Keeper<'_> {
             self.lowest = Some((energy, x.to_vec()));
         }
         if let Some(states) = &mut self.states {
+            states.extend_from_slice(x);
+        }
+    }
+}
+
+impl RemoteRecorder for Keeper<'_> {
+    fn measures(&self) -> &ChainRecorder<'_> {
+        &self.recorder
+    }
+
+    fn keeps_states(&self) -> bool {
+        self.states.is_some()
+    }
+
+    fn record_reduced(&mut self, state: &Reduced<'_>, x: Option<&[u8]>) {
+        self.recorder.record_reduced(state);
+        let energy = self.recorder.last_energy();
+        if let Some(x) = x
+            && self.lowest.as_ref().is_none_or(|(lowest, _)| energy < *lowest)
+        {
+            self.lowest = Some((energy, x.to_vec()));
+        }
+        if let (Some(states), Some(x)) = (&mut self.states, x) {
             states.extend_from_slice(x);
         }
     }
@@ -157,9 +182,30 @@ impl Chains {
         self
     }
 
-    /// Run the chains.
+    /// Run the chains where there is a GPU that can, or on the CPU.
     pub fn run(&self) -> Result<Run<ChainResult>> {
         self.run_in(&Context::default())
+    }
+
+    /// Whether a GPU can run them.
+    pub fn gpu_has(&self) -> Result<()> {
+        let target = &*self.problem.target;
+        match self.kernel.kernel {
+            Move::Kernel(kernel) => check_gpu("sample.kernel", kernel, target),
+            Move::ParallelTempering if self.ladder_plan().is_some() => {
+                let reason = "ladders of this target move 64 at a time on the CPU";
+                Err(Error::not_applicable("a GPU", reason))
+            }
+            Move::ParallelTempering => {
+                check_gpu("sample.tempering_kernel", self.chains.tempering_kernel, target)
+            }
+            Move::Houdayer | Move::Ladder => Err(Error::invalid(
+                "sample.kernel",
+                self.kernel.kernel,
+                "one that GPUs have: heat-bath, metropolis and parallel-tempering",
+                "choose one of them, or use the device cpu",
+            )),
+        }
     }
 
     /// Refuse to start with more memory than is free.
@@ -187,12 +233,13 @@ impl Chains {
             ));
         }
         self.check_memory()?;
+        let (placement, computed) = context.place(self.gpu_has())?;
         let start = Instant::now();
-        let finished = self.walk(context)?;
+        let finished = self.walk(&placement, context)?;
         let seconds = start.elapsed().as_secs_f64();
         let (result, samples) =
             self.measured(finished, &at_beta, seconds, context.progress.stopped())?;
-        Ok(Run { result, samples, computed: Computed::on_cpu() })
+        Ok(Run { result, samples, computed })
     }
 
     fn measured<'a>(
@@ -306,7 +353,7 @@ impl Chains {
         Ok((result, samples))
     }
 
-    fn walk(&self, context: &Context<'_>) -> Result<Finished<'_>> {
+    fn walk(&self, placement: &Placement, context: &Context<'_>) -> Result<Finished<'_>> {
         let (target, lambda, spec) =
             (&*self.problem.target, self.problem.path.ends(), &self.chains);
         let settings = ChainSettings {
@@ -316,11 +363,9 @@ impl Chains {
             every: spec.thin as u64,
             seed: self.seed,
         };
-        let make = || Keeper {
-            recorder: ChainRecorder::new(target, lambda, self.seed),
-            states: self.keep.then(Vec::new),
-            lowest: None,
-        };
+        let fresh = ChainRecorder::new(target, lambda, self.seed);
+        let make =
+            || Keeper { recorder: fresh.clone(), states: self.keep.then(Vec::new), lowest: None };
         let progress = context.progress;
         let kernel = match self.kernel.kernel {
             Move::Kernel(kernel) => kernel,
@@ -333,28 +378,32 @@ impl Chains {
                     table: Some(LadderTable::width_for(target, self.seed)),
                     chains: settings,
                 };
-                let tiles = |model| {
-                    let rule = spec.tempering_kernel.rule()?;
-                    LadderPlan::new(model, rule, self.kernel.scan).ok()
+                let local = spec.tempering_kernel;
+                let outcomes = match (placement, self.ladder_plan()) {
+                    (Placement::Cuda(gpu, _), _) => {
+                        run_cuda_tempering(gpu, target, local, &tempering, |_| make(), progress)?
+                    }
+                    (Placement::Cpu, Some(plan)) => {
+                        run_lane_tempering(target, &plan, &tempering, |_| make(), progress)?
+                    }
+                    (Placement::Cpu, None) => {
+                        let local = AnyKernel::new(local, target, lambda)?;
+                        run_tempering(target, &local, &tempering, |_, _| make(), progress)?
+                    }
                 };
-                if let Some(plan) =
-                    target.pairwise().and_then(tiles).filter(|_| !tempering.houdayer)
-                {
-                    let outcomes =
-                        run_lane_tempering(target, &plan, &tempering, |_| make(), progress)?;
-                    return Ok(tempered(outcomes, betas));
-                }
-                let local = AnyKernel::new(spec.tempering_kernel, target, lambda)?;
-                let outcomes = run_tempering(target, &local, &tempering, |_, _| make(), progress)?;
                 return Ok(tempered(outcomes, betas));
             }
         };
         let model = Density::new(target, lambda);
         // Tables move 64 chains at once; targets they do not fit are moved one by one.
         let plan = |model| Plan::new(model, kernel.rule()?, self.kernel.scan).ok();
-        let outcomes = match target.pairwise().and_then(plan) {
-            Some(plan) => run_lane_chains(&model, &plan, &settings, |_| make(), progress)?,
-            None => {
+        let outcomes = match (placement, target.pairwise().and_then(plan)) {
+            (Placement::Cuda(gpu, _), _) => {
+                let moves = (kernel, self.kernel.scan);
+                run_cuda_chains(gpu, &model, moves, &settings, |_| make(), progress)?
+            }
+            (_, Some(plan)) => run_lane_chains(&model, &plan, &settings, |_| make(), progress)?,
+            (_, None) => {
                 let kernel = AnyKernel::new(kernel, target, lambda)?;
                 mcmc::run_chains(&model, &kernel, &settings, |_| make(), progress)?
             }
@@ -367,6 +416,14 @@ impl Chains {
             groups: outcomes.into_iter().map(|chain| vec![chain.recorder]).collect(),
             ladder: None,
         })
+    }
+
+    /// Sweeps of 64 ladders at a time, where tables serve the target and the kernel.
+    fn ladder_plan(&self) -> Option<LadderPlan> {
+        let rule = self.chains.tempering_kernel.rule()?;
+        let plan = |model| LadderPlan::new(model, rule, self.kernel.scan).ok();
+        let alone = self.kernel.kernel != Move::Houdayer;
+        self.problem.target.pairwise().and_then(plan).filter(|_| alone)
     }
 
     /// The inverse temperatures within the ladder that are asked for, from hot to cold.

@@ -1,7 +1,7 @@
 //! What a result is compared with: exact averages and laws where they can be had, else the Markov chains that mix best.
 
 use super::{Chains, Context, Monitor, Run};
-use crate::device::Progress;
+use crate::device::{Device, Progress};
 use crate::exact::{self, Exact, enumerate};
 use crate::mcmc::{KernelName, Move};
 use crate::observe::{ChainSummary, Families, LogWeights, WeightedSamples};
@@ -204,7 +204,9 @@ impl Search<'_> {
         job.chains.betas.clear();
         let label = if part == 1 { "reference" } else { "pilot" };
         let progress = self.monitor.progress(&format!("{label}, {kernel}"));
-        let found = job.run_in(&self.context.watched_by(&*progress))?;
+        // So few chains are no work for a GPU.
+        let context = Context { device: Device::Cpu, ..self.context.watched_by(&*progress) };
+        let found = job.run_in(&context)?;
         progress.check()?;
         Ok(found)
     }

@@ -1,7 +1,7 @@
 //! Any sampler, for comparisons and experiments.
 
 use super::{Annealing, Chains, Context, Run, Sampling};
-use crate::device::Placement;
+use crate::device::{Device, Placement};
 use crate::problem::Problem;
 use crate::results::SamplerResult;
 use crate::{Error, Result};
@@ -47,7 +47,7 @@ impl Sampler {
     pub fn placement(&self, context: &Context<'_>) -> Result<Placement> {
         let able = match self {
             Sampler::Annealing(job) => job.gpu_has(),
-            Sampler::Chains(_) => return Ok(Placement::Cpu),
+            Sampler::Chains(job) => return Ok(here(job, context).place(job.gpu_has())?.0),
             Sampler::Network(job) => job.model.gpu_has(),
         };
         Ok(context.place(able)?.0)
@@ -73,7 +73,7 @@ impl Sampler {
         match self {
             Sampler::Annealing(job) => job.run_in(context).map(walkers),
             Sampler::Network(job) => job.run_in(context).map(walkers),
-            Sampler::Chains(job) => match job.run_in(context)? {
+            Sampler::Chains(job) => match job.run_in(&here(job, context))? {
                 run if run.interrupted => Err(Error::Interrupted),
                 Run { result, samples, computed } => {
                     let result = SamplerResult::Chains(Box::new(result));
@@ -82,4 +82,10 @@ impl Sampler {
             },
         }
     }
+}
+
+/// Where chains of a comparison run: on the CPU if no GPU has their kernel, since the other samplers go on without them.
+fn here<'a>(job: &Chains, context: &Context<'a>) -> Context<'a> {
+    let device = if job.gpu_has().is_ok() { context.device } else { Device::Cpu };
+    Context { device, ..context.clone() }
 }

@@ -76,6 +76,9 @@ impl KernelName {
         }
     }
 
+    /// The kernels that GPUs have.
+    pub const ON_GPU: [KernelName; 2] = [KernelName::HeatBath, KernelName::Metropolis];
+
     /// How tables move many states at once as this kernel does, if there are tables for it.
     pub fn rule(self) -> Option<Rule> {
         match self {

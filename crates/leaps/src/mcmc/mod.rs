@@ -28,6 +28,7 @@ mod any;
 mod block_gibbs;
 mod bonds;
 mod chains;
+pub(crate) mod cuda;
 mod dlmc;
 mod dmala;
 mod gibbs;

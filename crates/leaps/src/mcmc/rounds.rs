@@ -45,11 +45,16 @@ pub(super) fn in_rounds<C: Send>(
         if done == adapting {
             adapted(chains);
         }
-        length = match start.elapsed() {
-            short if short < ROUND / 2 => 2 * length,
-            long if long > ROUND => length.div_ceil(2),
-            _ => length,
-        };
+        length = adjusted(length, start.elapsed());
     }
     Ok(done - settings.burn_in)
+}
+
+/// The length of the next round, given how long one of `length` steps took.
+pub(super) fn adjusted(length: u64, took: Duration) -> u64 {
+    match took {
+        short if short < ROUND / 2 => length.saturating_mul(2),
+        long if long > ROUND => length.div_ceil(2),
+        _ => length,
+    }
 }

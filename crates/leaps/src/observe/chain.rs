@@ -1,6 +1,6 @@
 //! Record a Markov chain in bounded memory: block sums of everything, series of a few.
 
-use super::{Layout, Measure, Recorder};
+use super::{Layout, Measure, Recorder, Reduced};
 use crate::device::{Draw, Purpose, Stream};
 use crate::target::Target;
 
@@ -15,8 +15,9 @@ const MAX_BLOCKS: usize = 512;
 /// chain.
 #[derive(Clone)]
 pub struct ChainRecorder<'a> {
-    measure: Measure<'a>,
-    reference: Vec<u8>,
+    pub(super) measure: Measure<'a>,
+    /// The state that all chains share.
+    pub(super) reference: Vec<u8>,
     row: Vec<f64>,
     pub(super) energy: Vec<f32>,
     pub(super) order: Vec<f32>,
@@ -108,6 +109,46 @@ impl<'a> ChainRecorder<'a> {
         }
     }
 
+    /// Take in a state that was reduced elsewhere.
+    pub fn record_reduced(&mut self, state: &Reduced<'_>) {
+        self.measure.row_of(state, &mut self.row);
+        self.push(state.distance);
+    }
+
+    /// Energies, order parameters and distances of all states.
+    #[cfg(test)]
+    pub(crate) fn series(&self) -> [&[f32]; 3] {
+        [&self.energy, &self.order, &self.distance]
+    }
+
+    /// The row of the last state, and its distance to the state that all chains share.
+    #[cfg(test)]
+    pub(crate) fn last(&self) -> (&[f64], f32) {
+        (&self.row, self.distance[self.len() - 1])
+    }
+
+    /// Take in the row that was measured last, at so large a distance to the shared state.
+    fn push(&mut self, distance: u64) {
+        let (width, sites) = (self.row.len(), self.reference.len());
+        if self.is_empty() {
+            self.origin = self.row.clone();
+        }
+        if self.len() == MAX_BLOCKS * self.length {
+            self.join_neighbours();
+        }
+        if self.len().is_multiple_of(self.length) {
+            self.sums.resize(self.sums.len() + width, 0.0);
+        }
+        let start = self.sums.len() - width;
+        for ((sum, value), origin) in self.sums[start..].iter_mut().zip(&self.row).zip(&self.origin)
+        {
+            *sum += value - origin;
+        }
+        self.energy.push((self.row[Layout::ENERGY] / sites as f64) as f32);
+        self.order.push(self.row[Layout::M] as f32);
+        self.distance.push(distance as f32);
+    }
+
     fn join_neighbours(&mut self) {
         let width = self.origin.len();
         for block in 0..MAX_BLOCKS / 2 {
@@ -124,25 +165,7 @@ impl<'a> ChainRecorder<'a> {
 impl Recorder for ChainRecorder<'_> {
     fn record(&mut self, x: &[u8]) {
         self.measure.row(x, &mut self.row);
-        let width = self.row.len();
-        if self.is_empty() {
-            self.origin = self.row.clone();
-        }
-        if self.len() == MAX_BLOCKS * self.length {
-            self.join_neighbours();
-        }
-        if self.len().is_multiple_of(self.length) {
-            self.sums.resize(self.sums.len() + width, 0.0);
-        }
-        let start = self.sums.len() - width;
-        for ((sum, value), origin) in self.sums[start..].iter_mut().zip(&self.row).zip(&self.origin)
-        {
-            *sum += value - origin;
-        }
-        let distance: u64 =
-            x.iter().zip(&self.reference).map(|(&a, &b)| u64::from(a.abs_diff(b))).sum();
-        self.energy.push((self.row[Layout::ENERGY] / x.len() as f64) as f32);
-        self.order.push(self.row[Layout::M] as f32);
-        self.distance.push(distance as f32);
+        let pairs = x.iter().zip(&self.reference);
+        self.push(pairs.map(|(&a, &b)| u64::from(a.abs_diff(b))).sum());
     }
 }

@@ -90,23 +90,38 @@ impl Layout {
     }
 }
 
+/// What a row is made of, from a state that lies elsewhere, such as on a GPU.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reduced<'a> {
+    /// The energy of every term.
+    pub energies: &'a [f64],
+    /// The number of sites in every value.
+    pub counts: &'a [usize],
+    /// Equal pairs at every distance that is measured, along all axes.
+    pub equal_pairs: &'a [usize],
+    /// The structure factor along every axis of a periodic lattice.
+    pub structure: &'a [f64],
+    /// The distance to the state that all chains of a run share.
+    pub distance: u64,
+}
+
 /// Measures states of one target at one set of weights.
 #[derive(Clone)]
 pub struct Measure<'a> {
     target: &'a dyn Target,
     lambda: Vec<f64>,
     layout: Layout,
-    axes: Vec<Axis>,
-    periodic: bool,
+    pub(super) axes: Vec<Axis>,
+    pub(super) periodic: bool,
 }
 
 /// One axis of a lattice.
 #[derive(Clone)]
-struct Axis {
-    side: usize,
-    stride: usize,
+pub(super) struct Axis {
+    pub(super) side: usize,
+    pub(super) stride: usize,
     /// `e^{2 pi i c / side}` for every coordinate `c`.
-    wave: Vec<(f64, f64)>,
+    pub(super) wave: Vec<(f64, f64)>,
 }
 
 impl<'a> Measure<'a> {
@@ -159,16 +174,39 @@ impl<'a> Measure<'a> {
     /// Write the row of `x`; `row.len() == layout().width()` and `x.len() == layout().sites`.
     pub fn row(&self, x: &[u8], row: &mut [f64]) {
         assert_eq!(x.len(), self.layout.sites, "one value per site");
+        let counts = &counts(x)[..self.target.q()];
+        let energy = |term| self.target.energy(term, x);
+        let equal = |r| self.equal_pairs(x, r);
+        let structure = |axis: usize| self.axes[axis].structure(x, self.target.q());
+        self.assemble(counts, energy, equal, structure, row);
+    }
+
+    /// Write the row of a state that was reduced elsewhere.
+    pub(super) fn row_of(&self, state: &Reduced<'_>, row: &mut [f64]) {
+        let Reduced { energies, counts, equal_pairs, structure, .. } = *state;
+        assert_eq!(energies.len(), self.lambda.len(), "one energy per term");
+        assert_eq!(counts.len(), self.target.q(), "one count per value");
+        self.assemble(counts, |term| energies[term], |r| equal_pairs[r], |a| structure[a], row);
+    }
+
+    /// Write a row, given the parts that depend on more than the numbers of sites in every value.
+    fn assemble(
+        &self,
+        counts: &[usize],
+        energy_of: impl Fn(usize) -> f64,
+        equal_pairs: impl Fn(usize) -> usize,
+        structure_along: impl Fn(usize) -> f64,
+        row: &mut [f64],
+    ) {
         assert_eq!(row.len(), self.layout.width(), "one number per column");
         let (mut energy, mut potential) = (0.0, 0.0);
         for (term, &weight) in self.lambda.iter().enumerate() {
-            let value = self.target.energy(term, x);
+            let value = energy_of(term);
             energy += value;
             if weight != 0.0 {
                 potential += weight * value;
             }
         }
-        let counts = &counts(x)[..self.target.q()];
         let order = Order::of_counts(counts);
         let (fixed, rest) = row.split_at_mut(Layout::FIXED);
         fixed[Layout::ENERGY] = energy;
@@ -184,30 +222,38 @@ impl<'a> Measure<'a> {
         modes::shares(counts, share);
         let q = self.target.q() as f64;
         for (r, value) in correlation.iter_mut().enumerate() {
-            let (equal, pairs) = self.pairs(x, r);
+            let (equal, pairs) = (equal_pairs(r), self.pairs(r));
             *value = (q * equal as f64 / pairs as f64 - 1.0) / (q - 1.0);
         }
-        for (axis, value) in self.axes.iter().zip(structure) {
-            *value = axis.structure(x, self.target.q());
+        for (axis, value) in structure.iter_mut().enumerate() {
+            *value = structure_along(axis);
         }
     }
 
-    /// Equal pairs at distance `r` along the axes, and all pairs.
-    fn pairs(&self, x: &[u8], r: usize) -> (usize, usize) {
-        let (mut equal, mut pairs) = (0, 0);
+    /// Equal pairs at distance `r` along the axes.
+    fn equal_pairs(&self, x: &[u8], r: usize) -> usize {
+        let mut equal = 0;
         for axis in &self.axes {
             let shift = r * axis.stride;
             for plane in x.chunks_exact(axis.side * axis.stride) {
                 let cut = plane.len() - shift;
                 equal += matches(&plane[..cut], &plane[shift..]);
-                pairs += cut;
                 if self.periodic {
                     equal += matches(&plane[cut..], &plane[..shift]);
-                    pairs += shift;
                 }
             }
         }
-        (equal, pairs)
+        equal
+    }
+
+    /// All pairs at distance `r` along the axes.
+    pub(super) fn pairs(&self, r: usize) -> usize {
+        let sites = self.layout.sites;
+        let along = |axis: &Axis| match self.periodic {
+            true => sites,
+            false => sites - sites / axis.side * r,
+        };
+        self.axes.iter().map(along).sum()
     }
 }
 

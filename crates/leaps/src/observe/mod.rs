@@ -6,6 +6,7 @@
 mod autocorrelation;
 mod bar;
 mod chain;
+pub(crate) mod cuda;
 mod estimate;
 mod evidence;
 mod families;
@@ -32,7 +33,7 @@ pub use histogram::{Bins, Distance, Histogram};
 pub use integration::integrated_log_z;
 pub use ladder::LadderTable;
 pub use mbar::Mbar;
-pub use measure::{Layout, Measure, symmetric};
+pub use measure::{Layout, Measure, Reduced, symmetric};
 pub use modes::ModeMass;
 pub use observables::{Correlation, Observables};
 pub use order::Order;
@@ -45,4 +46,26 @@ pub use weights::LogWeights;
 pub trait Recorder: Send {
     /// Measure `x`.
     fn record(&mut self, x: &[u8]);
+}
+
+/// Takes in states that were reduced where they lie, as well as those that are at hand.
+pub trait RemoteRecorder: Recorder {
+    /// What measures the states.
+    fn measures(&self) -> &ChainRecorder<'_>;
+
+    /// Whether the states themselves are wanted.
+    fn keeps_states(&self) -> bool {
+        false
+    }
+
+    /// Take in a state; `x` is there if [`keeps_states`](Self::keeps_states).
+    fn record_reduced(&mut self, state: &Reduced<'_>, x: Option<&[u8]>);
+
+    /// Whether the energies of all rungs are wanted beside the state of the last one.
+    fn keeps_energies(&self) -> bool {
+        false
+    }
+
+    /// Take in `energies[rung * terms + term]` of the ladder whose last state was recorded, if [`keeps_energies`](Self::keeps_energies).
+    fn record_energies(&mut self, _energies: &[f64]) {}
 }

@@ -9,6 +9,7 @@ use super::{
     choose_times,
 };
 use crate::device::{Placement, Progress};
+use crate::mcmc::cuda::check_gpu;
 use crate::mcmc::lanes::{Plan, Rule, Scan};
 use crate::mcmc::{AnyKernel, Kernel, KernelName};
 use crate::path::Path;
@@ -98,23 +99,11 @@ const PILOT: u64 = 0x5DEE_CE66_D1CE_4E5B;
 
 impl Moves {
     /// Kernels that GPUs have.
-    pub const ON_GPU: [KernelName; 2] = [KernelName::HeatBath, KernelName::Metropolis];
+    pub const ON_GPU: [KernelName; 2] = KernelName::ON_GPU;
 
     /// Refuse moves or targets that GPUs do not have.
     pub fn check_gpu(&self, target: &dyn Target) -> Result<()> {
-        if !Self::ON_GPU.contains(&self.kernel) {
-            let kernels = Self::ON_GPU.map(|kernel| kernel.to_string()).join(" and ");
-            let condition = format!("one that GPUs have: {kernels}");
-            let advice = "choose one of them, or use the device cpu";
-            return Err(Error::invalid("kernel", self.kernel, condition, advice));
-        }
-        match target.pairwise() {
-            Some(_) => Ok(()),
-            None => Err(Error::not_applicable(
-                "a GPU",
-                "the target is not pairwise; use the device cpu",
-            )),
-        }
+        check_gpu("kernel", self.kernel, target)
     }
 
     /// Walkers in uniformly random states that move this way on `placement`: 64 at a time where tables allow, else in lockstep or one by one,

@@ -11,11 +11,11 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaFunction, CudaSlice, CudaView};
 
-use super::{Pairwise, Target};
+use super::{Pairwise, Target, pairwise_for_gpu};
+use crate::Result;
 use crate::device::Purpose;
 use crate::device::cuda::arguments::{Input, arguments, join};
 use crate::device::cuda::{Gpu, Kernels, address, launch};
-use crate::{Error, Result};
 
 arguments! {
     /// A pairwise target, as kernels read it.
@@ -154,9 +154,7 @@ fn plan(
 impl CudaTarget {
     /// Put `target` on a GPU; it must be pairwise.
     pub(crate) fn new(gpu: &Arc<Gpu>, target: &dyn Target) -> Result<Self> {
-        let pairs = target.pairwise().ok_or_else(|| {
-            Error::not_applicable("a GPU", "the target is not pairwise; use the device cpu")
-        })?;
+        let pairs = pairwise_for_gpu(target)?;
         let (sites, q, terms) = (pairs.sites(), pairs.q(), pairs.terms());
         let found = classes(pairs);
         let (class, members) = found.unwrap_or_default();
@@ -223,6 +221,11 @@ impl CudaTarget {
         let mut all: Vec<(&str, usize)> = self.defines.clone();
         all.extend(defines);
         self.gpu.compile(&[PAIRWISE, source].concat(), &all)
+    }
+
+    /// Threads and bytes of shared memory of a block that sweeps.
+    pub(crate) fn block(&self) -> (usize, usize) {
+        (self.threads, self.shared)
     }
 
     /// What kernels read of the target.
@@ -319,6 +322,19 @@ impl CudaTarget {
         let threads = bytes.next_multiple_of(32).min(128);
         launch!(self.gpu, self.gather, ((n, 1, 1), threads, 0), old, &out, from, &bytes, &n)?;
         Ok(out)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    use super::*;
+
+    /// Compile `source` behind the functions of `target` for a usual GPU.
+    pub(crate) fn compiles_behind(target: &Pairwise, source: &str, defines: &[(&str, usize)]) {
+        let class = classes(target).map_or(0, |found| found.1.len());
+        let mut all: Vec<(&str, usize)> = plan(target, class, 227 << 10).0;
+        all.extend(defines);
+        crate::device::cuda::testing::compiles(&[PAIRWISE, source].concat(), &all);
     }
 }
 

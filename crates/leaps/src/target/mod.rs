@@ -23,8 +23,15 @@ pub use lattice::{Boundary, Lattice};
 pub use pairwise::{Interaction, Pairwise, Term};
 pub use spec::{Described, Field, Geometry, Kind, Size, TargetSpec, undescribed, unprinted};
 
-use crate::Result;
 use crate::device::{Draw, Purpose, Stream};
+use crate::{Error, Result};
+
+/// The pairwise model that a target is: GPUs have no other energies.
+pub(crate) fn pairwise_for_gpu(target: &dyn Target) -> Result<&Pairwise> {
+    target.pairwise().ok_or_else(|| {
+        Error::not_applicable("a GPU", "the target is not pairwise; use the device cpu")
+    })
+}
 
 /// A distribution over `sites` values, known up to a constant through its energy terms:
 /// `rho(x) ~ exp(-sum_k lambda_k E_k(x))`.

@@ -217,8 +217,17 @@ __device__ __forceinline__ u32 pick_energy(Numbers& n, double* energies) {
     return last;
 }
 
-template <bool METROPOLIS, typename S>
-__device__ __forceinline__ void sweep_once(const Pairs& p, const double* lambda, S x, const u32* table, u64 sure, Numbers& n) {
+// The probability with which a change of the potential is accepted.
+__device__ __forceinline__ double acceptance_of(double change) {
+    return -change >= 0.0 ? 1.0 : exp(-change);
+}
+
+// Entries of the table whose bit is in `sure` are accepted without a draw; those in `close` are so close to that that the change is
+// summed bond by bond, as on the CPU, to tell. COUNT: add the probabilities with which proposals are accepted to `accepted`.
+template <bool METROPOLIS, bool COUNT, typename S>
+__device__ __forceinline__ void sweep_once(
+    const Pairs& p, const double* lambda, S x, const u32* table, u64 sure, u64 close, Numbers& n,
+    double& accepted) {
     for (u32 site = 0; site < SITES; site++) {
         u32 old = x.get(site);
 #if CLASSES > 0
@@ -228,6 +237,14 @@ __device__ __forceinline__ void sweep_once(const Pairs& p, const double* lambda,
         u32 kind = CLASSES > 1 ? __ldg(p.classes + site) : 0;
         u32 entry = (kind * 2 + old) * (DEGREE + 1) + equal;
         bool flips = true;
+        if (METROPOLIS && ((close >> entry) & 1)) {
+            double change = energy_change_to(p, lambda, x, site, old, 1 - old);
+            if (COUNT) accepted += acceptance_of(change);
+            if (!(-change >= 0.0)) flips = chance_bits(n, flip_threshold<true>(change));
+            if (flips) x.set(site, 1 - old);
+            continue;
+        }
+        if (COUNT) accepted += acceptance_of(class_change(p, lambda, kind, old, (int)equal));
         if (!METROPOLIS || !((sure >> entry) & 1)) {
             u32 high = table[entry * THREADS], word = next_word(n);
             flips = word < high;
@@ -244,6 +261,7 @@ __device__ __forceinline__ void sweep_once(const Pairs& p, const double* lambda,
                 value += value >= old;
             }
             double change = energy_change_to(p, lambda, x, site, old, value);
+            if (COUNT) accepted += acceptance_of(change);
             if (-change >= 0.0 || chance_bits(n, flip_threshold<true>(change))) x.set(site, value);
         } else if (Q == 2) {
             double change = energy_change_to(p, lambda, x, site, old, 1 - old);
@@ -259,10 +277,12 @@ __device__ __forceinline__ void sweep_once(const Pairs& p, const double* lambda,
 
 // Sweep the walkers `rows[0..count]`; sweep s draws from the stream at step `step + s`. Thread i goes by the weights
 // lambda[i * stride ..]; stride 0 is one set of weights for all.
-template <bool METROPOLIS>
+// BY_PLACE: the stream is that of the place in `rows`, not of the row found there. COUNT: add the mean acceptance of every sweep to that of
+// the place.
+template <bool METROPOLIS, bool BY_PLACE, bool COUNT>
 __device__ __forceinline__ void sweep_rows(
     const Pairs& p, u8* states, const u32* rows, const double* lambda, u32 stride, u64 seed, u32 purpose, u64 step,
-    u32 sweeps, u32 count) {
+    u32 sweeps, u32 count, double* acceptance) {
     extern __shared__ u32 space[];
     u32 first = blockIdx.x * THREADS, index = first + threadIdx.x;
     bool mine = index < count;
@@ -272,13 +292,18 @@ __device__ __forceinline__ void sweep_rows(
     for (u32 term = 0; term < TERMS; term++) weights[term] = lambda[(size_t)(mine ? index : first) * stride + term];
 
     u32* table = space + threadIdx.x;
-    u64 sure = 0;
+    u64 sure = 0, close = 0;
 #if CLASSES > 0
     for (u32 entry = 0; entry < ENTRIES; entry++) {
         u32 kind = entry / (2 * (DEGREE + 1)), old = entry / (DEGREE + 1) % 2;
         double change = class_change(p, weights, kind, old, (int)(entry % (DEGREE + 1)));
         table[entry * THREADS] = (u32)(flip_threshold<METROPOLIS>(change) >> 32);
         if (METROPOLIS && -change >= 0.0) sure |= 1ull << entry;
+        // Up to four equal bonds that balance add up to nothing in any order.
+        if (METROPOLIS && BY_PLACE && fabs(change) < 1e-9) {
+            u32 site = p.members[kind], degree = p.starts[site + 1] - p.starts[site];
+            if (degree > 4 || 2 * (entry % (DEGREE + 1)) != degree) close |= 1ull << entry;
+        }
     }
 #endif
 #if STAGED
@@ -295,10 +320,14 @@ __device__ __forceinline__ void sweep_rows(
     State<1> x{states + (size_t)walker * SITES};
 #endif
     if (mine) {
+        double total = COUNT ? acceptance[index] : 0.0;
         for (u32 sweep = 0; sweep < sweeps; sweep++) {
-            Numbers n = numbers(seed, purpose, walker, step + sweep);
-            sweep_once<METROPOLIS>(p, weights, x, table, sure, n);
+            Numbers n = numbers(seed, purpose, BY_PLACE ? index : walker, step + sweep);
+            double accepted = 0.0;
+            sweep_once<METROPOLIS, COUNT>(p, weights, x, table, sure, close, n, accepted);
+            if (COUNT) total += accepted / (double)SITES;
         }
+        if (COUNT) acceptance[index] = total;
     }
 #if STAGED
     __syncthreads();
@@ -312,11 +341,11 @@ __device__ __forceinline__ void sweep_rows(
 extern "C" __global__ void __launch_bounds__(THREADS) heat_bath(
     Pairs p, u8* states, const u32* rows, const double* lambda, u32 stride, u64 seed, u32 purpose, u64 step, u32 sweeps,
     u32 count) {
-    sweep_rows<false>(p, states, rows, lambda, stride, seed, purpose, step, sweeps, count);
+    sweep_rows<false, false, false>(p, states, rows, lambda, stride, seed, purpose, step, sweeps, count, 0);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) metropolis(
     Pairs p, u8* states, const u32* rows, const double* lambda, u32 stride, u64 seed, u32 purpose, u64 step, u32 sweeps,
     u32 count) {
-    sweep_rows<true>(p, states, rows, lambda, stride, seed, purpose, step, sweeps, count);
+    sweep_rows<true, false, false>(p, states, rows, lambda, stride, seed, purpose, step, sweeps, count, 0);
 }

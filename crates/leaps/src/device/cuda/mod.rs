@@ -15,7 +15,7 @@ use cudarc::driver::sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMI
 use cudarc::driver::sys::{CUdevice_attribute, CUresult, is_culib_present};
 use cudarc::driver::{
     CudaContext, CudaFunction, CudaModule, CudaSlice, CudaStream, DevicePtr, DeviceRepr,
-    DriverError, ValidAsZeroBits,
+    DriverError, PinnedHostSlice, ValidAsZeroBits,
 };
 use cudarc::nvrtc::Ptx;
 
@@ -179,6 +179,29 @@ impl Gpu {
         data: &impl DevicePtr<T>,
     ) -> Result<Vec<T>> {
         self.stream.clone_dtoh(data).map_err(failed("a kernel"))
+    }
+
+    /// Memory of the host that the GPU can write to while the CPU does something else.
+    pub(crate) fn pinned<T: DeviceRepr + ValidAsZeroBits>(
+        &self,
+        n: usize,
+    ) -> Result<PinnedHostSlice<T>> {
+        // SAFETY: zeros are written before anything is read, and are values of the type.
+        unsafe {
+            let mut memory =
+                self.context.alloc_pinned_with_flags::<T>(n.max(1), 0).map_err(failed("memory"))?;
+            memory.as_mut_ptr().map_err(failed("memory"))?.write_bytes(0, n.max(1));
+            Ok(memory)
+        }
+    }
+
+    /// Start to copy numbers from the GPU to `to`, which may be longer; reading `to` waits for them.
+    pub(crate) fn send<T: DeviceRepr>(
+        &self,
+        data: &impl DevicePtr<T>,
+        to: &mut PinnedHostSlice<T>,
+    ) -> Result<()> {
+        self.stream.memcpy_dtoh(data, to).map_err(failed("a kernel"))
     }
 
     /// Wait for all work so far.

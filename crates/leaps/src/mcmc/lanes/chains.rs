@@ -92,7 +92,8 @@ pub fn run_lane_chains<R: Recorder>(
     Ok(groups.into_par_iter().flat_map_iter(outcomes).collect())
 }
 
-pub(super) fn acceptance(
+/// The acceptance of a chain, estimated from its last state.
+pub(in crate::mcmc) fn acceptance(
     model: &Density<'_>,
     plan: &Plan,
     last: &[u8],

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use cudarc::driver::{CudaFunction, CudaSlice};
 
 use super::plan::{Class, Code, Plan, Rule};
+use super::{Tables, Updates};
 use crate::Result;
 use crate::device::cuda::arguments::{Input, Output, arguments, join};
 use crate::device::cuda::{Gpu, launch};
@@ -60,7 +61,8 @@ arguments! {
 }
 
 /// Source of the kernels.
-const LANES: &str = join!(Lanes::SOURCE, Carry::SOURCE, include_str!("lanes.cu"));
+const LANES: &str =
+    join!(Lanes::SOURCE, Carry::SOURCE, include_str!("lanes.cu"), include_str!("chains.cu"));
 
 /// Bytes of states that a block may keep in shared memory, at most: beyond it too few blocks share a multiprocessor.
 const STAGE: usize = 100 << 10;
@@ -82,6 +84,7 @@ pub(crate) struct CudaPlan {
     set: CudaFunction,
     measure: CudaFunction,
     carry: CudaFunction,
+    walk: CudaFunction,
     /// Thresholds of [`room`](Self::room) times.
     tables: CudaSlice<u32>,
     _lists: [CudaSlice<u32>; 4],
@@ -179,6 +182,7 @@ impl CudaPlan {
             set: kernels.get("thresholds", 0)?,
             measure: kernels.get("measure_all", 0)?,
             carry: kernels.get("carry", shared)?,
+            walk: kernels.get("walk", shared)?,
             tables: gpu.zeros(room * plan.thresholds)?,
             gpu: gpu.clone(),
             _lists: lists,
@@ -190,6 +194,37 @@ impl CudaPlan {
     /// Most intervals that [`carry`](Self::carry) takes at once.
     pub(crate) fn room(&self) -> usize {
         self.tables.len() / self.thresholds.max(1)
+    }
+
+    /// Take the thresholds by which [`walk`](Self::walk) moves chains from the CPU: they are the same bit by bit.
+    pub(crate) fn stay_at(&mut self, tables: &Tables) -> Result<()> {
+        let words = tables.high.iter().zip(&tables.low);
+        let words: Vec<u32> =
+            words.map(|(&high, &low)| u32::from(high) << 16 | u32::from(low)).collect();
+        self.gpu.write(&words, &mut self.tables)
+    }
+
+    /// Make some updates of chains `0..chains` at the thresholds that they [stay at](Self::stay_at).
+    pub(crate) fn walk(
+        &self,
+        states: &mut CudaSlice<u8>,
+        chains: usize,
+        seed: u64,
+        Updates { from, count }: Updates,
+    ) -> Result<()> {
+        let (grid, n) = ((chains.div_ceil(self.threads) as u32, 1, 1), chains as u32);
+        launch!(
+            self.gpu,
+            self.walk,
+            (grid, self.threads, self.shared),
+            &self.arguments,
+            states,
+            &self.tables,
+            &seed,
+            &from,
+            &count,
+            &n,
+        )
     }
 
     /// Compile the kernels for a plan, where there is a compiler.

@@ -5,7 +5,7 @@
 //! look-up and a comparison. Chances are rounded to multiples of 2^-32. Lane `l` of a tile draws from the
 //! stream of its own walker, so no result depends on which walkers share a tile.
 
-mod chains;
+pub(super) mod chains;
 pub(crate) mod cuda;
 mod plan;
 mod tables;

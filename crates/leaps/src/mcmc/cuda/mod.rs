@@ -1,0 +1,39 @@
+//! Chains on a GPU: heat bath, Metropolis, and ladders of temperatures that exchange states.
+//!
+//! Chains take the same way as on the CPU. Their states stay on the GPU, which reduces those that are kept to what
+//! [recorders](crate::observe::RemoteRecorder) ask for.
+
+#[cfg(not(feature = "cuda"))]
+mod absent;
+#[cfg(feature = "cuda")]
+mod batches;
+#[cfg(feature = "cuda")]
+mod chains;
+#[cfg(feature = "cuda")]
+mod places;
+#[cfg(feature = "cuda")]
+mod tempering;
+#[cfg(all(test, feature = "cuda"))]
+mod tests;
+
+#[cfg(not(feature = "cuda"))]
+pub(crate) use absent::{run_cuda_chains, run_cuda_tempering};
+#[cfg(feature = "cuda")]
+pub(crate) use chains::run_cuda_chains;
+#[cfg(feature = "cuda")]
+pub(crate) use tempering::run_cuda_tempering;
+
+use super::KernelName;
+use crate::target::{Target, pairwise_for_gpu};
+use crate::{Error, Result};
+
+/// Refuse a kernel, chosen by the setting `key`, or a target that GPUs do not have.
+pub(crate) fn check_gpu(key: &str, kernel: KernelName, target: &dyn Target) -> Result<()> {
+    if kernel.rule().is_none() {
+        let kernels = KernelName::ON_GPU.map(|kernel| kernel.to_string()).join(" and ");
+        let condition = format!("one that GPUs have: {kernels}");
+        let advice = "choose one of them, or use the device cpu";
+        return Err(Error::invalid(key, kernel, condition, advice));
+    }
+    pairwise_for_gpu(target).map(drop)
+}
