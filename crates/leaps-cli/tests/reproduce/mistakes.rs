@@ -62,12 +62,13 @@ fn experiments_are_listed_and_mistakes_are_named() {
         "records",
         "records-16",
         "methods",
+        "free-energy",
         "glass",
     ] {
         assert!(list.lines().any(|line| line.starts_with(name)), "{name} in\n{list}");
     }
     let all = json(&run_line("reproduce --list --json"));
-    assert_eq!(all["experiments"].as_array().unwrap().len(), 12);
+    assert_eq!(all["experiments"].as_array().unwrap().len(), 13);
     fails(&["reproduce"], 2, &["no NAME", "--list"]);
     fails(&["reproduce", "biass"], 2, &["NAME = biass", "bias", ".toml"]);
     fails(&["reproduce", "bias", "--seed", "3"], 2, &["--seed", "left out"]);

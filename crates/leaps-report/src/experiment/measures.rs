@@ -16,11 +16,14 @@ pub struct Measure {
 }
 
 /// Every measure, what tables call it and what axes call it.
-const KNOWN: [(&str, &str, &str); 24] = [
+const KNOWN: [(&str, &str, &str); 27] = [
     ("steps", "steps", "steps"),
     ("ess", "ESS", "effective sample size per walker"),
     ("log_z", "log Z", "log Z"),
     ("log_z_off", "log Z - exact", "|log Z - exact|"),
+    ("log_z_error", "error of log Z", "standard error of log Z"),
+    ("log_z_merit", "merit of log Z", "1/(variance of log Z x seconds)"),
+    ("entropy_per_site", "S/N", "entropy per site"),
     ("free_energy_per_site", "F/N", "free energy per site"),
     ("energy_per_site", "E/N", "energy per site"),
     ("energy_per_site_off", "E/N - exact", "|E/N - exact|"),
@@ -121,9 +124,32 @@ impl Numbers<'_> {
 
     fn log_z(&self) -> Option<Measure> {
         match self {
-            Numbers::Walkers(result) => known(result.log_z),
-            Numbers::Chains(_) => None,
+            // Whoever sends walkers back wants both ways.
+            Numbers::Walkers(result) => {
+                known(result.two_sided.as_ref().map_or(result.log_z, |both| both.log_z))
+            }
+            Numbers::Chains(result) => known(result.log_z?),
             Numbers::Stop(result) => known(result.log_z),
+        }
+    }
+
+    fn log_z_merit(&self) -> Option<f64> {
+        match self {
+            Numbers::Walkers(result) => {
+                let both = result.two_sided.as_ref();
+                Some(both.map_or(result.log_z_merit, |both| both.log_z_merit))
+            }
+            Numbers::Chains(result) => result.log_z_merit,
+            Numbers::Stop(_) => None,
+        }
+    }
+
+    /// Free energy and entropy per site.
+    fn thermodynamics(&self) -> [Option<Estimate>; 2] {
+        match self {
+            Numbers::Walkers(r) => [Some(r.free_energy_per_site), Some(r.entropy_per_site)],
+            Numbers::Chains(r) => [r.free_energy_per_site, r.entropy_per_site],
+            Numbers::Stop(r) => [Some(r.free_energy_per_site), Some(r.entropy_per_site)],
         }
     }
 
@@ -138,7 +164,10 @@ impl Numbers<'_> {
     /// Walkers or chains, and seconds.
     fn work(&self) -> Option<(usize, f64)> {
         match self {
-            Numbers::Walkers(result) => Some((result.walkers, result.seconds)),
+            Numbers::Walkers(result) => {
+                let both = result.two_sided.as_ref();
+                Some((result.walkers, both.map_or(result.seconds, |both| both.seconds)))
+            }
             Numbers::Chains(result) => Some((result.chains, result.seconds)),
             Numbers::Stop(_) => None,
         }
@@ -185,11 +214,11 @@ impl Numbers<'_> {
             "ess" => sure(ess).map(|found| Measure { error, ..found }),
             "log_z" => self.log_z(),
             "energy_per_site" => energy(),
-            "free_energy_per_site" => match self {
-                Numbers::Stop(result) => known(result.free_energy_per_site),
-                _ => None,
-            },
+            "free_energy_per_site" => known(self.thermodynamics()[0]?),
+            "entropy_per_site" => known(self.thermodynamics()[1]?),
             "log_z_off" => off(self.log_z()?),
+            "log_z_error" => sure(self.log_z()?.error),
+            "log_z_merit" => sure(self.log_z_merit()?),
             "energy_per_site_off" => off(energy()?),
             "network_passes" => sure(passes?),
             "energy_calls" => sure(calls?),

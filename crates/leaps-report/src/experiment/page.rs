@@ -53,7 +53,11 @@ impl Page<'_> {
     fn devices(&self) -> Vec<(&str, Vec<&str>)> {
         let mut all: Vec<(&str, Vec<&str>)> = Vec::new();
         for (run, part) in self.run.parts() {
-            let placement = part.kept.found.as_ref().map_or("", |found| found.device.as_str());
+            // What was left out was computed nowhere.
+            let Some(placement) = part.kept.found.as_ref().map(|found| found.device.as_str())
+            else {
+                continue;
+            };
             match all.iter_mut().find(|(name, _)| *name == placement) {
                 // Several targets have runs of the same name.
                 Some((_, runs)) if runs.contains(&run.name.as_str()) => {}
@@ -149,6 +153,50 @@ impl Page<'_> {
         rows
     }
 
+    /// When networks are ahead of everything else in log Z, their training counted, where the table speaks of that.
+    ///
+    /// A method of merit $m$ has a variance of $1/(m t)$ after $t$ seconds, a network that was trained for $T$ of them $1/(m (t - T))$: it is ahead from
+    /// $t = T m / (m - m')$ on, where the other's merit is $m'$.
+    fn ahead(&self) -> Vec<String> {
+        if !self.experiment.columns.iter().any(|column| column == "log_z_merit") {
+            return Vec::new();
+        }
+        let mut lines = Vec::new();
+        for one in self.experiment.each() {
+            let own = |name: &str| match one.heading.is_empty() {
+                true => true,
+                false => name.starts_with(&format!("{}, ", one.heading)),
+            };
+            let merits = || {
+                self.run.parts().filter(|(_, part)| own(&part.label)).filter_map(|(run, part)| {
+                    Some((run, &part.label, measure(part, "log_z_merit")?.mean))
+                })
+            };
+            let better =
+                |a: &(&RunEntry, &String, f64), b: &(&RunEntry, &String, f64)| a.2.total_cmp(&b.2);
+            let network = merits().filter(|(run, ..)| run.network.is_some()).max_by(better);
+            let other = merits().filter(|(run, ..)| run.network.is_none()).max_by(better);
+            let (Some((run, name, merit)), Some((_, rival, least))) = (network, other) else {
+                continue;
+            };
+            let trained = self.run.networks.iter().find(|network| {
+                let wanted = run.network.as_deref().unwrap_or_default();
+                own(&network.name) && network.name.ends_with(wanted)
+            });
+            let times = Short(merit / least);
+            lines.push(match trained.and_then(|network| network.facts.seconds) {
+                _ if merit <= least => format!("{rival} has {} times the merit of {name}, whose training never pays.", Short(least / merit)),
+                Some(training) => {
+                    let from = Short(training * merit / (merit - least));
+                    let training = span(training);
+                    format!("{name} has {times} times the merit of {rival}, the best without a network; its training of {training} counted, it is ahead after {from} s.")
+                }
+                None => format!("{name} has {times} times the merit of {rival}, the best without a network."),
+            });
+        }
+        lines
+    }
+
     /// Reasons to doubt rows of the table, as they were said when the rows were made.
     fn cautions(&self) -> Vec<String> {
         let mut all = Vec::new();
@@ -193,6 +241,9 @@ impl Page<'_> {
         out += &markdown_table(&self.rows());
         out += "\nErrors are standard errors, in the last digits. Exact values and numbers of the paper stand beside ours where there are \
                 some; values with an error under 'exact' are those of the reference runs.\n";
+        for line in self.ahead() {
+            out += &format!("\n{line}\n");
+        }
         let cautions = self.cautions();
         if !cautions.is_empty() {
             out += "\nTo be taken with care:\n\n";

@@ -14,7 +14,7 @@ use crate::net::NetSpec;
 use crate::problem::Problem;
 use crate::rates::Parametrisation;
 use crate::spec::RunSpec;
-use crate::store::{Found, Metrics, Model};
+use crate::store::{Found, Metrics, Model, Shipped};
 use crate::{Error, Result};
 
 /// A network that can be sampled.
@@ -87,7 +87,10 @@ pub fn ready(
                     monitor.note(&format!("{name} was trained on {own}"));
                 }
                 let facts = facts(entry, &model, &config, None)?;
-                let facts = NetworkFacts { shipped: Some(name.clone()), trained_on: own, ..facts };
+                let card = Shipped::find(name);
+                let seconds = card.and_then(|model| model.card().ok()?.training.seconds);
+                let shipped = Some(name.clone());
+                let facts = NetworkFacts { shipped, trained_on: own, seconds, ..facts };
                 return Ok(Some(PreparedNetwork {
                     name: entry.name.clone(),
                     model: name.into(),

@@ -1,7 +1,7 @@
 //! The experiments that the library brings along.
 
 /// The experiments that the library brings along, by name.
-pub const EXPERIMENTS: [(&str, &str); 12] = [
+pub const EXPERIMENTS: [(&str, &str); 13] = [
     ("ablation", include_str!("../../../experiments/ablation.toml")),
     ("ising-critical", include_str!("../../../experiments/ising-critical.toml")),
     ("ais-ising", include_str!("../../../experiments/ais-ising.toml")),
@@ -13,5 +13,6 @@ pub const EXPERIMENTS: [(&str, &str); 12] = [
     ("methods", include_str!("../../../experiments/methods.toml")),
     ("records", include_str!("../../../experiments/records.toml")),
     ("records-16", include_str!("../../../experiments/records-16.toml")),
+    ("free-energy", include_str!("../../../experiments/free-energy.toml")),
     ("glass", include_str!("../../../experiments/glass.toml")),
 ];
