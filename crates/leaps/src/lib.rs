@@ -1,26 +1,26 @@
-//! Sample discrete distributions that are known up to a constant, and say how sure the answers are.
+//! Sample discrete distributions that are known up to a constant, and report how uncertain the answers are.
 //!
 //! A *target* has `d` sites with `q` values each and an energy made of a few terms,
 //! `U_t(x) = sum_k lambda_k(t) E_k(x)`. A *path* moves the weights `lambda_k` of the terms from 0,
-//! where every state is equally likely, to the values of the distribution that is wanted.
+//! where every state is equally likely, to their values in the target distribution.
 //!
 //! | module | what it does |
 //! |---|---|
-//! | [`target`] | what to sample: Ising, Potts, spin glasses, Boltzmann machines, any energy of yours |
+//! | [`target`] | what to sample: Ising, Potts, spin glasses, Boltzmann machines, and any energy of your own |
 //! | [`path`] | how the weights of the energy terms grow from 0 to their final values |
 //! | [`exact`] | ground truth by enumeration, transfer matrix or Kaufman's formula |
-//! | [`mcmc`] | Markov chain kernels, each leaving the target invariant |
+//! | [`mcmc`] | Markov chain kernels, each of which leaves the target distribution invariant |
 //! | [`net`] | locally equivariant networks |
 //! | [`sampler`] | annealed importance sampling and sequential Monte Carlo as one driver |
 //! | [`observe`] | observables and their errors, for weighted samples and for chains |
-//! | [`device`] | random numbers, threads and SIMD lanes |
+//! | [`device`] | CPU or GPU, random numbers, SIMD lanes |
 //! | [`rates`] | from network outputs to rates of a Markov jump process |
 //! | [`train`] | learning the networks |
 //! | [`problem`] | a target and the path to it: what samplers and training are given |
 //! | [`spec`] | the whole of a `run.toml`: target, path, network, training, sampling |
-//! | [`parse`] | values as people write them |
+//! | [`parse`] | parsing values as users write them |
 //! | [`job`] | what a user asks for: sampling, training, exact answers, each a builder |
-//! | [`results`] | what jobs find, as types that are written and read |
+//! | [`results`] | what jobs return, as types that can be saved and read back |
 //! | [`store`] | models, runs and their checkpoints, results and samples as files |
 //! | [`file`](mod@file) | reading ordinary files, within bounds |
 

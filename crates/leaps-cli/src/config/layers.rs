@@ -1,4 +1,5 @@
-//! Defaults, file, `--set` and flags over each other, with the place that each value came from.
+//! Defaults, file, `--set` and flags over each other, with the place that each value came from. [`RunSpec::from_table`] lays what they give over the
+//! defaults.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;

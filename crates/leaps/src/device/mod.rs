@@ -1,4 +1,4 @@
-//! What the devices share: random numbers, threads, SIMD lanes.
+//! CPU or GPU, and what they share: random numbers, threads, SIMD lanes.
 
 mod cpu_name;
 #[cfg(feature = "cuda")]

@@ -1,4 +1,5 @@
-//! Where arithmetic is done: what was asked for, and what it became.
+//! Where arithmetic is done, CPU or GPU: what was asked for, and what it became. Why a GPU was not used is recorded by
+//! [`Context::place`](crate::job::Context::place).
 
 use std::fmt;
 use std::str::FromStr;

@@ -24,7 +24,6 @@
 //! one temperature.
 
 mod adapt;
-mod any;
 mod block_gibbs;
 mod bonds;
 mod chains;
@@ -35,6 +34,7 @@ mod gibbs;
 mod hamming_ball;
 mod heat_bath;
 mod houdayer;
+mod kernel_name;
 mod locally_balanced;
 pub(crate) mod lockstep;
 mod metropolis;
@@ -49,7 +49,6 @@ mod tempering;
 mod wolff;
 
 pub use adapt::StepSize;
-pub use any::{AnyKernel, KernelName};
 pub use block_gibbs::BlockGibbs;
 pub use chains::{
     ChainOutcome, ChainSettings, TemperingOutcome, TemperingSettings, run_chains, run_tempering,
@@ -60,6 +59,7 @@ pub use gibbs::Gibbs;
 pub use hamming_ball::HammingBall;
 pub use heat_bath::HeatBath;
 pub use houdayer::Houdayer;
+pub use kernel_name::{AnyKernel, KernelName};
 pub use locally_balanced::{GibbsWithGradients, LocallyBalanced};
 pub use metropolis::Metropolis;
 pub use neighbours::Balance;

@@ -6,6 +6,8 @@
 //! the pairs (0,1), (2,3), ... and (1,2), (3,4), ... in turn. Each exchange satisfies detailed balance for the
 //! product $\prod_a \rho_a(x_a)$, so that the whole leaves it invariant. With two copies of every rung,
 //! [`Houdayer`] moves between the copies can be added.
+//!
+//! Where tables serve the target, 64 ladders move at once ([`lanes`](super::lanes)); log Z of all rungs is that of [`Mbar`](crate::observe::Mbar).
 
 use super::{Houdayer, Info, Kernel};
 use crate::device::Draw;

@@ -1,4 +1,5 @@
-//! Free energies from all temperatures of a ladder together: the multistate Bennett acceptance ratio.
+//! Free energies from all temperatures of a ladder together: the multistate Bennett acceptance ratio (MBAR). log Z of parallel tempering, and its error, come
+//! from here.
 //!
 //! Shirts and Chodera 2008; with energies gathered in bins it is the multiple-histogram method of Ferrenberg and Swendsen 1989. With $N$ states at each of
 //! the inverse temperatures $\beta_k$ and $f_k = -\log Z(\beta_k)$, the shares

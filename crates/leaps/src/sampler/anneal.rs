@@ -1,6 +1,6 @@
 //! Annealed importance sampling and sequential Monte Carlo: one driver, with or without resampling.
 //!
-//! Interval `k`: every walker's log-weight grows by `U_{t_{k-1}}(x) - U_{t_k}(x)`; if the effective sample
+//! Interval `k`: every walker's log-weight grows by `U_{t_{k-1}}(x) - U_{t_k}(x)` ([`Interval::weigh`]); if the effective sample
 //! size has fallen below the threshold, walkers are resampled and the segment's log mean weight is added to
 //! log Z; then walkers move at `rho_{t_k}`. Weighted walkers represent `rho_{t_k}` after every interval, so
 //! one run gives free energy, energy and heat capacity all along the path.

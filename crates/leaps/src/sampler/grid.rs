@@ -169,8 +169,8 @@ impl<'a> Span<'a> {
     }
 }
 
-/// By how much weights fall: $\lambda_\mathrm{before} - \lambda_\mathrm{after}$, so that the log-weight of a state grows by this times its
-/// energies.
+/// By how much weights fall: lambda_before - lambda_after, so that the log-weight of a state grows by this times its energies. On a GPU it is
+/// `plus_energy_drop` in `device/cuda/common.cu`.
 pub(super) fn drops<'a>(
     before: &'a [f64],
     after: &'a [f64],

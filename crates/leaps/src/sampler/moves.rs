@@ -10,7 +10,7 @@ use super::{
 };
 use crate::device::{Placement, Progress};
 use crate::mcmc::cuda::check_gpu;
-use crate::mcmc::lanes::{Plan, Rule, Scan};
+use crate::mcmc::lanes::{Plan, Scan};
 use crate::mcmc::{AnyKernel, Kernel, KernelName};
 use crate::path::Path;
 use crate::target::Target;
@@ -139,11 +139,7 @@ impl Moves {
 
     /// What the moves are made of.
     fn means(&self, target: &dyn Target, path: &Path) -> Result<Means> {
-        let rule = match self.kernel {
-            KernelName::HeatBath => Some(Rule::HeatBath),
-            KernelName::Metropolis => Some(Rule::Metropolis),
-            _ => None,
-        };
+        let rule = self.kernel.rule();
         let plan = match (rule, target.pairwise()) {
             (Some(rule), Some(model)) => Plan::new(model, rule, self.scan).ok(),
             _ => None,

@@ -1,4 +1,6 @@
-// A pairwise target (pairwise.rs) with SITES sites, Q values and TERMS energy terms.
+// A pairwise target (pairwise.rs: Ising, Potts, spin glasses, any graph) with SITES sites, Q values and TERMS energy terms.
+// The energy change of a site is energy_change_to (one new value) or energy_changes_at (all of them); sweeps by tables have theirs in
+// mcmc/lanes/lanes.cu.
 //
 // CLASSES > 0: all bonds of a site are equal, two values, and sites fall into so many classes of equal degree, couplings and
 // fields; the change of a flip then depends on class, value and number of equal neighbours alone, and is looked up.

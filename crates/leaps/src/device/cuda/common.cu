@@ -45,7 +45,7 @@ __device__ __forceinline__ double plus_product(double sum, double a, double b) {
     return __dadd_rn(sum, __dmul_rn(a, b));
 }
 
-// sum + (before - after) E: what the weight of a walker with these energies gains when the weights of N terms change.
+// sum + (lambda_before - lambda_after) E, as sampler/grid.rs: what the weight of a walker with these energies gains when the weights of N terms change.
 template <u32 N>
 __device__ __forceinline__ double plus_energy_drop(
     double sum, const double* before, const double* after, const double* energies) {

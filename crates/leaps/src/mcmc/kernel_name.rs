@@ -1,4 +1,4 @@
-//! Choose a kernel by name.
+//! Names of the kernels, for `--kernel` and for files. A new kernel has an entry in every list here, [`KernelName::ALL`] among them.
 
 use std::str::FromStr;
 
