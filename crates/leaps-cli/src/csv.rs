@@ -15,7 +15,7 @@ use crate::error::usage;
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Output")]
 pub struct CsvArgs {
-    /// Write the numbers to this file too, one line each: target, beta, field, seed, sampler, quantity, value, error, exact, sigmas
+    /// Write the numbers with all their digits to this file too, one line each
     #[arg(long, value_name = "FILE.csv")]
     pub csv: Option<PathBuf>,
 }

@@ -68,7 +68,7 @@ fn every_kind_of_result_is_gathered() {
     let smc =
         print(folder, "smc.json", &format!("smc {ISING} --walkers 300 --intervals 30 --seed 7"));
     let chains = "--chains 4 --steps 300 --burn-in 50";
-    print(folder, "range.json", "exact ising --size 4 --beta 0.2:0.4:3");
+    let range = print(folder, "range.json", "exact ising --size 4 --beta 0.2:0.4:3");
     print(folder, "mcmc.json", &format!("mcmc {} {chains}", ISING.replace("0.4", "0.3,0.4")));
     let tempered = print(
         folder,
@@ -134,7 +134,9 @@ fn every_kind_of_result_is_gathered() {
     find("pt.json", "parallel-tempering", 0.4, "log_z_by_integration");
     find("pt.json", "parallel-tempering", 0.4, "log_z_merit");
     assert_eq!(find("grid.json", "tempering", 0.4, "log_z")["field"], "0.1");
-    find("range.json", "kaufman", 0.2, "entropy_per_site");
+    let first = &range["points"][0];
+    let row = find("range.json", first["method"].as_str().unwrap(), 0.2, "entropy_per_site");
+    assert_eq!(value(row, "value"), number(&first["entropy_per_site"]));
     let potts = find("compare.json", "quick, \"rough\"", 1.005, "log_z");
     assert_eq!(potts["target"], "Potts q=3 3x3 periodic");
     assert!(all.iter().any(|row| row["source"].ends_with("results.json")), "the run is there");

@@ -73,6 +73,7 @@ pub fn run(args: &FreeEnergyArgs, context: &Context) -> Result<()> {
         spec,
         ..FreeEnergies::new(problem)
     };
+    job.check().map_err(|error| layers.explain(error))?;
     context.say(format!("{}, seed {}", job.problem.description, job.spec.seed));
     let done = job.run_in(&context.job(&NoProgress), context);
     let run = done.map_err(|error| layers.explain(error))?;
