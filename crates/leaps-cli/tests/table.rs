@@ -78,7 +78,7 @@ fn every_kind_of_result_is_gathered() {
     print(folder, "grid.json", &format!("free-energy {ISING} {chains}"));
     std::fs::write(
         folder.join("all.toml"),
-        "target = { kind = 'potts', size = 3 }\nsample = { walkers = 100, intervals = 10, steps = 100 }\n\
+        "target = { kind = 'potts', size = 3, beta = 1.005 }\nsample = { walkers = 100, intervals = 10, steps = 100 }\n\
          [[compare]]\nsampler = 'ais'\nname = 'quick, \"rough\"'\n[[compare]]\nsampler = 'mcmc'\n",
     )
     .unwrap();

@@ -9,7 +9,7 @@ use leaps::Error;
 use leaps::job;
 use leaps::results::{AnyResult, Record, Row, SCHEMA};
 use leaps_report::csv;
-use leaps_report::text::{Table, fixed, with_error};
+use leaps_report::text::{Short, Table, fixed, with_error};
 use serde::Serialize;
 
 use crate::app::Context;
@@ -135,7 +135,8 @@ fn nothing(folder: &Path, condition: &str, advice: &str) -> Error {
 }
 
 fn read(path: &Path) -> leaps::Result<Vec<Row>> {
-    let source = Some(path.display().to_string());
+    // Names in the working directory need not say so.
+    let source = Some(path.strip_prefix(".").unwrap_or(path).display().to_string());
     let rows = Record::<AnyResult>::read(path)?.rows();
     Ok(rows.into_iter().map(|row| Row { source: source.clone(), ..row }).collect())
 }
@@ -180,8 +181,11 @@ fn table(rows: &[Row]) -> String {
             or_dash(row.seed.map(|seed| seed.to_string())),
             row.sampler.clone(),
             row.quantity.clone(),
-            row.error
-                .map_or_else(|| fixed(row.value, DECIMALS), |error| with_error(row.value, error)),
+            match (row.error, row.exact) {
+                (Some(error), _) => with_error(row.value, error),
+                (None, Some(_)) => fixed(row.value, DECIMALS),
+                (None, None) => Short(row.value).to_string(),
+            },
         ]);
         if exact {
             cells.push(or_dash(row.exact.map(|exact| fixed(exact, DECIMALS))));
@@ -193,7 +197,7 @@ fn table(rows: &[Row]) -> String {
     table.text()
 }
 
-/// Decimals of numbers without errors.
+/// Decimals of exact numbers.
 const DECIMALS: usize = 6;
 
 /// A setting as it was written, or with six decimals if it was computed.
