@@ -124,6 +124,7 @@ fn pages_of_ladders_have_their_rungs() {
         "by thermodynamic integration",
         "data-key=\"log_z_merit\"",
         "data-key=\"free_energy_per_site.mean\"",
+        "data-key=\"free_energy_per_site.exact\"",
         "data-key=\"entropy_per_site.mean\"",
         "data-key=\"lowest.energy_per_site\"",
     ] {

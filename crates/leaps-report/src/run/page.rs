@@ -210,7 +210,7 @@ impl Page<'_> {
             let Some(mean) = value("mean") else { continue };
             let error = value("error").unwrap_or(f64::INFINITY);
             let own = value("exact");
-            let exact = exact_of(name);
+            let exact = own.or_else(|| exact_of(name));
             let cell = |value: f64| match own {
                 Some(_) => shown(results, &path("exact"), &fixed(value, 6)),
                 None => escape(&fixed(value, 6)),
