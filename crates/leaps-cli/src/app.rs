@@ -233,6 +233,7 @@ fn execute(cli: Cli, matches: &ArgMatches, words: &[OsString], grid: Grid) -> Re
         Verb::Smc(args) => verbs::annealing::smc(args, &context),
         Verb::Mcmc(args) => verbs::mcmc::run(args, &context),
         Verb::Compare(args) => verbs::compare::run(args, &context),
+        Verb::Table(args) => verbs::table::run(args, &context),
         Verb::Reproduce(args) => verbs::reproduce::run(args, &context),
         Verb::Import(args) => verbs::import::run(args, &context),
         Verb::Init(args) => verbs::init::run(args, &context),

@@ -30,7 +30,11 @@ pub fn command() -> Command {
         .bin_name("leaps") // not 'leaps.exe', nor the name of a link
         .mut_subcommands(|verb| verb.allow_negative_numbers(true))
         .mut_subcommand("train", |verb| verb.mut_arg("kind", verbs::train::first_word))
-        .mut_subcommand("free-energy", |verb| verb.mut_arg("at_beta", |arg| arg.hide(true)))
+        .mut_subcommand("free-energy", |verb| {
+            let points =
+                "Write the table to this file too, one line for every temperature and field";
+            verb.mut_arg("at_beta", |arg| arg.hide(true)).mut_arg("csv", |arg| arg.help(points))
+        })
 }
 
 /// The verbs that have a flag, as they are called; `None` if none has.
@@ -79,6 +83,8 @@ pub enum Verb {
     Mcmc(verbs::mcmc::McmcArgs),
     /// Several samplers on one target, in one table
     Compare(verbs::compare::CompareArgs),
+    /// The results of many runs, in one table
+    Table(verbs::table::TableArgs),
     /// The paper's experiments: a page each, with figures, tables and exact values
     Reproduce(verbs::reproduce::ReproduceArgs),
     /// Make a model of a checkpoint of the authors' code

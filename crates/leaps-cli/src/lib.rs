@@ -5,6 +5,7 @@
 mod app;
 mod cli;
 mod config;
+mod csv;
 mod error;
 mod grid;
 mod models;

@@ -134,11 +134,7 @@ fn rungs(tempering: &TemperingResult) -> String {
 
 impl Report for WalkerResult {
     fn summary(&self) -> String {
-        let how = match (&self.model, self.kernel.as_str()) {
-            (None, kernel) => format!("{} with {kernel}", self.scheme),
-            (Some(model), "none") => format!("{model} by {}", self.scheme),
-            (Some(model), kernel) => format!("{model} by {} and {kernel}", self.scheme),
-        };
+        let how = self.sampler();
         let both = self.two_sided.as_ref().map_or_else(String::new, |both| {
             let (overlap, merit) = (both.overlap, Short(both.log_z_merit));
             format!(

@@ -24,7 +24,10 @@ fn numbers(page: &str) -> Vec<(String, f64)> {
 }
 
 fn lookup<'a>(value: &'a Value, path: &str) -> &'a Value {
-    path.split('.').fold(value, |value, key| &value[key])
+    path.split('.').fold(value, |value, key| match key.parse::<usize>() {
+        Ok(place) => &value[place],
+        Err(_) => &value[key],
+    })
 }
 
 /// Every number of the page is in the results, and the important ones are on the page.

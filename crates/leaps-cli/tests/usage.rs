@@ -153,7 +153,7 @@ fn numerical_failures_end_with_3_and_a_way_out() {
 }
 
 /// Every verb.
-const VERBS: [&str; 18] = [
+const VERBS: [&str; 20] = [
     "demo",
     "train",
     "sample",
@@ -162,10 +162,12 @@ const VERBS: [&str; 18] = [
     "report",
     "rates",
     "exact",
+    "free-energy",
     "ais",
     "smc",
     "mcmc",
     "compare",
+    "table",
     "reproduce",
     "import",
     "init",

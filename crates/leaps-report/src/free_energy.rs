@@ -1,36 +1,8 @@
-//! Free energies over temperatures and fields: curves, maps, and lines of a table.
+//! Free energies over temperatures and fields: curves and maps.
 
 use leaps::results::{FreeEnergyResult, ThermoPoint};
 
 use crate::draw::{Chart, GREY, HeatMap, Mark, Svg};
-
-/// The points as CSV, one line each: value, error and, where it is known, exact value of every quantity.
-pub fn csv(points: &[ThermoPoint]) -> String {
-    let Some(first) = points.first() else { return String::new() };
-    let fields = points.iter().any(|point| point.field.is_some());
-    let mut head = vec!["beta".to_owned()];
-    head.extend(fields.then(|| "field".to_owned()));
-    head.push("ess".to_owned());
-    for (name, _) in first.named() {
-        head.extend([name.to_owned(), format!("{name}_error"), format!("{name}_exact")]);
-    }
-    let mut text = head.join(",") + "\n";
-    for point in points {
-        let mut cells = vec![point.beta.to_string()];
-        cells.extend(point.field.filter(|_| fields).map(|field| field.to_string()));
-        cells.push(cell(point.ess));
-        for (_, e) in point.named() {
-            cells.extend([cell(e.mean), cell(e.error), e.exact.map_or(String::new(), cell)]);
-        }
-        text += &(cells.join(",") + "\n");
-    }
-    text
-}
-
-/// A number, or nothing.
-fn cell(value: f64) -> String {
-    if value.is_finite() { value.to_string() } else { String::new() }
-}
 
 /// Panels of one figure, from left to right and from top to bottom.
 const QUANTITIES: [(&str, &str); 6] = [

@@ -4,12 +4,14 @@
 //! |---|---|
 //! | [`run`] | the page of a run or of a result: self-contained HTML |
 //! | [`experiment`] | the page of an experiment: Markdown with figures, and the raw numbers |
-//! | [`free_energy`] | free energies over temperatures and fields: curves, maps, CSV |
+//! | [`free_energy`] | free energies over temperatures and fields: curves, maps |
+//! | [`csv`] | tables as CSV |
 //! | [`draw`] | charts, as SVG text or as PNG |
 //! | [`machine`] | the machine and the day |
 //! | [`markdown`] | prose lines of one width |
 //! | [`text`] | numbers with their errors, tables for terminals |
 
+pub mod csv;
 pub mod draw;
 pub mod experiment;
 pub mod free_energy;

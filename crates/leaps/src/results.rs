@@ -2,12 +2,16 @@
 //!
 //! Names of fields are promises to scripts. Numbers that are not finite are `null` in JSON.
 
+mod exact;
 mod nulls;
 mod part;
+mod rows;
 mod thermo;
 pub mod timings;
 
+pub use exact::{ExactPoint, ExactPoints, ExactResult};
 pub use part::{Laws, PartFound, PartResult};
+pub use rows::{AnyResult, Row, Tabulate};
 pub use thermo::{
     FreeEnergyResult, Lowest, ThermoPoint, TwoSidedResult, free_energy_per_site, log_z_merit,
 };
@@ -21,7 +25,7 @@ use thermo::{nan, unknown};
 use nulls::{infinite, null_is_infinite, null_is_nan, nulls_are_infinite, nulls_are_nan};
 
 use crate::device::Placement;
-use crate::exact::{self, Exact};
+use crate::exact::{Exact, known_among};
 use crate::observe::{
     ChainWarning, Correlation, Estimate, Histogram, ModeMass, Observables, symmetric,
 };
@@ -89,47 +93,6 @@ pub struct Record<T> {
     /// What was found.
     #[serde(flatten)]
     pub result: T,
-}
-
-/// What `exact` prints; the moments of the magnetisation where they are known.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct ExactResult {
-    /// By which method.
-    pub method: String,
-    /// Log of the normalisation.
-    #[serde(deserialize_with = "null_is_nan")]
-    pub log_z: f64,
-    /// Energy per site.
-    #[serde(deserialize_with = "null_is_nan")]
-    pub energy_per_site: f64,
-    /// Heat capacity per site.
-    #[serde(deserialize_with = "null_is_nan")]
-    pub heat_capacity_per_site: f64,
-    /// `-log Z / (beta N)`.
-    #[serde(deserialize_with = "null_is_nan")]
-    pub free_energy_per_site: f64,
-    /// Entropy per site.
-    #[serde(deserialize_with = "null_is_nan")]
-    pub entropy_per_site: f64,
-    /// Mean order parameter.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub magnetization: Option<f64>,
-    /// Mean of its size.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub abs_magnetization: Option<f64>,
-    /// Mean of its square.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub magnetization_squared: Option<f64>,
-    /// Binder's cumulant.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub binder: Option<f64>,
-    /// Susceptibility per site.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub susceptibility_per_site: Option<f64>,
-    /// Seconds that it took.
-    #[serde(deserialize_with = "null_is_nan")]
-    pub seconds: f64,
 }
 
 /// What `sample`, `ais` and `smc` find out.
@@ -244,7 +207,7 @@ pub struct BetaResult {
 impl BetaResult {
     /// The numbers of a stop, one of so many, with exact ones beside them where they are quickly known.
     pub fn new(target: &dyn Target, beta: f64, stop: &PathStop, stops: usize) -> Self {
-        let exact = exact::known_among(target, &stop.lambda, stops);
+        let exact = known_among(target, &stop.lambda, stops);
         let point = ThermoPoint::of_stop(target, beta, stop, exact.as_ref());
         BetaResult {
             beta,
@@ -558,6 +521,9 @@ impl SamplerResult {
 pub struct Compared {
     /// What it is called.
     pub name: String,
+    /// Its inverse temperature, where it is not the target's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beta: Option<f64>,
     /// What it found.
     #[serde(flatten)]
     pub result: SamplerResult,

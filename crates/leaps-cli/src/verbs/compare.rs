@@ -22,10 +22,12 @@ use leaps::job::{Comparison, Run};
 use leaps::observe::Estimate;
 use leaps::problem::Problem;
 use leaps::results::{self, Compared, SamplerResult};
+use leaps_report::csv;
 use leaps_report::text::{Short, Table, sigmas, with_error};
 
 use crate::app::Context;
 use crate::config::Layers;
+use crate::csv::CsvArgs;
 use crate::output;
 use crate::tables::at_beta;
 
@@ -38,19 +40,25 @@ pub struct CompareArgs {
     /// Override a key of the configuration, such as sample.walkers=2000; repeatable, not beside its flag
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
+    #[command(flatten)]
+    csv: CsvArgs,
 }
 
 /// Run every sampler of the specification and print one table.
 pub fn run(args: &CompareArgs, context: &Context) -> Result<()> {
+    args.csv.check()?;
     let mut layers = Layers::default();
     layers.read_file(&args.spec)?;
     layers.set(&args.set)?;
     layers.seed(context.globals.seed, &context.matches)?;
     let (problem, run) = compare(&layers, context)?;
-    if context.globals.json {
-        return output::json(&context.record(&problem, &run.computed, &run.result));
-    }
-    output::data(&table(&run.result))
+    let printed = context.record(&problem, &run.computed, &run.result);
+    let shown = match context.globals.json {
+        true => output::json(&printed),
+        false => output::data(&table(&run.result)),
+    };
+    args.csv.write(|| csv::rows(&printed.rows()), context)?;
+    shown
 }
 
 /// Run every sampler of `layers` on the problem they share.
@@ -93,7 +101,7 @@ pub fn table(comparison: &results::Comparison) -> String {
     let deviation =
         |e: &Estimate| e.exact.map_or("-".into(), |exact| sigmas(e.mean, e.error, exact));
     let shown = |e: &Estimate| [with_error(e.mean, e.error), deviation(e)];
-    for Compared { name, result } in &comparison.samplers {
+    for Compared { name, result, .. } in &comparison.samplers {
         let mut cells = vec![name.clone()];
         let (log_z, energy, numbers) = match result {
             SamplerResult::Walkers(r) => (
@@ -138,7 +146,7 @@ pub fn table(comparison: &results::Comparison) -> String {
 /// What was measured at other temperatures on the way, sampler by sampler.
 fn on_the_way(comparison: &results::Comparison) -> String {
     let mut text = String::new();
-    for Compared { name, result } in &comparison.samplers {
+    for Compared { name, result, .. } in &comparison.samplers {
         if let SamplerResult::Walkers(result) = result
             && !result.at_beta.is_empty()
         {
@@ -152,7 +160,7 @@ fn on_the_way(comparison: &results::Comparison) -> String {
 fn discs(comparison: &results::Comparison) -> String {
     let mut table = Table::default();
     table.row(["DISCS", "ess/step", "ess/call", "ess/s"]);
-    for Compared { name, result } in &comparison.samplers {
+    for Compared { name, result, .. } in &comparison.samplers {
         if let SamplerResult::Chains(r) = result {
             let numbers = [r.discs.ess_per_step, r.discs.ess_per_call];
             let mut cells = vec![name.clone()];

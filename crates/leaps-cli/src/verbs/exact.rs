@@ -8,12 +8,13 @@ use leaps::exact::Method;
 use leaps::job::Solving;
 use leaps::parse::count;
 use leaps::problem::Problem;
-use leaps::results::{Computed, ExactResult};
+use leaps::results::{Computed, ExactPoint, ExactPoints, ExactResult};
+use leaps_report::csv;
 use leaps_report::text::{Table, fixed};
-use serde::Serialize;
 
 use crate::app::Context;
 use crate::config::ProblemArgs;
+use crate::csv::CsvArgs;
 use crate::error::usage;
 use crate::output;
 use crate::samples;
@@ -32,6 +33,8 @@ pub struct ExactArgs {
     /// File for the samples (.npz)
     #[arg(long, value_name = "FILE", requires = "samples", help_heading = "Output")]
     out: Option<PathBuf>,
+    #[command(flatten)]
+    csv: CsvArgs,
 }
 
 /// Solve the target and print what is known.
@@ -42,6 +45,7 @@ pub fn run(args: &ExactArgs, context: &Context) -> Result<()> {
     if args.samples == Some(0) {
         return Err(usage("--samples = 0: must be at least 1; leave it out for the numbers alone"));
     }
+    args.csv.check()?;
     if !context.grid.is_empty() {
         return over_grid(args, &problem, context);
     }
@@ -59,38 +63,18 @@ pub fn run(args: &ExactArgs, context: &Context) -> Result<()> {
         let out = args.out.as_deref().unwrap_or(Path::new("")).display();
         context.say(format!("wrote {out}: {samples} independent samples, seed {}", job.seed));
     }
-    if context.globals.json { output::json(&printed) } else { output::data(&table(&run)) }
+    let shown = match context.globals.json {
+        true => output::json(&printed),
+        false => output::data(&table(&run)),
+    };
+    args.csv.write(|| csv::rows(&printed.rows()), context)?;
+    shown
 }
 
 fn table(result: &ExactResult) -> String {
     let mut rows = vec![("method", result.method.clone())];
-    for (name, value) in [
-        ("log_z", Some(result.log_z)),
-        ("energy_per_site", Some(result.energy_per_site)),
-        ("heat_capacity_per_site", Some(result.heat_capacity_per_site)),
-        ("free_energy_per_site", Some(result.free_energy_per_site)),
-        ("entropy_per_site", Some(result.entropy_per_site)),
-        ("magnetization", result.magnetization),
-        ("abs_magnetization", result.abs_magnetization),
-        ("magnetization_squared", result.magnetization_squared),
-        ("binder", result.binder),
-        ("susceptibility_per_site", result.susceptibility_per_site),
-    ] {
-        if let Some(value) = value {
-            rows.push((name, fixed(value, 10)));
-        }
-    }
+    rows.extend(result.named().into_iter().map(|(name, value)| (name, fixed(value, 10))));
     output::pairs(&rows)
-}
-
-/// The answer at one point of a grid.
-#[derive(Serialize)]
-struct Point {
-    beta: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    field: Option<f64>,
-    #[serde(flatten)]
-    result: ExactResult,
 }
 
 /// What is known at every inverse temperature and field of a range.
@@ -112,20 +96,26 @@ fn over_grid(args: &ExactArgs, problem: &Problem, context: &Context) -> Result<(
             let job = Solving { method: args.method, ..Solving::new(problem.at(beta, field)?) };
             let progress = context.progress("exact").titled(job.problem.description.clone());
             let result = job.run_in(&context.job(&progress))?.result;
-            points.push(Point { beta, field, result });
+            points.push(ExactPoint { beta, field, result });
         }
     }
-    if context.globals.json {
-        let result = serde_json::json!({ "points": points });
-        return output::json(&context.record(problem, &Computed::on_cpu(), result));
-    }
+    let printed = context.record(problem, &Computed::on_cpu(), ExactPoints { points });
+    let shown = match context.globals.json {
+        true => output::json(&printed),
+        false => output::data(&grid_table(&printed.result.points)),
+    };
+    args.csv.write(|| csv::rows(&printed.rows()), context)?;
+    shown
+}
+
+fn grid_table(points: &[ExactPoint]) -> String {
     let mut table = Table::default();
     let mut head = vec!["beta"];
-    head.extend(fields[0].map(|_| "field"));
+    head.extend(points.first().and_then(|point| point.field).map(|_| "field"));
     head.extend(["log_z", "free_energy_per_site", "entropy_per_site", "energy_per_site"]);
     head.extend(["heat_capacity_per_site", "abs_magnetization", "susceptibility_per_site"]);
     table.row(head);
-    for Point { beta, field, result } in &points {
+    for ExactPoint { beta, field, result } in points {
         let mut cells = vec![beta.to_string()];
         cells.extend(field.map(|field| field.to_string()));
         let known = [
@@ -140,5 +130,5 @@ fn over_grid(args: &ExactArgs, problem: &Problem, context: &Context) -> Result<(
         cells.extend(known.map(|value| value.map_or("-".to_owned(), |value| fixed(value, 8))));
         table.row(cells);
     }
-    output::data(&table.text())
+    table.text()
 }

@@ -10,11 +10,13 @@ use leaps::mcmc::{ChainSpec, KernelSpec};
 use leaps::results::{FreeEnergyResult, ThermoPoint};
 use leaps::sampler::{ResampleSpec, SchemeSpec, WalkerSpec};
 use leaps::store::write_file;
-use leaps_report::free_energy::{csv, figure};
+use leaps_report::csv;
+use leaps_report::free_energy::figure;
 use leaps_report::text::{Short, Table, fixed, sigmas, with_error};
 
 use crate::app::Context;
 use crate::config::{Layers, ProblemArgs};
+use crate::csv::CsvArgs;
 use crate::error::usage;
 use crate::models::{self, Found};
 use crate::output;
@@ -44,9 +46,8 @@ pub struct FreeEnergyArgs {
     kernel: KernelSpec,
     #[command(flatten)]
     chains: ChainSpec,
-    /// Write the table to this file, one line for every temperature and field
-    #[arg(long, value_name = "FILE.csv", help_heading = "Output")]
-    csv: Option<PathBuf>,
+    #[command(flatten)]
+    csv: CsvArgs,
     /// Draw curves over temperature, or maps over temperature and field
     #[arg(long, value_name = "FILE.svg|FILE.png", help_heading = "Output")]
     figure: Option<PathBuf>,
@@ -54,6 +55,7 @@ pub struct FreeEnergyArgs {
 
 /// Find the free energies and print them.
 pub fn run(args: &FreeEnergyArgs, context: &Context) -> Result<()> {
+    args.csv.check()?;
     if let Some(path) = &args.figure {
         drawing(path)?;
     }
@@ -71,6 +73,7 @@ pub fn run(args: &FreeEnergyArgs, context: &Context) -> Result<()> {
         spec,
         ..FreeEnergies::new(problem)
     };
+    job.check().map_err(|error| layers.explain(error))?;
     context.say(format!("{}, seed {}", job.problem.description, job.spec.seed));
     let done = job.run_in(&context.job(&NoProgress), context);
     let run = done.map_err(|error| layers.explain(error))?;
@@ -84,10 +87,7 @@ pub fn run(args: &FreeEnergyArgs, context: &Context) -> Result<()> {
     for doubt in &run.warnings {
         context.say(format!("warning: {doubt}"));
     }
-    if let Some(path) = &args.csv {
-        write_file(path, csv(&run.points).as_bytes())?;
-        context.say(format!("wrote {}", path.display()));
-    }
+    args.csv.write(|| csv::points(&run.points), context)?;
     if let Some(path) = &args.figure {
         let svg = figure(&job.problem.description, &run);
         let bytes = match drawing(path)? {

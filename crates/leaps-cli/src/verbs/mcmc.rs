@@ -14,6 +14,7 @@ use leaps::job::{Chains, Monitor, Sampler};
 use leaps::mcmc::{ChainSpec, KernelSpec, Move, kernels_help};
 use leaps::parse::numbers;
 use leaps::results::{Compared, Comparison, Computed};
+use leaps_report::csv;
 
 /// Flags of `mcmc`.
 #[derive(Args, Debug)]
@@ -94,11 +95,14 @@ fn one_by_one(prepared: &Prepared, destination: &Destination, context: &Context)
         let run = done?;
         Monitor::found(context, &name, &run.result);
         computed = run.computed;
-        samplers.push(Compared { name, result: run.result });
+        samplers.push(Compared { name, beta: Some(beta), result: run.result });
     }
     let found = Comparison { seed: prepared.spec.seed, samplers };
-    match context.globals.json {
-        true => output::json(&context.record(&prepared.problem, &computed, &found)),
+    let printed = context.record(&prepared.problem, &computed, &found);
+    let shown = match context.globals.json {
+        true => output::json(&printed),
         false => output::data(&super::compare::table(&found)),
-    }
+    };
+    destination.csv.write(|| csv::rows(&printed.rows()), context)?;
+    shown
 }

@@ -18,4 +18,5 @@ pub mod reproduce;
 pub mod sample;
 mod sampling;
 pub mod status;
+pub mod table;
 pub mod train;

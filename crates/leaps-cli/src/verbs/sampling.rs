@@ -8,12 +8,15 @@ use leaps::Error;
 use leaps::job::Run;
 use leaps::parse::number;
 use leaps::problem::Problem;
+use leaps::results::Tabulate;
 use leaps::spec::RunSpec;
 use leaps::store::NpzWriter;
+use leaps_report::csv;
 use serde::Serialize;
 
 use crate::app::Context;
 use crate::config::Layers;
+use crate::csv::CsvArgs;
 use crate::error::{Failure, usage};
 use crate::output;
 use crate::progress::TerminalProgress;
@@ -30,6 +33,8 @@ pub struct Destination {
     /// Exit with 1 if the effective sample size is below this fraction, in (0, 1]
     #[arg(long, value_name = "X", value_parser = number)]
     require_ess: Option<f64>,
+    #[command(flatten)]
+    pub csv: CsvArgs,
 }
 
 /// Everything that is decided before the work starts.
@@ -39,6 +44,7 @@ pub struct Prepared {
     pub problem: Problem,
     out: Option<PathBuf>,
     require_ess: Option<f64>,
+    csv: CsvArgs,
 }
 
 /// Check everything and build the target.
@@ -47,12 +53,13 @@ pub fn prepare(context: &Context, layers: Layers, destination: &Destination) -> 
     if let Some(ess) = destination.require_ess.filter(|ess| !(*ess > 0.0 && *ess <= 1.0)) {
         return Err(usage(format!("--require-ess = {ess}: must be above 0 and at most 1")));
     }
+    destination.csv.check()?;
     let problem = layers.problem(&spec)?;
     // First, since whoever looks after signals takes memory as well.
     stop_if_interrupted(context)?;
     context.detail(spec.target.formula());
-    let Destination { out, require_ess } = destination.clone();
-    Ok(Prepared { layers, spec, problem, out, require_ess })
+    let Destination { out, require_ess, csv } = destination.clone();
+    Ok(Prepared { layers, spec, problem, out, require_ess, csv })
 }
 
 fn stop_if_interrupted(context: &Context) -> Result<()> {
@@ -78,7 +85,7 @@ impl Prepared {
 }
 
 /// Print the result, write the samples, and judge them, unless the work was interrupted.
-pub fn finish<T: Serialize + Report>(
+pub fn finish<T: Serialize + Report + Tabulate>(
     context: &Context,
     prepared: &Prepared,
     file: Option<NpzWriter>,
@@ -89,7 +96,7 @@ pub fn finish<T: Serialize + Report>(
 }
 
 /// Print the result, write the samples, and judge them; a result may say itself that the work was interrupted.
-pub fn conclude<T: Serialize + Report>(
+pub fn conclude<T: Serialize + Report + Tabulate>(
     context: &Context,
     prepared: &Prepared,
     file: Option<NpzWriter>,
@@ -116,7 +123,8 @@ pub fn conclude<T: Serialize + Report>(
     for doubt in result.doubts() {
         context.say(format!("warning: {doubt}"));
     }
-    // The file comes last: if it cannot be written, the numbers are not lost with it.
+    // Files come last: if one cannot be written, the numbers are not lost with it.
+    prepared.csv.write(|| csv::rows(&printed.rows()), context)?;
     if let Some(file) = file {
         samples::save(file, &*prepared.problem.target, &run.samples, &printed)?;
     }

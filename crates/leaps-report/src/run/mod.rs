@@ -5,6 +5,7 @@ mod html;
 mod page;
 mod pictures;
 mod source;
+mod thermo;
 
 use leaps::Result;
 use leaps::job::{Context, Monitor, Reference};
@@ -22,11 +23,14 @@ pub fn page(source: &Source, context: &Context<'_>, monitor: &dyn Monitor) -> Re
         monitor.warn(&error.to_string());
     }
     let (config, problem) = source.problem()?;
+    // Free energies over a grid have their exact values beside them.
+    let compared = source.free_energy.is_none();
     let reference = match &problem {
+        _ if !compared => Reference::none("each point has its exact value where it is known"),
         Ok(problem) => Reference::find(&config, problem, context, monitor)?,
         Err(why) => Reference::none(why),
     };
-    if reference.law.is_none() {
+    if compared && reference.law.is_none() {
         monitor.note(&reference.sentence());
     }
     let problem = problem.as_ref().ok();

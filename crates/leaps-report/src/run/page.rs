@@ -7,6 +7,7 @@ use super::charts;
 use super::html::{escape, lookup, number, quoted, shown, table};
 use super::pictures::pictures;
 use super::source::{Source, words};
+use super::thermo;
 use crate::draw::Chart;
 use crate::text::{Short, beside, fixed, sigmas, span, with_error};
 use leaps::job::Reference;
@@ -40,13 +41,23 @@ impl Page<'_> {
         out += &format!("<p class=\"lead\">{}</p>\n", escape(&self.lead()));
         out += &self.facts();
         let result = self.source.result.as_ref();
-        for doubt in result.map(SamplerResult::doubts).into_iter().flatten() {
+        let grid = self.source.free_energy.as_ref();
+        let doubts = result.map(SamplerResult::doubts).into_iter().flatten();
+        for doubt in doubts.chain(grid.into_iter().flat_map(|grid| grid.warnings.clone())) {
             out += &format!("<p class=\"warning\">Warning: {}</p>\n", escape(&doubt));
         }
         let walkers = result.and_then(|result| match result {
             SamplerResult::Walkers(result) => Some(&**result),
             SamplerResult::Chains(_) => None,
         });
+        let tempering = result.and_then(|result| match result {
+            SamplerResult::Walkers(_) => None,
+            SamplerResult::Chains(result) => result.tempering.as_ref(),
+        });
+        let drawn = grid.map(|grid| thermo::curves(&self.description(), grid));
+        out += &section("Over temperatures and fields", &drawn.unwrap_or_default());
+        let listed = grid.map(|grid| thermo::grid(results, grid));
+        out += &section("Free energies", &listed.unwrap_or_default());
         let histograms = result.map(|result| charts::histograms(result, law));
         let figures = [
             ("Training", charts::training(&self.source.metrics, exact)),
@@ -62,6 +73,8 @@ impl Page<'_> {
         out += &section("Lattice", &if frames.is_empty() { frames } else { frames + note });
         out += &section("Observables", &self.observables());
         out += &section("On the way", &self.at_beta());
+        let rungs = tempering.map(|tempering| thermo::ladder(results, tempering));
+        out += &section("Temperatures of the ladder", &rungs.unwrap_or_default());
         out += &section("Comparison", &self.comparison());
         out += &section("Settings", &self.settings());
         out += &section("How to repeat it", &self.commands());
@@ -89,6 +102,13 @@ impl Page<'_> {
             (None, Some(scheme), Some(kernel)) => Some(format!("{scheme} with {kernel}")),
             _ => None,
         });
+        parts.extend(self.source.free_energy.as_ref().map(|grid| {
+            let how = match &grid.model {
+                Some(model) => format!("{} {model}", grid.method),
+                None => grid.method.clone(),
+            };
+            format!("free energies by {how} at {} points", grid.points.len())
+        }));
         for (key, name) in
             [("walkers", "walkers"), ("chains", "chains"), ("intervals", "intervals")]
         {
@@ -130,11 +150,16 @@ impl Page<'_> {
             ("network_passes_per_walker", "network passes per walker"),
             ("energy_calls_per_walker", "energy calls per walker"),
             ("effective_samples_per_second", "effective samples per second"),
+            ("log_z_merit", "log Z merit, 1/(variance &times; seconds)"),
             ("seconds", "seconds"),
         ] {
             if let Some(value) = number(results, key).filter(|value| *value != 0.0) {
                 facts.push((shown(results, key, &Short(value).to_string()), name.to_owned()));
             }
+        }
+        if let Some(lowest) = number(results, "lowest.energy_per_site") {
+            let value = shown(results, "lowest.energy_per_site", &fixed(lowest, 6));
+            facts.push((value, "lowest energy per site that was met".to_owned()));
         }
         if let Some(last) = self.source.metrics.last() {
             let all = self.source.seconds.unwrap_or(last.seconds);
@@ -177,13 +202,15 @@ impl Page<'_> {
         let mut head = ["", "estimate", "exact", "sigmas"].map(str::to_owned).to_vec();
         head.extend(law.iter().map(|(name, _)| escape(name)));
         let mut rows = vec![head];
-        for name in all.keys() {
-            let path = |part: &str| format!("observables.{name}.{part}");
+        let free = ["free_energy_per_site", "entropy_per_site"].map(|name| (name, ""));
+        let observed = all.keys().map(|name| (name.as_str(), "observables."));
+        for (name, place) in free.into_iter().chain(observed) {
+            let path = |part: &str| format!("{place}{name}.{part}");
             let value = |part: &str| number(results, &path(part));
             let Some(mean) = value("mean") else { continue };
             let error = value("error").unwrap_or(f64::INFINITY);
             let own = value("exact");
-            let exact = exact_of(name);
+            let exact = own.or_else(|| exact_of(name));
             let cell = |value: f64| match own {
                 Some(_) => shown(results, &path("exact"), &fixed(value, 6)),
                 None => escape(&fixed(value, 6)),
@@ -195,7 +222,7 @@ impl Page<'_> {
                 exact.map(|exact| sigmas(mean, error, exact)).unwrap_or_default(),
             ];
             if let Some((name_of, others)) = &law {
-                let other = others.iter().find(|(other, _)| other == name);
+                let other = others.iter().find(|(other, _)| *other == name);
                 let other = other.map(|(_, value)| value);
                 let text = other.map(|value| match *name_of {
                     "exact" => fixed(value.mean, 6),
@@ -258,20 +285,38 @@ impl Page<'_> {
         let Some(Comparison { samplers, .. }) = &self.source.compared else {
             return String::new();
         };
-        let head =
-            ["sampler", "ESS", "log Z", "sigmas", "network passes", "energy calls", "seconds"];
+        let head = [
+            "sampler",
+            "ESS",
+            "log Z",
+            "sigmas",
+            "network passes",
+            "energy calls",
+            "seconds",
+            "merit",
+        ];
         let mut rows = vec![head.map(str::to_owned).to_vec()];
-        for Compared { name, result } in samplers {
+        for Compared { name, result, .. } in samplers {
             let (ess, log_z, cost) = match result {
                 SamplerResult::Walkers(r) => (
                     [r.ess, r.ess_error],
                     Some(r.log_z),
-                    [r.network_passes_per_walker, r.energy_calls_per_walker, r.seconds],
+                    [
+                        r.network_passes_per_walker,
+                        r.energy_calls_per_walker,
+                        r.seconds,
+                        r.log_z_merit,
+                    ],
                 ),
                 SamplerResult::Chains(r) => (
                     [r.ess, r.ess_error],
-                    None,
-                    [r.network_passes_per_walker, r.energy_calls_per_walker, r.seconds],
+                    r.log_z,
+                    [
+                        r.network_passes_per_walker,
+                        r.energy_calls_per_walker,
+                        r.seconds,
+                        r.log_z_merit.unwrap_or(f64::NAN),
+                    ],
                 ),
             };
             let none = || "-".to_owned();
@@ -295,6 +340,7 @@ impl Page<'_> {
             rows.push(vec![format!("target {}", escape(&key.replace('_', " "))), plain(value)]);
         }
         for key in [
+            "method",
             "scheme",
             "kernel",
             "model",

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use leaps::file::{if_any, read_text};
 use leaps::job;
 use leaps::problem::Problem;
-use leaps::results::{Comparison, SamplerResult};
+use leaps::results::{Comparison, FreeEnergyResult, SamplerResult};
 use leaps::spec::RunSpec;
 use leaps::store::Metrics;
 use leaps::target::unprinted;
@@ -27,6 +27,8 @@ pub struct Source {
     pub results: Value,
     /// The same as a result of a sampler, if it is one.
     pub result: Option<SamplerResult>,
+    /// The same as free energies over a grid, if it is that.
+    pub free_energy: Option<FreeEnergyResult>,
     /// `metrics.jsonl`.
     pub metrics: Vec<Metrics>,
     /// What is wrong with lines of `metrics.jsonl` that are left out.
@@ -61,6 +63,7 @@ impl Source {
             from_file: false,
             results: optional("results.json")?,
             result: None,
+            free_energy: None,
             compared: None,
             metrics,
             damaged,
@@ -100,6 +103,7 @@ impl Source {
             self.comparison = std::mem::take(&mut self.results);
         }
         self.result = SamplerResult::deserialize(&self.results).ok();
+        self.free_energy = FreeEnergyResult::deserialize(&self.results).ok();
         self.compared = Comparison::deserialize(&self.comparison).ok();
         self
     }

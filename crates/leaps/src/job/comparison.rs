@@ -228,7 +228,7 @@ impl Comparison {
             if run.computed != Computed::on_cpu() {
                 computed = run.computed;
             }
-            samplers.push(Compared { name: name.clone(), result: run.result });
+            samplers.push(Compared { name: name.clone(), beta: None, result: run.result });
         }
         let result = results::Comparison { seed: self.seed, samplers };
         Ok(Run { result, samples: Samples::default(), computed })

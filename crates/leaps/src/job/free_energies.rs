@@ -138,6 +138,29 @@ impl FreeEnergies {
         self
     }
 
+    /// Refuse a grid or a method that cannot be meant, before any work.
+    pub fn check(&self) -> Result<()> {
+        let (betas, fields) = self.grid()?;
+        let method = self.chosen()?;
+        if let (FreeEnergyMethod::Network, Some((model, _))) = (method, &self.model) {
+            fields.iter().try_for_each(|&field| known(field, model.family))?;
+        }
+        self.problem.at(betas[0], fields[0]).map(drop)
+    }
+
+    /// The method that is meant by `auto`.
+    fn chosen(&self) -> Result<FreeEnergyMethod> {
+        match (self.method, &self.model) {
+            (FreeEnergyMethod::Auto, Some(_)) => Ok(FreeEnergyMethod::Network),
+            (FreeEnergyMethod::Auto, None) => Ok(FreeEnergyMethod::Tempering),
+            (FreeEnergyMethod::Network, None) => {
+                let (condition, advice) = ("given a model", "name a model, or use tempering");
+                Err(Error::invalid("method", "network", condition, advice))
+            }
+            (method, _) => Ok(method),
+        }
+    }
+
     /// Find them where there is a GPU, or on the CPU.
     pub fn run(&self) -> Result<Run<FreeEnergyResult>> {
         self.run_in(&Context::default(), &NoProgress)
@@ -150,15 +173,7 @@ impl FreeEnergies {
         monitor: &dyn Monitor,
     ) -> Result<Run<FreeEnergyResult>> {
         let (betas, fields) = self.grid()?;
-        let method = match (self.method, &self.model) {
-            (FreeEnergyMethod::Auto, Some(_)) => FreeEnergyMethod::Network,
-            (FreeEnergyMethod::Auto, None) => FreeEnergyMethod::Tempering,
-            (FreeEnergyMethod::Network, None) => {
-                let (condition, advice) = ("given a model", "name a model, or use tempering");
-                return Err(Error::invalid("method", "network", condition, advice));
-            }
-            (method, _) => method,
-        };
+        let method = self.chosen()?;
         let start = Instant::now();
         let mut all = Gathered::default();
         for &field in &fields {
@@ -320,7 +335,7 @@ impl Part<'_> {
     fn network(&self, betas: &[f64], all: &mut Gathered) -> Result<()> {
         let Some((model, name)) = &self.job.model else { return Ok(()) };
         let family = model.family.unwrap_or_default();
-        self.check_field(&family)?;
+        known(self.field, model.family)?;
         // A network for a range of temperatures knows a path to each; another passes them on its own.
         let ends: Vec<&[f64]> = match family.beta {
             Some(_) => betas.chunks(1).collect(),
@@ -345,17 +360,17 @@ impl Part<'_> {
         }
         Ok(())
     }
+}
 
-    /// Refuse fields that the network does not know.
-    fn check_field(&self, family: &Ranges) -> Result<()> {
-        match self.field {
-            Some(field) if family.field.is_none() => {
-                let condition = "left out for a network that was trained in one field";
-                let advice = "train one over a range of fields, or use the method tempering";
-                Err(Error::invalid("target.field", field, condition, advice))
-            }
-            _ => Ok(()),
+/// Refuse a field that a network of this family does not know.
+fn known(field: Option<f64>, family: Option<Ranges>) -> Result<()> {
+    match field {
+        Some(field) if family.is_none_or(|family| family.field.is_none()) => {
+            let condition = "left out for a network that was trained in one field";
+            let advice = "train one over a range of fields, or use the method tempering";
+            Err(Error::invalid("target.field", field, condition, advice))
         }
+        _ => Ok(()),
     }
 }
 

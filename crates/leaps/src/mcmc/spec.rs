@@ -41,7 +41,7 @@ const EXCHANGES: [(&str, &str, Move); 3] = [
     ),
     (
         "ladder",
-        "several temperatures that exchange nothing, each moved by --tempering-kernel (log Z)",
+        "several temperatures apart, each moved by --tempering-kernel (log Z)",
         Move::Ladder,
     ),
 ];

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 /// Whether a key of a result is a time, or a number per time.
 fn is_timing(key: &str) -> bool {
-    key == "seconds" || key.ends_with("_per_second")
+    ["seconds", "log_z_merit"].contains(&key) || key.ends_with("_per_second")
 }
 
 /// Take the times out of a result, wherever they are in it; what is left repeats.
@@ -42,7 +42,7 @@ mod tests {
     #[test]
     fn times_come_out_of_results_and_go_back() {
         let whole = json!({"ess": 0.5, "seconds": 2.0, "effective_samples_per_second": 9.0,
-            "discs": {"ess_per_step": 0.1, "ess_per_second": 3.0}, "path": [{"seconds": 1}]});
+            "log_z_merit": 4.0, "discs": {"ess_per_step": 0.1, "ess_per_second": 3.0}, "path": [{"seconds": 1}]});
         let mut result = whole.clone();
         let times = take(&mut result);
         assert_eq!(
@@ -51,7 +51,8 @@ mod tests {
         );
         assert_eq!(
             times,
-            json!({"seconds": 2.0, "effective_samples_per_second": 9.0, "discs": {"ess_per_second": 3.0}})
+            json!({"seconds": 2.0, "effective_samples_per_second": 9.0, "log_z_merit": 4.0,
+                "discs": {"ess_per_second": 3.0}})
         );
         put(&mut result, &times);
         assert_eq!(result, whole);

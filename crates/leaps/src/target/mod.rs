@@ -21,7 +21,9 @@ pub use glass::Disorder;
 pub use identity::TargetIdentity;
 pub use lattice::{Boundary, Lattice};
 pub use pairwise::{Interaction, Pairwise, Term};
-pub use spec::{Described, Field, Geometry, Kind, Size, TargetSpec, undescribed, unprinted};
+pub use spec::{
+    Described, Field, Geometry, Kind, Size, TargetSpec, printed, undescribed, unprinted,
+};
 
 use crate::device::{Draw, Purpose, Stream};
 use crate::{Error, Result};

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{Field, TargetSpec};
 use crate::file::{self, TEXT};
@@ -32,7 +32,7 @@ impl Described {
         let sums = KEYS
             .iter()
             .filter_map(|(key, sum)| Some(((*key).to_owned(), self.target.get(sum)?.clone())));
-        let sums: serde_json::Map<String, Value> = sums.collect();
+        let sums: Map<String, Value> = sums.collect();
         (!sums.is_empty()).then(|| sums.into())
     }
 }
@@ -95,6 +95,13 @@ fn copy_of(path: &Path) -> String {
 
 fn checksum_key(key: &str) -> Option<&'static str> {
     KEYS.iter().find(|(known, _)| *known == key).map(|(_, sum)| *sum)
+}
+
+/// The target that a result describes, whose files may have gone since; `None` for energies that are not ours.
+pub fn printed(target: &Map<String, Value>) -> Option<TargetSpec> {
+    let mut own = target.clone();
+    own.retain(|key, _| key != "sites" && KEYS.iter().all(|(_, sum)| sum != key));
+    serde_json::from_value(Value::Object(own)).ok()
 }
 
 /// The keys of a target as a result in `folder` describes it, without checksums; its files are named from the working directory on, and may

@@ -14,7 +14,7 @@ use super::{Boundary, Disorder, Lattice};
 use crate::parse::{count, number, seed, text_path};
 use crate::{Error, Result, finite};
 
-pub use files::{Described, undescribed, unprinted};
+pub use files::{Described, printed, undescribed, unprinted};
 pub use values::{Field, Size};
 
 /// The families of targets.

@@ -8,6 +8,32 @@ use crate::target::{Boundary, Disorder};
 impl TargetSpec {
     /// The target in a few words, for headings.
     pub fn describe(&self, sites: usize) -> String {
+        let beta = self.beta.unwrap_or(1.0);
+        let mut text = self.kind_in_words(sites);
+        text += &format!(", beta {beta}{}", self.coupling_in_words());
+        match &self.field {
+            Some(Field::Uniform(0.0)) | None => {}
+            Some(Field::Uniform(h)) => text += &format!(", h {h}"),
+            Some(_) => text += ", h per site",
+        }
+        text
+    }
+
+    /// The energy in a few words: neither temperature nor uniform field.
+    pub fn describe_energy(&self, sites: usize) -> String {
+        let mut text = self.kind_in_words(sites) + &self.coupling_in_words();
+        if !matches!(self.field, Some(Field::Uniform(_)) | None) {
+            text += ", h per site";
+        }
+        text
+    }
+
+    fn coupling_in_words(&self) -> String {
+        let other = self.coupling.filter(|coupling| *coupling != 1.0);
+        other.map_or_else(String::new, |coupling| format!(", J {coupling}"))
+    }
+
+    fn kind_in_words(&self, sites: usize) -> String {
         let spec = self;
         let shape = || match (&spec.size, spec.dimensions) {
             (Some(size), Some(d)) if size.0.len() == 1 => vec![size.0[0].to_string(); d].join("x"),
@@ -19,7 +45,7 @@ impl TargetSpec {
             _ => "periodic",
         };
         let seed = spec.disorder_seed.unwrap_or(1);
-        let what = match spec.kind {
+        match spec.kind {
             Some(Kind::Ising) => format!("Ising {} {boundary}", shape()),
             Some(Kind::Potts) => {
                 format!("Potts q={} {} {boundary}", spec.q.unwrap_or(3), shape())
@@ -47,17 +73,7 @@ impl TargetSpec {
                 let name = spec.path.as_deref().and_then(Path::file_name).unwrap_or_default();
                 format!("{} ({sites} sites)", name.to_string_lossy())
             }
-        };
-        let mut text = format!("{what}, beta {}", spec.beta.unwrap_or(1.0));
-        if let Some(coupling) = spec.coupling.filter(|j| *j != 1.0) {
-            text += &format!(", J {coupling}");
         }
-        match &spec.field {
-            Some(Field::Uniform(0.0)) | None => {}
-            Some(Field::Uniform(h)) => text += &format!(", h {h}"),
-            Some(_) => text += ", h per site",
-        }
-        text
     }
 
     /// The energy and the distribution as formulas with their numbers.
