@@ -65,6 +65,17 @@ fn sweeps_of_one_ladder_or_of_many_say_the_same() {
 }
 
 #[test]
+fn integration_over_few_temperatures_does_not_claim_to_be_right() {
+    for (temperatures, sure) in [(2, false), (3, false), (5, true), (10, true)] {
+        let problem = Ising::square(4).field(0.1).beta(0.6).unwrap();
+        let run = Chains::new(problem).tempering(temperatures).chains(32).steps(500).run().unwrap();
+        let found = run.tempering.as_ref().unwrap().log_z_by_integration.unwrap();
+        assert_eq!(found.error.is_finite(), sure, "{temperatures}: {found}");
+        assert!(found.z().unwrap().abs() < 5.0, "{temperatures}: {found}");
+    }
+}
+
+#[test]
 fn ladders_with_gaps_are_doubted() {
     let problem = Ising::square(16).field(0.1).beta(0.6).unwrap();
     let mut job = Chains::new(problem).tempering(2).chains(20).steps(50).burn_in(10);
