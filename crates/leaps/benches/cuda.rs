@@ -9,7 +9,7 @@ use std::time::Instant;
 use leaps::Result;
 use leaps::device::{Device, Gpu, Precision};
 use leaps::job::{Chains, Context};
-use leaps::mcmc::KernelName;
+use leaps::mcmc::{KernelName, Move};
 use leaps::net::cuda::CudaEvaluator;
 use leaps::net::{
     Evaluator, HollowGraphSpec, HollowSpec, Inputs, LeaSpec, LecSpec, MlpSpec, Net, NetSpec,
@@ -118,14 +118,17 @@ fn chains(quick: bool) -> Result<()> {
             println!("{:<34}{:>10.1} times two cores", "", fast / slow);
         }
     }
-    let mut job = Chains::new(problem).tempering(8).burn_in(100).steps(1000);
-    job.chains.thin = 10;
-    let label = "parallel tempering, two cores";
-    let slow = chain_speeds(label, &job.clone().chains(1 << 7), &two_cores)?;
-    job.clone().chains(64).steps(40).run_in(&on_gpu)?;
-    let label = "parallel tempering, GPU";
-    let fast = chain_speeds(label, &job.chains(1 << 14), &on_gpu)?;
-    println!("{:<34}{:>10.1} times two cores", "", fast / slow);
+    for kernel in [Move::ParallelTempering, Move::Ladder] {
+        let mut job = Chains::new(problem.clone()).tempering(8).burn_in(100).steps(1000);
+        job.kernel.kernel = kernel;
+        job.chains.thin = 10;
+        let label = format!("{kernel}, two cores");
+        let slow = chain_speeds(&label, &job.clone().chains(1 << 7), &two_cores)?;
+        job.clone().chains(64).steps(40).run_in(&on_gpu)?;
+        let label = format!("{kernel}, GPU");
+        let fast = chain_speeds(&label, &job.chains(1 << 14), &on_gpu)?;
+        println!("{:<34}{:>10.1} times two cores", "", fast / slow);
+    }
     Ok(())
 }
 

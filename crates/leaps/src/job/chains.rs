@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::{Context, Run, Samples, memory};
 use crate::device::Placement;
 use crate::exact;
-use crate::mcmc::cuda::{check_gpu, run_cuda_chains, run_cuda_tempering};
+use crate::mcmc::cuda::{check_gpu, run_cuda_chains, run_cuda_ladders, run_cuda_tempering};
 use crate::mcmc::lanes::{LadderPlan, Plan, run_lane_chains, run_lane_tempering};
 use crate::mcmc::{
     self, AnyKernel, ChainSettings, ChainSpec, KernelName, KernelSpec, Move, TemperingSettings,
@@ -192,17 +192,18 @@ impl Chains {
         let target = &*self.problem.target;
         match self.kernel.kernel {
             Move::Kernel(kernel) => check_gpu("sample.kernel", kernel, target),
-            Move::ParallelTempering if self.ladder_plan().is_some() => {
-                let reason = "ladders of this target move 64 at a time on the CPU";
-                Err(Error::not_applicable("a GPU", reason))
+            Move::ParallelTempering | Move::Ladder => {
+                check_gpu("sample.tempering_kernel", self.chains.tempering_kernel, target)?;
+                if self.kernel.kernel == Move::Ladder && self.ladder_plan().is_none() {
+                    let reason = "the kernel ladder runs there where tables serve the target";
+                    return Err(Error::not_applicable("a GPU", reason));
+                }
+                Ok(())
             }
-            Move::ParallelTempering => {
-                check_gpu("sample.tempering_kernel", self.chains.tempering_kernel, target)
-            }
-            Move::Houdayer | Move::Ladder => Err(Error::invalid(
+            Move::Houdayer => Err(Error::invalid(
                 "sample.kernel",
                 self.kernel.kernel,
-                "one that GPUs have: heat-bath, metropolis and parallel-tempering",
+                "one that GPUs have: heat-bath, metropolis, parallel-tempering and ladder",
                 "choose one of them, or use the device cpu",
             )),
         }
@@ -380,7 +381,10 @@ impl Chains {
                 };
                 let local = spec.tempering_kernel;
                 let outcomes = match (placement, self.ladder_plan()) {
-                    (Placement::Cuda(gpu, _), _) => {
+                    (Placement::Cuda(gpu, _), Some(plan)) => {
+                        run_cuda_ladders(gpu, target, &plan, &tempering, |_| make(), progress)?
+                    }
+                    (Placement::Cuda(gpu, _), None) => {
                         run_cuda_tempering(gpu, target, local, &tempering, |_| make(), progress)?
                     }
                     (Placement::Cpu, Some(plan)) => {

@@ -167,13 +167,11 @@ pub(crate) struct CudaMeasure {
     _words: [CudaSlice<u32>; 2],
 }
 
-/// Where the states to be measured lie: in the rows `rows[first]`, `rows[first + step]`, ..., or in the first ones.
+/// Where the states to be measured lie: in the rows `rows[0]`, `rows[1]`, ..., or in the first ones.
 #[derive(Clone, Copy)]
 pub(crate) struct Found<'a> {
     pub(crate) states: &'a CudaSlice<u8>,
     pub(crate) rows: Option<&'a CudaSlice<u32>>,
-    pub(crate) first: usize,
-    pub(crate) step: usize,
 }
 
 impl CudaMeasure {
@@ -242,11 +240,11 @@ impl CudaMeasure {
         out: &mut CudaViewMut<'_, u64>,
         kept: Option<&mut CudaViewMut<'_, u8>>,
     ) -> Result<()> {
-        let Found { states, rows, first, step } = found;
+        let Found { states, rows } = found;
         let rows = rows.map_or(0, |rows| address(&self.gpu, rows));
         let kept = kept.map_or(0, |kept| address(&self.gpu, &*kept));
         let grid = (count.div_ceil(self.form.tile) as u32, 1, 1);
-        let (first, step, count) = (first as u32, step as u32, count as u32);
+        let count = count as u32;
         launch!(
             self.gpu,
             self.kernel,
@@ -255,8 +253,6 @@ impl CudaMeasure {
             &self.arguments,
             states,
             &rows,
-            &first,
-            &step,
             out,
             &kept,
             &count,

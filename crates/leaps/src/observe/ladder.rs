@@ -64,6 +64,14 @@ impl LadderTable {
         self.lowest.as_ref()
     }
 
+    /// Say which state has the lowest energy, where [`record`](Self::record) could not.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn show_lowest(&mut self, x: &[u8]) {
+        if let Some((_, state)) = &mut self.lowest {
+            *state = x.to_vec();
+        }
+    }
+
     /// Number of states.
     pub fn states(&self) -> f64 {
         self.rungs.iter().map(|rung| rung[0]).sum()

@@ -60,12 +60,4 @@ pub trait RemoteRecorder: Recorder {
 
     /// Take in a state; `x` is there if [`keeps_states`](Self::keeps_states).
     fn record_reduced(&mut self, state: &Reduced<'_>, x: Option<&[u8]>);
-
-    /// Whether the energies of all rungs are wanted beside the state of the last one.
-    fn keeps_energies(&self) -> bool {
-        false
-    }
-
-    /// Take in `energies[rung * terms + term]` of the ladder whose last state was recorded, if [`keeps_energies`](Self::keeps_energies).
-    fn record_energies(&mut self, _energies: &[f64]) {}
 }

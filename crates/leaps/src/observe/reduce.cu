@@ -100,9 +100,9 @@ __device__ double energy_of(const Pairs& p, const Reduction& m, u32 term, const 
     return energy;
 }
 
-// State i of `count` lies in row rows[first + i * step], or, without rows, in row i. Copies states to `kept` if it is there.
+// State i of `count` lies in row rows[i], or, without rows, in row i. Copies states to `kept` if it is there.
 extern "C" __global__ void __launch_bounds__(CREW) reduce_states(
-    Pairs p, Reduction m, const u8* states, const u32* rows, u32 first, u32 step, u64* out, u8* kept, u32 count) {
+    Pairs p, Reduction m, const u8* states, const u32* rows, u64* out, u8* kept, u32 count) {
     extern __shared__ u32 tiles[];
     __shared__ u32 counters[TILE];
 #if WAVES > 0
@@ -116,7 +116,7 @@ extern "C" __global__ void __launch_bounds__(CREW) reduce_states(
     for (u32 w = warp; w < TILE; w += CREW / 32) {
         // The last block may have room left: copies of its first state stand there.
         u32 item = start + (w < held ? w : 0);
-        const u8* row = states + (size_t)(rows ? rows[first + item * step] : item) * SITES;
+        const u8* row = states + (size_t)(rows ? rows[item] : item) * SITES;
         for (u32 site = lane; site < SITES; site += 32) {
             u8 value = row[site];
             ((u8*)tile)[(size_t)site * TILE_PITCH + w] = value;

@@ -15,7 +15,7 @@ use super::{Pairwise, Target, pairwise_for_gpu};
 use crate::Result;
 use crate::device::Purpose;
 use crate::device::cuda::arguments::{Input, arguments, join};
-use crate::device::cuda::{Gpu, Kernels, address, launch};
+use crate::device::cuda::{Gpu, Kernels, RANDOM, address, launch};
 
 arguments! {
     /// A pairwise target, as kernels read it.
@@ -39,7 +39,7 @@ arguments! {
 }
 
 /// Source of a pairwise target's functions and kernels.
-pub(crate) const PAIRWISE: &str = join!(Pairs::SOURCE, include_str!("pairwise.cu"));
+pub(crate) const PAIRWISE: &str = join!(Pairs::SOURCE, RANDOM, include_str!("pairwise.cu"));
 
 /// Entries of a walker's table of thresholds: one bit each in a word of 64.
 const ENTRIES: usize = 64;

@@ -25,6 +25,9 @@ use crate::{Error, Result};
 /// Source that every module starts with: Philox, reductions, activations.
 const COMMON: &str = include_str!("common.cu");
 
+/// Source of random choices, for the modules that make some.
+pub(crate) const RANDOM: &str = include_str!("random.cu");
+
 /// One GPU, with the stream that all work on it goes through.
 pub struct Gpu {
     context: Arc<CudaContext>,

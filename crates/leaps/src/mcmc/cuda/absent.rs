@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::Result;
 use crate::device::{Gpu, Progress};
-use crate::mcmc::lanes::Scan;
+use crate::mcmc::lanes::{LadderPlan, Scan};
 use crate::mcmc::{ChainOutcome, ChainSettings, KernelName, TemperingOutcome, TemperingSettings};
 use crate::observe::RemoteRecorder;
 use crate::target::{Density, Target};
@@ -26,6 +26,18 @@ pub(crate) fn run_cuda_tempering<R: RemoteRecorder>(
     gpu: &Arc<Gpu>,
     _: &dyn Target,
     _: KernelName,
+    _: &TemperingSettings,
+    _: impl Fn(usize) -> R + Sync,
+    _: &dyn Progress,
+) -> Result<Vec<TemperingOutcome<R>>> {
+    match **gpu {}
+}
+
+/// Ladders of temperatures that tables move.
+pub(crate) fn run_cuda_ladders<R: RemoteRecorder>(
+    gpu: &Arc<Gpu>,
+    _: &dyn Target,
+    _: &LadderPlan,
     _: &TemperingSettings,
     _: impl Fn(usize) -> R + Sync,
     _: &dyn Progress,

@@ -7,6 +7,7 @@ use std::time::Instant;
 use cudarc::driver::{CudaEvent, CudaSlice, CudaViewMut, PinnedHostSlice};
 use rayon::prelude::*;
 
+use super::ladders::RungTable;
 use crate::Result;
 use crate::device::Progress;
 use crate::device::cuda::{Gpu, failed};
@@ -35,11 +36,11 @@ struct Channel<T> {
     each: usize,
 }
 
-/// One batch: rows of all recorders, their states and the energies of their ladders, if wanted.
+/// One batch: rows of all recorders, and their states and what tables of ladders take in, if wanted.
 struct Batch {
     rows: Channel<u64>,
     states: Option<Channel<u8>>,
-    energies: Option<Channel<f64>>,
+    rungs: Option<Channel<f64>>,
     /// Kept states.
     held: usize,
     /// Steps that led to them.
@@ -64,25 +65,18 @@ pub(super) struct Batches {
 pub(super) struct Wanted {
     words: usize,
     states: usize,
-    energies: usize,
+    rungs: usize,
 }
 
 impl Wanted {
-    /// What recorders like this one want of ladders with so many energies.
-    pub(super) fn by(
-        recorder: &impl RemoteRecorder,
-        measure: &CudaMeasure,
-        energies: usize,
-    ) -> Self {
-        Wanted {
-            words: measure.words(),
-            states: if recorder.keeps_states() { measure.sites() } else { 0 },
-            energies: if recorder.keeps_energies() { energies } else { 0 },
-        }
+    /// What recorders like this one want, and tables of ladders with so many numbers.
+    pub(super) fn by(recorder: &impl RemoteRecorder, measure: &CudaMeasure, rungs: usize) -> Self {
+        let states = if recorder.keeps_states() { measure.sites() } else { 0 };
+        Wanted { words: measure.words(), states, rungs }
     }
 
     fn bytes(self) -> usize {
-        8 * (self.words + self.energies) + self.states
+        8 * (self.words + self.rungs) + self.states
     }
 
     /// Kept states of a batch.
@@ -136,7 +130,7 @@ impl Batches {
             Ok(Batch {
                 rows: Channel::new(gpu, recorders * wanted.words, room)?,
                 states: Channel::of(gpu, recorders * wanted.states, room)?,
-                energies: Channel::of(gpu, recorders * wanted.energies, room)?,
+                rungs: Channel::of(gpu, recorders * wanted.rungs, room)?,
                 held: 0,
                 steps: 0,
                 arrival: None,
@@ -146,23 +140,19 @@ impl Batches {
         Ok(Batches { gpu: gpu.clone(), measure, recorders, room, batches, filling: 0 })
     }
 
-    /// Reduce the states that recorders are to see next; `energies` writes those of their ladders.
-    fn keep(
-        &mut self,
-        found: Found<'_>,
-        energies: impl FnOnce(&mut CudaViewMut<'_, f64>) -> Result<()>,
-    ) -> Result<()> {
-        let Batch { rows, states, energies: wanted, held, .. } = &mut self.batches[self.filling];
+    /// Reduce the states that recorders are to see next.
+    fn keep(&mut self, mover: &mut impl Mover) -> Result<()> {
+        let Batch { rows, states, rungs, held, .. } = &mut self.batches[self.filling];
         let (at, count) = (rows.at(*held), self.recorders);
         let mut out = rows.there.slice_mut(at);
         let mut kept = states.as_mut().map(|states| {
             let at = states.at(*held);
             states.there.slice_mut(at)
         });
-        self.measure.reduce(found, count, &mut out, kept.as_mut())?;
-        if let Some(wanted) = wanted {
-            let at = wanted.at(*held);
-            energies(&mut wanted.there.slice_mut(at))?;
+        self.measure.reduce(mover.found(), count, &mut out, kept.as_mut())?;
+        if let Some(rungs) = rungs {
+            let at = rungs.at(*held);
+            mover.tabulate(&mut rungs.there.slice_mut(at))?;
         }
         *held += 1;
         Ok(())
@@ -170,14 +160,13 @@ impl Batches {
 
     /// Send the batch that was filled, by so many steps, on its way.
     fn send(&mut self, made: u64) -> Result<()> {
-        let Batch { rows, states, energies, held, steps, arrival } =
-            &mut self.batches[self.filling];
+        let Batch { rows, states, rungs, held, steps, arrival } = &mut self.batches[self.filling];
         rows.send(&self.gpu, *held)?;
         if let Some(states) = states {
             states.send(&self.gpu, *held)?;
         }
-        if let Some(energies) = energies {
-            energies.send(&self.gpu, *held)?;
+        if let Some(rungs) = rungs {
+            rungs.send(&self.gpu, *held)?;
         }
         let event = self.gpu.stream.context().new_event(None).map_err(failed("a kernel"))?;
         event.record(&self.gpu.stream).map_err(failed("a kernel"))?;
@@ -185,8 +174,12 @@ impl Batches {
         Ok(())
     }
 
-    /// Give the batch that is not being filled to the recorders, and fill it next; returns the steps that led to it.
-    fn record<R: RemoteRecorder>(&mut self, recorders: &mut [R]) -> Result<u64> {
+    /// Give the batch that is not being filled to the recorders and the tables of their ladders, and fill it next; returns the steps that led to it.
+    fn record<R: RemoteRecorder>(
+        &mut self,
+        recorders: &mut [R],
+        tables: &mut [RungTable],
+    ) -> Result<u64> {
         self.filling = 1 - self.filling;
         let batch = &mut self.batches[self.filling];
         if let Some(arrival) = batch.arrival.take() {
@@ -196,8 +189,6 @@ impl Batches {
         let (words, sites, n) = (self.measure.words(), self.measure.sites(), recorders.len());
         let rows = batch.rows.arrived()?;
         let states = batch.states.as_ref().map(Channel::arrived).transpose()?;
-        let each = batch.energies.as_ref().map_or(0, |energies| energies.each / n);
-        let energies = batch.energies.as_ref().map(Channel::arrived).transpose()?;
         let measure = &self.measure;
         recorders.par_iter_mut().enumerate().for_each_init(
             Unpacked::default,
@@ -206,12 +197,17 @@ impl Batches {
                     let row = &rows[place * words..][..words];
                     let x = states.map(|all| &all[place * sites..][..sites]);
                     measure.record(row, x, space, recorder);
-                    if let Some(all) = energies {
-                        recorder.record_energies(&all[place * each..][..each]);
-                    }
                 }
             },
         );
+        if let Some(rungs) = &batch.rungs {
+            let (all, each) = (rungs.arrived()?, rungs.each / n);
+            tables.par_iter_mut().enumerate().for_each(|(number, table)| {
+                for place in (0..held).map(|kept| kept * n + number) {
+                    table.record(&all[place * each..][..each]);
+                }
+            });
+        }
         Ok(steps)
     }
 }
@@ -224,8 +220,8 @@ pub(super) trait Mover {
     /// Where the states that are recorded lie.
     fn found(&self) -> Found<'_>;
 
-    /// Write the energies of all rungs of all ladders.
-    fn energies(&self, _out: &mut CudaViewMut<'_, f64>) -> Result<()> {
+    /// Write what the tables of all ladders take in of the states as they are now.
+    fn tabulate(&mut self, _out: &mut CudaViewMut<'_, f64>) -> Result<()> {
         Ok(())
     }
 }
@@ -236,7 +232,7 @@ pub(super) fn in_batches<R: RemoteRecorder>(
     settings: &ChainSettings,
     mover: &mut impl Mover,
     batches: &mut Batches,
-    recorders: &mut [R],
+    (recorders, tables): (&mut [R], &mut [RungTable]),
     progress: &dyn Progress,
 ) -> Result<u64> {
     let ChainSettings { burn_in, every, .. } = *settings;
@@ -258,16 +254,16 @@ pub(super) fn in_batches<R: RemoteRecorder>(
             mover.advance(done..next)?;
             done = next;
             if done > burn_in && (done - burn_in).is_multiple_of(every) {
-                batches.keep(mover.found(), |out| mover.energies(out))?;
+                batches.keep(mover)?;
             }
         }
         batches.send(done - from)?;
         // The GPU is at work on these while the CPU records those before.
-        let steps = batches.record(recorders)?;
+        let steps = batches.record(recorders, tables)?;
         progress.advance(steps * settings.chains as u64);
         length = adjusted(length, clock.elapsed());
     }
-    let steps = batches.record(recorders)?;
+    let steps = batches.record(recorders, tables)?;
     progress.advance(steps * settings.chains as u64);
     Ok(done - burn_in)
 }

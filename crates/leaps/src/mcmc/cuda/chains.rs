@@ -55,7 +55,7 @@ impl Mover for Chains {
     }
 
     fn found(&self) -> Found<'_> {
-        Found { states: &self.states, rows: None, first: 0, step: 1 }
+        Found { states: &self.states, rows: None }
     }
 }
 
@@ -86,9 +86,8 @@ pub(crate) fn run_cuda_chains<R: RemoteRecorder>(
     let (mut mover, mut batches) = gpu.with_room(KEY, chains, (FIXED, each), || {
         let means = match &plan {
             Some(plan) => {
-                let mut on_gpu = CudaPlan::new(gpu, plan)?;
-                on_gpu.stay_at(&Tables::new(plan, model.lambda))?;
-                Means::Tables(Box::new(on_gpu))
+                let tables = Tables::new(plan, model.lambda);
+                Means::Tables(Box::new(CudaPlan::staying(gpu, plan, &[tables])?))
             }
             None => Means::Sites(Box::new(CudaPlaces::new(
                 &target,
@@ -104,7 +103,8 @@ pub(crate) fn run_cuda_chains<R: RemoteRecorder>(
         let sites = pairs.sites() as u64;
         Ok((Chains { means, states, settings: *settings, sites }, batches))
     })?;
-    let steps = in_batches(settings, &mut mover, &mut batches, &mut recorders, progress)?;
+    let steps =
+        in_batches(settings, &mut mover, &mut batches, (&mut recorders, &mut []), progress)?;
 
     let sites = pairs.sites();
     let last = gpu.download(&mover.states.slice(..chains * sites))?;

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use cudarc::driver::{CudaFunction, CudaSlice, CudaViewMut};
+use cudarc::driver::{CudaFunction, CudaSlice};
 
 use crate::Result;
 use crate::device::Purpose;
 use crate::device::cuda::arguments::{Input, Output, arguments, join};
-use crate::device::cuda::{Kernels, launch};
+use crate::device::cuda::launch;
 use crate::mcmc::lanes::Rule;
 use crate::target::cuda::CudaTarget;
 
@@ -25,34 +25,17 @@ arguments! {
     }
 }
 
-arguments! {
-    /// What kernels know of ladders of places.
-    struct Ladders {
-        /// `[ladder * rungs + rung]`: the row of its state.
-        rows: Output<u32>,
-        /// `[row]`: the end of the ladder at which the state last was.
-        came_from: Output<u8>,
-        /// `[ladder * rungs + rung]`: exchanges with the next rung.
-        swaps: Output<u64>,
-        /// `[ladder]`.
-        round_trips: Output<u64>,
-        ladders: u32,
-        rungs: u32,
-    }
-}
-
 /// Source of the kernels, behind that of the target.
-pub(super) const PLACES: &str = join!(Places::SOURCE, Ladders::SOURCE, include_str!("places.cu"));
+pub(super) const PLACES: &str = join!(Places::SOURCE, include_str!("places.cu"));
 
 /// What the source has to know beside the target.
-pub(super) fn defines() -> [(&'static str, usize); 2] {
-    [("MOVE", Purpose::Move as usize), ("EXCHANGE", Purpose::Exchange as usize)]
+pub(super) fn defines() -> [(&'static str, usize); 1] {
+    [("MOVE", Purpose::Move as usize)]
 }
 
 /// States at places.
 pub(super) struct CudaPlaces {
     target: Arc<CudaTarget>,
-    pub(super) kernels: Kernels,
     sweep: CudaFunction,
     counted: Option<CudaFunction>,
     arguments: Places,
@@ -101,7 +84,6 @@ impl CudaPlaces {
         };
         Ok(CudaPlaces {
             target: target.clone(),
-            kernels,
             sweep,
             counted,
             arguments,
@@ -144,86 +126,5 @@ impl CudaPlaces {
         }
         let sums = self.target.gpu.download(&self.acceptance.slice(..count))?;
         Ok(sums.into_iter().map(|sum| sum / sweeps.max(1) as f64).collect())
-    }
-}
-
-/// Ladders of places, whose states are exchanged.
-pub(super) struct CudaLadders {
-    target: Arc<CudaTarget>,
-    places: Places,
-    arguments: Ladders,
-    exchange: CudaFunction,
-    by_place: CudaFunction,
-    _came_from: CudaSlice<u8>,
-    counts: [CudaSlice<u64>; 2],
-}
-
-impl CudaLadders {
-    /// Bytes of a rung.
-    pub(super) const BYTES: usize = 1 + 8 + 8;
-
-    /// Ladders of `rungs` consecutive places.
-    pub(super) fn new(places: &CudaPlaces, rungs: usize) -> Result<Self> {
-        let (target, count) = (&places.target, places.arguments.count as usize);
-        let gpu = &target.gpu;
-        let came_from = gpu.zeros(count)?;
-        let counts = [gpu.zeros(count)?, gpu.zeros(count / rungs)?];
-        Ok(CudaLadders {
-            places: places.arguments,
-            arguments: Ladders {
-                rows: Output::of(gpu, &places.rows),
-                came_from: Output::of(gpu, &came_from),
-                swaps: Output::of(gpu, &counts[0]),
-                round_trips: Output::of(gpu, &counts[1]),
-                ladders: (count / rungs) as u32,
-                rungs: rungs as u32,
-            },
-            exchange: places.kernels.get("exchange", 0)?,
-            by_place: places.kernels.get("by_place", 0)?,
-            target: target.clone(),
-            _came_from: came_from,
-            counts,
-        })
-    }
-
-    /// Exchange states between neighbouring rungs: even and odd pairs in turn. If `counted`, note exchanges and round trips.
-    pub(super) fn exchange(
-        &mut self,
-        energies: &CudaSlice<f64>,
-        seed: u64,
-        step: u64,
-        counted: bool,
-    ) -> Result<()> {
-        let grid = (self.arguments.ladders.div_ceil(64), 1, 1);
-        let counted = u32::from(counted);
-        launch!(
-            self.target.gpu,
-            self.exchange,
-            (grid, 64, 0),
-            &self.places,
-            &self.arguments,
-            energies,
-            &seed,
-            &step,
-            &counted,
-        )
-    }
-
-    /// Write the energies of the rows `[row * terms + term]` in the order of the places.
-    pub(super) fn by_place(
-        &self,
-        energies: &CudaSlice<f64>,
-        out: &mut CudaViewMut<'_, f64>,
-    ) -> Result<()> {
-        let grid = (self.places.count.div_ceil(128), 1, 1);
-        launch!(self.target.gpu, self.by_place, (grid, 128, 0), &self.places, energies, out)
-    }
-
-    /// Exchanges of every rung with the next, `[ladder * rungs + rung]`, and round trips of every ladder.
-    pub(super) fn counts(&self) -> Result<[Vec<u64>; 2]> {
-        let gpu = &self.target.gpu;
-        let ladders = self.arguments.ladders as usize;
-        let swaps = self.counts[0].slice(..ladders * self.arguments.rungs as usize);
-        Ok([gpu.download(&swaps)?, gpu.download(&self.counts[1].slice(..ladders))?])
     }
 }

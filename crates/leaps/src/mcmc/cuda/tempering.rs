@@ -3,12 +3,13 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use cudarc::driver::{CudaSlice, CudaViewMut};
+use cudarc::driver::CudaSlice;
 use rayon::prelude::*;
 
 use super::batches::{Batches, FIXED, KEY, Mover, Wanted, in_batches};
 use super::check_gpu;
-use super::places::{CudaLadders, CudaPlaces};
+use super::ladders::{CudaLadders, Layout};
+use super::places::CudaPlaces;
 use crate::device::Progress;
 use crate::device::cuda::Gpu;
 use crate::mcmc::chains::{check_finite, check_states};
@@ -47,12 +48,7 @@ impl Mover for Ladders {
     }
 
     fn found(&self) -> Found<'_> {
-        let (first, step) = (self.rungs - 1, self.rungs);
-        Found { states: &self.states, rows: Some(&self.places.rows), first, step }
-    }
-
-    fn energies(&self, out: &mut CudaViewMut<'_, f64>) -> Result<()> {
-        self.ladders.by_place(&self.energies, out)
+        Found { states: &self.states, rows: Some(&self.ladders.coldest) }
     }
 }
 
@@ -89,16 +85,16 @@ pub(crate) fn run_cuda_tempering<R: RemoteRecorder>(
     let rule = kernel.rule().unwrap_or(Rule::HeatBath);
     let on_gpu = Arc::new(CudaTarget::new(gpu, target)?);
     let row = CudaMeasure::bytes(&recorders[0], pairs, gpu);
-    // Energies lie there three times where recorders want them.
-    let rung = sites + 3 * 8 * terms + CudaPlaces::bytes(terms) + CudaLadders::BYTES;
+    let rung = sites + 8 * terms + CudaPlaces::bytes(terms) + CudaLadders::BYTES;
     let (mut mover, mut batches) =
         gpu.with_room(KEY, chains, (FIXED, rungs * rung + row), || {
             let places = CudaPlaces::new(&on_gpu, rule, count, ladder)?;
             let measure = CudaMeasure::new(&on_gpu, pairs, recorders[0].measures(), chains)?;
-            let wanted = Wanted::by(&recorders[0], &measure, rungs * terms);
+            let wanted = Wanted::by(&recorders[0], &measure, 0);
             let batches = Batches::new(gpu, measure, chains, wanted, settings)?;
+            let layout = Layout { ladders: chains, rungs, tile: 1, period: rungs };
             let mover = Ladders {
-                ladders: CudaLadders::new(&places, rungs)?,
+                ladders: CudaLadders::new(gpu, pairs, layout, ladder, &places.rows)?,
                 places,
                 states: on_gpu.initial_states(count, seed)?,
                 energies: gpu.zeros(count * terms)?,
@@ -108,24 +104,22 @@ pub(crate) fn run_cuda_tempering<R: RemoteRecorder>(
             };
             Ok((mover, batches))
         })?;
-    let steps = in_batches(settings, &mut mover, &mut batches, &mut recorders, progress)?;
+    let steps =
+        in_batches(settings, &mut mover, &mut batches, (&mut recorders, &mut []), progress)?;
 
     let rows = gpu.download(&mover.places.rows.slice(..count))?;
     let states = gpu.download(&mover.states.slice(..count * sites))?;
     let acceptance = mover.places.acceptance(steps)?;
-    let [swaps, round_trips] = mover.ladders.counts()?;
+    let exchanges = mover.ladders.outcomes(settings.burn_in, steps)?;
     let energy_calls = on_cpu.energy_calls(target.q()) * steps as f64;
-    let swap_rate = |(rung, &swaps): (usize, &u64)| {
-        swaps as f64 / attempts(settings.burn_in, steps, rung).max(1) as f64
-    };
-    let outcome = |(number, recorder): (usize, R)| {
+    let outcome = |(number, (recorder, (swap_rates, round_trips)))| {
         let own = number * rungs..(number + 1) * rungs;
         TemperingOutcome {
             recorders: vec![recorder],
             steps,
-            acceptance: acceptance[own.clone()].to_vec(),
-            swap_rates: swaps[own.start..own.end - 1].iter().enumerate().map(swap_rate).collect(),
-            round_trips: round_trips[number],
+            acceptance: acceptance[Range::clone(&own)].to_vec(),
+            swap_rates,
+            round_trips,
             energy_calls,
             table: None,
             last: rows[own]
@@ -134,28 +128,5 @@ pub(crate) fn run_cuda_tempering<R: RemoteRecorder>(
                 .collect(),
         }
     };
-    Ok(recorders.into_iter().enumerate().map(outcome).collect())
-}
-
-/// How often a rung tried to exchange its state with the next in so many steps after burn-in: in every other step.
-fn attempts(burn_in: u64, steps: u64, rung: usize) -> u64 {
-    let offset = (burn_in + rung as u64) % 2;
-    (steps + 1 - offset) / 2
-}
-
-#[cfg(test)]
-mod unit {
-    use super::attempts;
-
-    #[test]
-    fn attempts_are_counted() {
-        for burn_in in 0..4 {
-            for steps in 0..7 {
-                for rung in 0..3 {
-                    let made = (burn_in..burn_in + steps).filter(|step| step % 2 == rung % 2);
-                    assert_eq!(attempts(burn_in, steps, rung as usize), made.count() as u64);
-                }
-            }
-        }
-    }
+    Ok(recorders.into_iter().zip(exchanges).enumerate().map(outcome).collect())
 }

@@ -1,17 +1,18 @@
 //! Whether chains on a GPU are those of the CPU.
 
+use std::fmt::Debug;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::places::{PLACES, defines};
-use super::{run_cuda_chains, run_cuda_tempering};
+use super::{run_cuda_chains, run_cuda_ladders, run_cuda_tempering};
 use crate::device::cuda::Gpu;
 use crate::device::{NoProgress, Progress};
-use crate::mcmc::lanes::{Plan, Scan, run_lane_chains};
+use crate::mcmc::lanes::{LadderPlan, Plan, Scan, run_lane_chains, run_lane_tempering};
 use crate::mcmc::{
-    AnyKernel, ChainOutcome, ChainSettings, KernelName, TemperingSettings, run_chains,
-    run_tempering,
+    AnyKernel, ChainOutcome, ChainSettings, KernelName, TemperingOutcome, TemperingSettings,
+    run_chains, run_tempering,
 };
-use crate::observe::{ChainRecorder, Layout, Recorder, Reduced, RemoteRecorder};
+use crate::observe::{ChainRecorder, LadderTable, Recorder, Reduced, RemoteRecorder};
 use crate::target::cuda::testing::compiles_behind;
 use crate::target::{Boundary, Density, Disorder, Lattice, Pairwise, Target};
 
@@ -48,19 +49,18 @@ fn quick_targets() -> impl Iterator<Item = (&'static str, Pairwise, f64)> {
     targets().into_iter().filter(|(_, target, _)| target.q() < 20)
 }
 
-/// Keeps rows, states and energies.
+/// Keeps rows and states.
 #[derive(Clone)]
 struct Rows<'a> {
     chain: ChainRecorder<'a>,
     rows: Vec<Vec<f64>>,
     states: Vec<u8>,
-    energies: Vec<f64>,
 }
 
 impl<'a> Rows<'a> {
     fn new(target: &'a Pairwise, lambda: &[f64]) -> Self {
         let chain = ChainRecorder::new(target, lambda, 5);
-        Rows { chain, rows: Vec::new(), states: Vec::new(), energies: Vec::new() }
+        Rows { chain, rows: Vec::new(), states: Vec::new() }
     }
 
     /// The row of the last state, and behind it the distance.
@@ -90,14 +90,6 @@ impl RemoteRecorder for Rows<'_> {
     fn record_reduced(&mut self, state: &Reduced<'_>, x: Option<&[u8]>) {
         self.chain.record_reduced(state);
         self.note(x.unwrap());
-    }
-
-    fn keeps_energies(&self) -> bool {
-        true
-    }
-
-    fn record_energies(&mut self, energies: &[f64]) {
-        self.energies.extend_from_slice(energies);
     }
 }
 
@@ -234,7 +226,6 @@ fn ladders_are_those_of_the_cpu() {
                     for (a, b) in a.acceptance.iter().zip(&b.acceptance) {
                         assert!((a - b).abs() < 1e-12, "{label}: acceptance {a} {b}");
                     }
-                    rungs_have_their_energies(&target, b.recorders[0].clone(), &b.last, &label);
                 }
                 println!("{label}: {differ} of {} ladders differ", here.len());
                 // Choices and exchanges may be closer to even than the rounding of an exponential or of an energy.
@@ -244,20 +235,80 @@ fn ladders_are_those_of_the_cpu() {
     }
 }
 
-/// The energies that were recorded with the last kept states, which are the last ones.
-fn rungs_have_their_energies(target: &Pairwise, rows: Rows<'_>, last: &[Vec<u8>], label: &str) {
-    let terms = target.terms();
-    assert_eq!(rows.energies.len(), rows.rows.len() * last.len() * terms, "{label}");
-    let close = |a: f64, b: f64| (a - b).abs() <= 1e-12 * (1.0 + b.abs());
-    for (row, energies) in rows.rows.iter().zip(rows.energies.chunks_exact(last.len() * terms)) {
-        let cold: f64 = energies[(last.len() - 1) * terms..].iter().sum();
-        assert!(close(cold, row[Layout::ENERGY]), "{label}: {cold} {}", row[Layout::ENERGY]);
-    }
-    let end = &rows.energies[rows.energies.len() - last.len() * terms..];
-    for (rung, x) in last.iter().enumerate() {
-        for term in 0..terms {
-            let (got, want) = (end[rung * terms + term], target.energy(term, x));
-            assert!(close(got, want), "{label}, rung {rung}: {got} {want}");
+/// The first difference between two ladders, structure factors being sums in another order.
+fn first_difference(
+    a: &TemperingOutcome<Rows<'_>>,
+    b: &TemperingOutcome<Rows<'_>>,
+) -> Option<String> {
+    let recorded = difference(&a.recorders[0], &b.recorders[0]);
+    let rung = a.last.iter().zip(&b.last).position(|(a, b)| a != b);
+    let differ = |what: &str, a: &dyn Debug, b: &dyn Debug| format!("{what}: {a:?} {b:?}");
+    let lowest =
+        |ladder: &TemperingOutcome<_>| ladder.table.as_ref().and_then(|t| t.lowest().cloned());
+    let (here, there) = (lowest(a), lowest(b));
+    recorded
+        .or_else(|| rung.map(|rung| format!("rung {rung} ends elsewhere")))
+        .or_else(|| {
+            (a.swap_rates != b.swap_rates)
+                .then(|| differ("swap rates", &a.swap_rates, &b.swap_rates))
+        })
+        .or_else(|| {
+            (a.round_trips != b.round_trips)
+                .then(|| differ("round trips", &a.round_trips, &b.round_trips))
+        })
+        .or_else(|| {
+            (a.acceptance != b.acceptance)
+                .then(|| differ("acceptance", &a.acceptance, &b.acceptance))
+        })
+        .or_else(|| (here != there).then(|| differ("lowest energy", &here, &there)))
+        .or_else(|| (a.table != b.table).then(|| differ("tables", &a.table, &b.table)))
+}
+
+#[test]
+#[ignore = "needs a GPU: cargo test -p leaps --lib cuda -- --ignored --skip speed"]
+fn tiled_ladders_are_those_of_the_cpu() {
+    let gpu = Gpu::open(0).unwrap();
+    let names = ["ising", "glass", "potts", "large"];
+    for (name, target, beta) in targets().into_iter().filter(|(name, ..)| names.contains(name)) {
+        let (rungs, large) = (5, name == "large");
+        let ladder: Vec<Vec<f64>> = (1..=rungs)
+            .map(|k| vec![beta * f64::from(k) / f64::from(rungs); target.terms()])
+            .collect();
+        let coldest = &ladder[ladder.len() - 1];
+        for kernel in KernelName::ON_GPU {
+            for (every, burn_in, exchange) in [(1, 5, true), (3, 4, true), (3, 2, false)] {
+                // More than a tile, and not two.
+                let (chains, steps) = if large { (3, 4) } else { (70, 41) };
+                let settings = TemperingSettings {
+                    ladder: ladder.clone(),
+                    houdayer: false,
+                    exchange,
+                    table: Some(LadderTable::width_for(&target, 5)),
+                    chains: ChainSettings { chains, burn_in, steps, every, seed: 5 },
+                };
+                let scan = if every == 1 { Scan::Systematic } else { Scan::Coloured };
+                let plan = LadderPlan::new(&target, kernel.rule().unwrap(), scan).unwrap();
+                let make = |_| Rows::new(&target, coldest);
+                let here =
+                    run_lane_tempering(&target, &plan, &settings, make, &NoProgress).unwrap();
+                let there =
+                    run_cuda_ladders(&gpu, &target, &plan, &settings, make, &NoProgress).unwrap();
+                let label =
+                    format!("{name} {kernel} every {every} after {burn_in}, exchange {exchange}");
+                assert_eq!(here.len(), there.len(), "{label}");
+                let mut differ = 0;
+                for (number, (a, b)) in here.iter().zip(&there).enumerate() {
+                    assert_eq!((a.steps, a.energy_calls), (b.steps, b.energy_calls), "{label}");
+                    if let Some(found) = first_difference(a, b) {
+                        println!("{label}, ladder {number}: {found}");
+                        differ += 1;
+                    }
+                }
+                println!("{label}: {differ} of {chains} ladders differ");
+                assert_eq!(differ, 0, "{label}: so many of {chains} ladders differ");
+                let moved = here.iter().any(|ladder| ladder.swap_rates.iter().any(|r| *r > 0.0));
+                assert_eq!(moved, exchange, "{label}");
+            }
         }
     }
 }

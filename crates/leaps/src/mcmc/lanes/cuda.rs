@@ -10,7 +10,7 @@ use std::sync::Arc;
 use cudarc::driver::{CudaFunction, CudaSlice};
 
 use super::plan::{Class, Code, Plan, Rule};
-use super::{Tables, Updates};
+use super::{Tables, Tile, Updates};
 use crate::Result;
 use crate::device::cuda::arguments::{Input, Output, arguments, join};
 use crate::device::cuda::{Gpu, launch};
@@ -60,9 +60,44 @@ arguments! {
     }
 }
 
+arguments! {
+    /// What [`CudaPlan::sweep`] hands over beside the plan.
+    struct Rungs {
+        states: Output<u8>,
+        /// `[walker]`: the row of its state.
+        rows: Input<u32>,
+        /// `[row * TERMS + term]`.
+        energies: Output<f64>,
+        /// `[row * (Q - 1) + value - 1]`.
+        counts: Output<u32>,
+        /// Thresholds of the rungs that are swept.
+        tables: Input<u32>,
+        seed: u64,
+        /// Updates made before.
+        from: u64,
+        updates: u64,
+        /// Tiles of a group of ladders.
+        period: u32,
+        /// The first of them that is swept.
+        first: u32,
+        /// How many are swept.
+        width: u32,
+        /// Walkers that are swept in all.
+        count: u32,
+        measured: u32,
+        counted: u32,
+    }
+}
+
 /// Source of the kernels.
-const LANES: &str =
-    join!(Lanes::SOURCE, Carry::SOURCE, include_str!("lanes.cu"), include_str!("chains.cu"));
+const LANES: &str = join!(
+    Lanes::SOURCE,
+    Carry::SOURCE,
+    Rungs::SOURCE,
+    include_str!("lanes.cu"),
+    include_str!("chains.cu"),
+    include_str!("rungs.cu"),
+);
 
 /// Bytes of states that a block may keep in shared memory, at most: beyond it too few blocks share a multiprocessor.
 const STAGE: usize = 100 << 10;
@@ -85,7 +120,8 @@ pub(crate) struct CudaPlan {
     measure: CudaFunction,
     carry: CudaFunction,
     walk: CudaFunction,
-    /// Thresholds of [`room`](Self::room) times.
+    sweep: CudaFunction,
+    /// Thresholds of [`room`](Self::room) times, or of those that walkers stay at.
     tables: CudaSlice<u32>,
     _lists: [CudaSlice<u32>; 4],
     _contributions: CudaSlice<u16>,
@@ -98,6 +134,28 @@ pub(crate) struct Carried<'a> {
     pub(crate) states: &'a mut CudaSlice<u8>,
     pub(crate) energies: &'a mut CudaSlice<f64>,
     pub(crate) log_weights: &'a mut CudaSlice<f64>,
+}
+
+/// Ladders on a GPU, 64 to a group: the walkers of a group are those of its rungs, one rung after the other.
+pub(crate) struct Climbers<'a> {
+    /// Groups of ladders.
+    pub(crate) groups: usize,
+    /// Rungs of a ladder, with those that are not swept.
+    pub(crate) period: usize,
+    pub(crate) states: &'a mut CudaSlice<u8>,
+    /// `[walker]`: the row of its state.
+    pub(crate) rows: &'a CudaSlice<u32>,
+    /// `[row * terms + term]`.
+    pub(crate) energies: &'a mut CudaSlice<f64>,
+    /// `[row * (q - 1) + value - 1]`: sites in every value but 0.
+    pub(crate) counts: &'a mut CudaSlice<u32>,
+}
+
+/// What a sweep of rungs leaves behind beside the states.
+#[derive(Clone, Copy)]
+pub(crate) struct Measured {
+    pub(crate) energies: bool,
+    pub(crate) counts: bool,
 }
 
 /// What a class adds to the index of the surroundings, `[slot * q + value]`.
@@ -130,8 +188,21 @@ fn compilation(plan: &Plan, available: usize) -> (Vec<(&'static str, usize)>, us
 }
 
 impl CudaPlan {
-    /// Put a plan on a GPU.
+    /// Put a plan on a GPU, for walkers at many times.
     pub(crate) fn new(gpu: &Arc<Gpu>, plan: &Plan) -> Result<Self> {
+        let room = (TABLE_BYTES / plan.table_bytes().max(1)).clamp(1, 1 << 15);
+        Self::with(gpu, plan, gpu.zeros(room * plan.thresholds)?)
+    }
+
+    /// Put a plan on a GPU, for walkers that stay at these thresholds of the CPU: they are the same bit by bit.
+    pub(crate) fn staying(gpu: &Arc<Gpu>, plan: &Plan, tables: &[Tables]) -> Result<Self> {
+        let words = tables.iter().flat_map(|tables| tables.high.iter().zip(&tables.low));
+        let words: Vec<u32> =
+            words.map(|(&high, &low)| u32::from(high) << 16 | u32::from(low)).collect();
+        Self::with(gpu, plan, gpu.upload(&words)?)
+    }
+
+    fn with(gpu: &Arc<Gpu>, plan: &Plan, tables: CudaSlice<u32>) -> Result<Self> {
         let (defines, threads, shared) = compilation(plan, gpu.shared());
         let kernels = gpu.compile(LANES, &defines)?;
         let sites: Vec<u32> =
@@ -163,7 +234,6 @@ impl CudaPlan {
         ];
         let contributions = gpu.upload(&adds)?;
         let numbers = [gpu.upload(&local)?, gpu.upload(&share)?, gpu.upload(&plan.constants)?];
-        let room = (TABLE_BYTES / plan.table_bytes().max(1)).clamp(1, 1 << 15);
         Ok(CudaPlan {
             thresholds: plan.thresholds,
             classes: plan.classes.len(),
@@ -183,7 +253,8 @@ impl CudaPlan {
             measure: kernels.get("measure_all", 0)?,
             carry: kernels.get("carry", shared)?,
             walk: kernels.get("walk", shared)?,
-            tables: gpu.zeros(room * plan.thresholds)?,
+            sweep: kernels.get("sweep_rungs", shared)?,
+            tables,
             gpu: gpu.clone(),
             _lists: lists,
             _contributions: contributions,
@@ -196,15 +267,7 @@ impl CudaPlan {
         self.tables.len() / self.thresholds.max(1)
     }
 
-    /// Take the thresholds by which [`walk`](Self::walk) moves chains from the CPU: they are the same bit by bit.
-    pub(crate) fn stay_at(&mut self, tables: &Tables) -> Result<()> {
-        let words = tables.high.iter().zip(&tables.low);
-        let words: Vec<u32> =
-            words.map(|(&high, &low)| u32::from(high) << 16 | u32::from(low)).collect();
-        self.gpu.write(&words, &mut self.tables)
-    }
-
-    /// Make some updates of chains `0..chains` at the thresholds that they [stay at](Self::stay_at).
+    /// Make some updates of chains `0..chains` at the thresholds that they [stay at](Self::staying).
     pub(crate) fn walk(
         &self,
         states: &mut CudaSlice<u8>,
@@ -225,6 +288,37 @@ impl CudaPlan {
             &count,
             &n,
         )
+    }
+
+    /// Make some updates of the rungs `first..` of all ladders, as many as the plan has thresholds that they [stay at](Self::staying).
+    pub(crate) fn sweep(
+        &self,
+        climbers: &mut Climbers<'_>,
+        first: usize,
+        seed: u64,
+        Updates { from, count }: Updates,
+        measured: Measured,
+    ) -> Result<()> {
+        let (gpu, width) = (&self.gpu, self.room());
+        let walkers = climbers.groups * width * Tile::WALKERS;
+        let rungs = Rungs {
+            states: Output::of(gpu, climbers.states),
+            rows: Input::of(gpu, climbers.rows),
+            energies: Output::of(gpu, climbers.energies),
+            counts: Output::of(gpu, climbers.counts),
+            tables: Input::of(gpu, &self.tables),
+            seed,
+            from,
+            updates: count,
+            period: climbers.period as u32,
+            first: first as u32,
+            width: width as u32,
+            count: walkers as u32,
+            measured: u32::from(measured.energies),
+            counted: u32::from(measured.counts),
+        };
+        let grid = (walkers.div_ceil(self.threads) as u32, 1, 1);
+        launch!(gpu, self.sweep, (grid, self.threads, self.shared), &self.arguments, &rungs)
     }
 
     /// Compile the kernels for a plan, where there is a compiler.

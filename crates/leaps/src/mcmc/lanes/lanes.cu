@@ -139,6 +139,36 @@ __device__ __forceinline__ void advance(
     }
 }
 
+#if STAGED
+// How many of `walkers` walkers a block holds that begins with number `start`.
+__device__ __forceinline__ u32 held_from(u32 start, u32 walkers) {
+    return walkers - start < THREADS ? walkers - start : THREADS;
+}
+
+// Bring the states of the first `held` threads of a block to shared memory; `row(thread)` is where one lies.
+template <typename F>
+__device__ __forceinline__ State<PITCH> stage(u8* staged, u32 held, F row) {
+    u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    for (u32 w = warp; w < held; w += THREADS / 32) {
+        const u8* own = row(w);
+        for (u32 site = lane; site < SITES; site += 32) staged[site * PITCH + w] = own[site];
+    }
+    __syncthreads();
+    return State<PITCH>{staged + threadIdx.x};
+}
+
+// Bring them back.
+template <typename F>
+__device__ __forceinline__ void give_back(const u8* staged, u32 held, F row) {
+    u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    __syncthreads();
+    for (u32 w = warp; w < held; w += THREADS / 32) {
+        u8* own = row(w);
+        for (u32 site = lane; site < SITES; site += 32) own[site] = staged[site * PITCH + w];
+    }
+}
+#endif
+
 // The thresholds of `blockIdx.y` times from time `first` on, as in tables.rs: a block for every class.
 extern "C" __global__ void thresholds(Lanes p, u32* tables, const double* lambda, u32 first) {
     Class c = class_at(p, blockIdx.x);
@@ -191,15 +221,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) carry(Lanes p, Carry c) {
     u32 start = blockIdx.x * THREADS, walker = start + threadIdx.x;
     bool mine = walker < c.walkers;
 #if STAGED
-    u32 held = c.walkers - start < THREADS ? c.walkers - start : THREADS;
-    u8* staged = (u8*)space;
-    u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-    for (u32 w = warp; w < held; w += THREADS / 32) {
-        const u8* row = c.states + (size_t)(start + w) * SITES;
-        for (u32 site = lane; site < SITES; site += 32) staged[site * PITCH + w] = row[site];
-    }
-    __syncthreads();
-    State<PITCH> x{staged + threadIdx.x};
+    auto row = [&](u32 thread) { return c.states + (size_t)(start + thread) * SITES; };
+    State<PITCH> x = stage((u8*)space, held_from(start, c.walkers), row);
 #else
     State<1> x{c.states + (size_t)walker * SITES};
 #endif
@@ -222,10 +245,6 @@ extern "C" __global__ void __launch_bounds__(THREADS) carry(Lanes p, Carry c) {
         for (u32 term = 0; term < TERMS; term++) c.energies[(size_t)walker * TERMS + term] = own[term];
     }
 #if STAGED
-    __syncthreads();
-    for (u32 w = warp; w < held; w += THREADS / 32) {
-        u8* row = c.states + (size_t)(start + w) * SITES;
-        for (u32 site = lane; site < SITES; site += 32) row[site] = staged[site * PITCH + w];
-    }
+    give_back((u8*)space, held_from(start, c.walkers), row);
 #endif
 }

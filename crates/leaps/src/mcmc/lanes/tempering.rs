@@ -23,9 +23,9 @@ use crate::target::{Density, Pairwise, Target, initial_state};
 /// Sweeps within the temperatures of a ladder.
 #[derive(Clone, Debug)]
 pub struct LadderPlan {
-    rungs: Plan,
+    pub(in crate::mcmc) rungs: Plan,
     /// Heat bath, which at infinite temperature forgets everything.
-    infinite: Plan,
+    pub(in crate::mcmc) infinite: Plan,
 }
 
 impl LadderPlan {
@@ -34,6 +34,23 @@ impl LadderPlan {
         let rungs = Plan::new(model, rule, scan)?;
         let infinite = Plan::new(model, Rule::HeatBath, Scan::Systematic)?;
         Ok(LadderPlan { rungs, infinite })
+    }
+
+    /// The acceptance of the rungs of a ladder that is now in these states, and what its steps are charged.
+    pub(in crate::mcmc) fn charged(
+        &self,
+        target: &dyn Target,
+        tempering: &TemperingSettings,
+        (number, steps): (usize, u64),
+        last: &[Vec<u8>],
+    ) -> Result<(Vec<f64>, f64)> {
+        let (rungs, seed) = (last.len(), tempering.chains.seed);
+        let (coldest, cold) =
+            (Density::new(target, &tempering.ladder[rungs - 1]), &last[rungs - 1]);
+        check_finite(&coldest, cold, 0.0, (seed, number, steps))?;
+        let acceptance = acceptance(&coldest, &self.rungs, cold, seed, number as u32);
+        let updates = self.rungs.sites() as f64 * self.rungs.calls_per_update();
+        Ok((vec![acceptance; rungs], (steps * rungs as u64) as f64 * (updates + 1.0)))
     }
 }
 
@@ -107,7 +124,6 @@ pub fn run_lane_tempering<R: Recorder>(
     let stride = glance(plan.rungs.sites() * rungs * LANES.min(settings.chains));
     // Short sweeps are not worth a thread each.
     let together = (512 / plan.rungs.sites()).max(1);
-    let coldest = Density::new(target, &ladder[rungs - 1]);
     let advance = |group: &mut Group<R>, round: Range<u64>| {
         let Group { tiles, ladders, first } = group;
         let (mut x, mut unsaid) = (vec![0; plan.rungs.sites()], 0);
@@ -161,20 +177,15 @@ pub fn run_lane_tempering<R: Recorder>(
                 x
             };
             let last: Vec<Vec<u8>> = tiles[..rungs].iter().map(state).collect();
-            let number = (first + lane) as u32;
-            let cold = &last[rungs - 1];
-            check_finite(&coldest, cold, 0.0, (settings.seed, first + lane, steps))?;
+            let (acceptance, energy_calls) =
+                plan.charged(target, tempering, (first + lane, steps), &last)?;
             Ok(TemperingOutcome {
                 recorders: vec![ladder.recorder],
                 steps,
-                acceptance: vec![
-                    acceptance(&coldest, &plan.rungs, cold, settings.seed, number);
-                    rungs
-                ],
+                acceptance,
                 swap_rates: ladder.exchanges.swap_rates(),
                 round_trips: ladder.exchanges.round_trips(),
-                energy_calls: (steps * rungs as u64) as f64
-                    * (sites as f64 * plan.rungs.calls_per_update() + 1.0),
+                energy_calls,
                 table: ladder.table,
                 last,
             })
