@@ -48,7 +48,7 @@ impl Sampler {
         let able = match self {
             Sampler::Annealing(job) => job.gpu_has(),
             Sampler::Chains(job) => return Ok(here(job, context).place(job.gpu_has())?.0),
-            Sampler::Network(job) => job.model.gpu_has(),
+            Sampler::Network(job) => job.gpu_has(),
         };
         Ok(context.place(able)?.0)
     }

@@ -7,7 +7,6 @@ use super::measured::{Journey, measured};
 use super::snapshots::{can_be_drawn, snapshots};
 use super::two_sided::{Forth, sent_back};
 use super::{Context, Run, memory};
-use crate::path::Ranges;
 use crate::problem::Problem;
 use crate::results::WalkerResult;
 use crate::sampler::{
@@ -16,6 +15,7 @@ use crate::sampler::{
 };
 use crate::spec::{RunSpec, SEED};
 use crate::store::Model;
+use crate::target::pairwise_for_gpu;
 use crate::{Error, Result};
 
 /// Walkers that follow the network of a model.
@@ -98,6 +98,11 @@ impl Sampling {
         self.run_in(&Context::default())
     }
 
+    /// Whether a GPU can run it.
+    pub fn gpu_has(&self) -> Result<()> {
+        pairwise_for_gpu(&*self.problem.target).map(drop)
+    }
+
     /// Refuse to start with more memory than is free.
     pub fn check_memory(&self) -> Result<()> {
         memory::check_memory(&self.problem, &self.walkers)
@@ -144,7 +149,7 @@ impl Sampling {
         let sweeps = self.walkers.sweeps.unwrap_or(0) as u64;
         let plan = &WalkPlan::with_stops(path, scheme, &cuts, &stops)?.sweeps(sweeps);
         let intervals = plan.durations.iter().filter(|duration| **duration > 0.0).count();
-        let (placement, computed) = context.place(self.model.gpu_has())?;
+        let (placement, computed) = context.place(self.gpu_has())?;
         let walk = |walkers: usize| {
             let population = Population::new(walkers, seed);
             NetworkWalk { target, path, rates, plan, population }.on(&placement)
@@ -194,11 +199,6 @@ impl Sampling {
 }
 
 impl Model {
-    /// Whether a GPU can compute it: networks of families it cannot.
-    pub fn gpu_has(&self) -> Result<()> {
-        if self.family.is_some() { Err(Ranges::no_gpu()) } else { Ok(()) }
-    }
-
     /// The target that the model was trained for, with its path.
     ///
     /// # Errors

@@ -61,7 +61,8 @@ pub(crate) const TIME_UNITS: usize = 32;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct TimeEmbedding {
     pub(crate) outputs: usize,
-    features: usize,
+    /// Of the time and of what else it is a function of.
+    pub(crate) features: usize,
 }
 
 layout! {

@@ -94,14 +94,6 @@ impl Ranges {
             self.list().map(|(name, [low, high])| format!("{name} from {low} to {high}")).collect();
         words.join(", ")
     }
-
-    /// The error for a GPU that is asked to compute networks of families.
-    pub fn no_gpu() -> Error {
-        Error::not_applicable(
-            "device cuda",
-            "a network for a range of beta or field is computed on the CPU alone; use the device cpu",
-        )
-    }
 }
 
 #[cfg(test)]

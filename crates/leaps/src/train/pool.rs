@@ -106,6 +106,14 @@ impl Pool {
         chosen
     }
 
+    /// The members of the family that chosen walkers belong to; none if there is only one target.
+    pub(super) fn members(&self, chosen: &[(usize, f64)], objective: &Objective) -> Vec<usize> {
+        match objective.members.len() {
+            1 => Vec::new(),
+            count => chosen.iter().map(|(walker, _)| walker % count).collect(),
+        }
+    }
+
     /// The walkers that are drawn, and their states and times after their sweeps. The pool itself
     /// moves once they are [`put`](Self::put) back, so that a step can be given up.
     pub fn draw(
@@ -121,9 +129,7 @@ impl Pool {
         let chosen = self.choose(size, step);
         let mut batch = Batch::new(sites);
         batch.times.extend(chosen.iter().map(|(_, t)| *t));
-        if members.len() > 1 {
-            batch.members.extend(chosen.iter().map(|(walker, _)| walker % members.len()));
-        }
+        batch.members = self.members(&chosen, objective);
         let mut taken: Vec<(usize, f64, Vec<u8>)> = chosen
             .into_iter()
             .map(|(walker, t)| (walker, t, self.states[walker * sites..][..sites].to_vec()))

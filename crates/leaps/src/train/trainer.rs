@@ -8,7 +8,6 @@ use super::cpu::CpuTraining;
 use super::step::{Source, TrainStep, Weights};
 use super::{Batch, Buffer, Objective, Optimiser, Pool, Reference, TrainSpec, TrainState, cuda};
 use crate::device::{NoProgress, Placement, Progress, Ranks, Single};
-use crate::path::Ranges;
 use crate::sampler::{Ensemble, Population, Protocol, Resampling, Scheme, WalkPlan, anneal};
 use crate::{Error, Result};
 
@@ -99,7 +98,6 @@ impl Trainer {
     pub fn place_on(self, placement: &Placement) -> Result<Self> {
         match placement {
             Placement::Cpu => Ok(self),
-            Placement::Cuda(..) if self.objective.net.conditions() > 0 => Err(Ranges::no_gpu()),
             Placement::Cuda(gpu, precision) => {
                 let device = cuda::training(&self.objective, &self.spec, gpu, *precision)?;
                 self.with_device(device)

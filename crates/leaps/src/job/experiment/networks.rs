@@ -189,7 +189,7 @@ fn facts(
     let run = file.parent().and_then(Path::parent).and_then(Path::parent);
     let place = |context: &Context<'_>| -> Result<String> {
         let quiet = context.watched_by(&NoProgress);
-        Ok(net.computed_on(&quiet.place(model.gpu_has())?.0))
+        Ok(net.computed_on(&quiet.place(Ok(()))?.0))
     };
     Ok(NetworkFacts {
         name: entry.name.clone(),

@@ -18,7 +18,7 @@ use crate::path::{Path as TargetPath, Ranges, ScheduleName};
 use crate::problem::Problem;
 use crate::spec::RunSpec;
 use crate::store::{Model, Observer, Outcome, Setup, Summary, TrainingRun};
-use crate::target::Target;
+use crate::target::{Target, pairwise_for_gpu};
 use crate::train::Family;
 use crate::{Error, Result};
 use grow::Grown;
@@ -188,9 +188,9 @@ impl Training {
         self.settings.train.ranges()
     }
 
-    /// Whether a GPU can train it: networks for families cannot.
+    /// Whether a GPU can train it.
     fn gpu_has(&self) -> Result<()> {
-        if self.ranges().is_some() { Err(Ranges::no_gpu()) } else { Ok(()) }
+        pairwise_for_gpu(&*self.problem.target).map(drop)
     }
 
     /// Refuse now what would be refused only when training on smaller lattices, or all of it, is done.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cudarc::driver::CudaSlice;
 
-use super::{CudaBatch, CudaNetwork, time_features};
+use super::{CudaBatch, CudaNetwork, time_features, time_width};
 use crate::Result;
 use crate::device::cuda::{Gpu, Precision};
 use crate::net::evaluator::Shape;
@@ -40,7 +40,7 @@ impl CudaEvaluator {
             placed: 0,
             states: gpu.zeros(batch * shape.sites)?,
             rows: gpu.upload(&rows)?,
-            table: gpu.zeros(batch * time_features(0.0).len())?,
+            table: gpu.zeros(batch * time_width(shape.conditions))?,
             parameters: gpu.zeros(shape.parameters)?,
             out: gpu.zeros(batch * shape.outputs)?,
             d_out: gpu.zeros(batch * shape.outputs)?,
@@ -57,7 +57,15 @@ impl CudaEvaluator {
     /// If they are more.
     pub fn place(&mut self, x: Inputs<'_>) -> Result<()> {
         assert!(x.times.len() <= self.most, "more configurations than a batch holds");
-        let table: Vec<f32> = x.times.iter().flat_map(|&t| time_features(t)).collect();
+        let zeros = vec![0.0; self.shape.conditions];
+        let table: Vec<f32> = self
+            .shape
+            .chunks(x, 1)
+            .flat_map(|one| {
+                let condition = if one.conditions.is_empty() { &zeros } else { one.conditions };
+                time_features(one.times[0], condition)
+            })
+            .collect();
         self.gpu.write(&table, &mut self.table)?;
         self.gpu.write(x.states, &mut self.states)?;
         self.placed = x.times.len();

@@ -17,9 +17,6 @@ impl Net {
         slots: usize,
         precision: Precision,
     ) -> Result<Box<dyn CudaNetwork>> {
-        if self.conditions > 0 {
-            return Err(crate::path::Ranges::no_gpu());
-        }
         match &self.network {
             AnyNetwork::Mlp(network) => network.on_gpu(gpu, slots, precision),
             AnyNetwork::Lea(network) => network.on_gpu(gpu, slots, precision),

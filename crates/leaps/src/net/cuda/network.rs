@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cudarc::driver::{CudaSlice, CudaViewMut};
 
 use crate::device::cuda::{Gpu, failed};
-use crate::net::features::{FEATURES, features};
+use crate::net::features::{conditioned_features, features_with};
 use crate::net::layout::total;
 use crate::net::network::Network;
 use crate::{Error, Result};
@@ -20,20 +20,18 @@ pub(crate) struct CudaBatch<'a> {
     pub(crate) rows: &'a CudaSlice<u32>,
     /// Time index of every slot.
     pub(crate) time_indices: &'a CudaSlice<u32>,
-    /// What networks read of the times, see [`time_features`]: `[time index * TIME_FEATURES]`.
+    /// What networks read of the times, see [`time_features`]: `[time index * time_width]`.
     pub(crate) table: &'a CudaSlice<f32>,
 }
 
-/// Numbers per time: itself and its features.
-pub(crate) const TIME_FEATURES: usize = 1 + FEATURES;
+/// Numbers per time of a network that is conditioned on so many numbers beside it: the time and all features.
+pub(crate) const fn time_width(conditions: usize) -> usize {
+    1 + features_with(conditions)
+}
 
-/// What networks read of a time.
-pub(crate) fn time_features(t: f64) -> [f32; TIME_FEATURES] {
-    let mut out = [t as f32; TIME_FEATURES];
-    for (out, feature) in out[1..].iter_mut().zip(features(t)) {
-        *out = feature as f32;
-    }
-    out
+/// What networks read of a time and of what they are conditioned on beside it: [`time_width`] numbers.
+pub(crate) fn time_features(t: f64, condition: &[f64]) -> impl Iterator<Item = f32> {
+    std::iter::once(t).chain(conditioned_features(t, condition)).map(|feature| feature as f32)
 }
 
 /// A network on a GPU, with space for batches up to some number of slots.

@@ -2,11 +2,10 @@
 
 use cudarc::driver::{CudaFunction, CudaSlice, CudaViewMut};
 
-use super::{Base, CudaBatch, TIME_FEATURES};
+use super::{Base, CudaBatch};
 use crate::Result;
 use crate::device::cuda::{Gpu, Kernels, launch};
 use crate::net::dense::{TIME_UNITS, TimeEmbedding};
-use crate::net::features::FEATURES;
 
 /// Numbers in another order: `out[i] = +-from[index]`, or 0.
 pub(crate) struct Permutation {
@@ -81,9 +80,10 @@ impl SumRows {
     }
 }
 
-/// What the kernels of `dense.cu`, and others that read times, are compiled with.
-pub(crate) const TIME_DEFINES: [(&str, usize); 3] =
-    [("TIME_FEATURES", TIME_FEATURES), ("FEATURES", FEATURES), ("TIME_UNITS", TIME_UNITS)];
+/// What the kernels of `dense.cu`, and others that read so many features of times, are compiled with.
+pub(crate) const fn time_defines(features: usize) -> [(&'static str, usize); 3] {
+    [("TIME_FEATURES", 1 + features), ("FEATURES", features), ("TIME_UNITS", TIME_UNITS)]
+}
 
 /// A [`TimeEmbedding`] for every slot of a batch, with the kernels of `dense.cu`.
 pub(crate) struct CudaTime {

@@ -32,6 +32,8 @@ struct Batch {
     rows: Vec<u32>,
     time_indices: Vec<u32>,
     times: Vec<f64>,
+    /// What the network is conditioned on at every time.
+    conditions: Vec<Vec<f64>>,
     d_out: Vec<f32>,
 }
 
@@ -42,12 +44,16 @@ impl Batch {
         let state = |stream: &mut Stream| (0..sites).map(|_| stream.below(q) as u8).collect();
         let states = (0..slots + 3).map(|_| state(&mut stream)).collect();
         let times: Vec<f64> = (0..4).map(|_| stream.uniform()).collect();
+        let condition = |stream: &mut Stream| -> Vec<f64> {
+            (0..net.conditions()).map(|_| 2.0 * stream.uniform() - 1.0).collect()
+        };
         Batch {
             states,
             rows: (0..slots).map(|slot| ((slot * 5 + 2) % (slots + 3)) as u32).collect(),
             time_indices: (0..slots).map(|_| stream.below(times.len()) as u32).collect(),
-            times,
             d_out: (0..slots * sites * net.outputs()).map(|_| stream.normal() as f32).collect(),
+            conditions: times.iter().map(|_| condition(&mut stream)).collect(),
+            times,
         }
     }
 
@@ -62,7 +68,9 @@ impl Batch {
         let states: Vec<u8> =
             self.rows.iter().flat_map(|&row| self.states[row as usize].clone()).collect();
         let times: Vec<f64> = self.time_indices.iter().map(|&at| self.times[at as usize]).collect();
-        let x = Inputs { states: &states, times: &times, ..Inputs::default() };
+        let conditions: Vec<f64> =
+            self.time_indices.iter().flat_map(|&at| self.conditions[at as usize].clone()).collect();
+        let x = Inputs { states: &states, times: &times, conditions: &conditions };
         let mut out = vec![0.0; self.d_out.len()];
         evaluator.forward(x, &mut out).unwrap();
         let mut gradient = vec![0.0; parameters.len()];
@@ -103,7 +111,9 @@ impl<'a> Harness<'a> {
     }
 
     fn place(&self, batch: &Batch) -> OnGpu {
-        let table: Vec<f32> = batch.times.iter().flat_map(|&t| time_features(t)).collect();
+        let times = batch.times.iter().zip(&batch.conditions);
+        let table: Vec<f32> =
+            times.flat_map(|(&t, condition)| time_features(t, condition)).collect();
         OnGpu {
             states: self.gpu.upload(&batch.states.concat()).unwrap(),
             rows: self.gpu.upload(&batch.rows).unwrap(),
@@ -148,11 +158,23 @@ fn same_bits(a: &[f32], b: &[f32]) -> bool {
 
 /// Everything a network on a GPU must do. What is wrong is said for all cases before it fails.
 fn check(gpu: &Arc<Gpu>, spec: &NetSpec, target: &dyn Target, precisions: &[Precision]) -> bool {
-    let net = Net::new(spec, target).unwrap();
+    check_conditioned(gpu, spec, target, precisions, 0)
+}
+
+/// The same for a network that is conditioned on so many numbers beside the time.
+fn check_conditioned(
+    gpu: &Arc<Gpu>,
+    spec: &NetSpec,
+    target: &dyn Target,
+    precisions: &[Precision],
+    conditions: usize,
+) -> bool {
+    let net = Net::conditioned_on(spec, target, conditions).unwrap();
     let (q, parameters, mut good) = (target.q(), parameters(&net), true);
     let mut claim = |holds: bool, what: String| {
         if !holds {
-            eprintln!("WRONG {spec:?} on {} sites, {q} values: {what}", target.sites());
+            let sites = target.sites();
+            eprintln!("WRONG {spec:?}, {conditions} conditions, {sites} sites, {q} values: {what}");
             good = false;
         }
     };
@@ -210,6 +232,12 @@ fn check(gpu: &Arc<Gpu>, spec: &NetSpec, target: &dyn Target, precisions: &[Prec
                 .enumerate()
                 .all(|(to, &from)| same_bits(&moved[to * n..][..n], &got[from * n..][..n]));
             claim(stays, format!("{precision:?}: outputs depend on the place in the batch"));
+            for c in 0..conditions {
+                let mut other = Batch::new(&net, q, slots, 33);
+                other.conditions.iter_mut().for_each(|condition| condition[c] += 0.5);
+                let deaf = same_bits(&harness.forward(&other), &got);
+                claim(!deaf, format!("{precision:?}: outputs do not see condition {c}"));
+            }
             // Other values at a site of every slot.
             for round in 0..3 {
                 let site = |slot: usize| (slot * 3 + round * 11) % net.sites();
@@ -357,11 +385,46 @@ fn hollow_convolutions_on_a_gpu_compute_what_the_cpu_does() {
     assert_eq!(good, cases.len());
 }
 
+/// One network of every kind that can be conditioned, and how many numbers it is conditioned on.
+fn conditioned_cases() -> Vec<(Pairwise, NetSpec, usize)> {
+    let torus = |shape: &[usize], q| on_lattice(shape, Boundary::Periodic, q);
+    let hollow = |channels, depth| {
+        let (depth, rows, head) = (Some(depth), Some(3), Some(2 * channels));
+        NetSpec::Hollow(HollowSpec { channels, depth, rows, head, global_features: true })
+    };
+    let graph = NetSpec::HollowGraph(HollowGraphSpec { channels: 5, orders: 2, head: None });
+    vec![
+        (torus(&[3, 5], 3), NetSpec::Mlp(MlpSpec { hidden: 3 }), 1),
+        (on_graph(17), NetSpec::Mlp(MlpSpec { hidden: 6 }), 2),
+        (torus(&[3, 5], 3), NetSpec::Lea(LeaSpec { heads: 2, width: 3, embedding: 5 }), 2),
+        (on_graph(17), graph.clone(), 1),
+        (torus(&[3, 5], 3), graph, 2),
+        (torus(&[8, 8], 2), hollow(16, 3), 1),
+        (torus(&[8, 8], 2), hollow(16, 3), 2),
+        (torus(&[5, 7], 3), hollow(11, 1), 2),
+    ]
+}
+
+#[test]
+#[ignore = "needs a GPU: cargo test -p leaps --lib cuda -- --ignored --skip speed"]
+fn conditioned_networks_on_a_gpu_compute_what_the_cpu_does() {
+    let gpu = Gpu::open(0).unwrap();
+    let mut good = true;
+    for (target, spec, conditions) in conditioned_cases() {
+        let all = [Precision::Float32, Precision::Bf16];
+        let precisions = if matches!(spec, NetSpec::Hollow(_)) { &all[..] } else { &all[..1] };
+        good &= check_conditioned(&gpu, &spec, &target, precisions, conditions);
+    }
+    assert!(good);
+}
+
 #[test]
 #[ignore = "needs a GPU: cargo test -p leaps --lib cuda -- --ignored --skip speed"]
 fn networks_are_evaluated_on_a_gpu() {
     let gpu = Gpu::open(0).unwrap();
-    check_evaluator(&Placement::Cuda(gpu, Precision::Float32), 0);
+    for conditions in [0, 2] {
+        check_evaluator(&Placement::Cuda(gpu.clone(), Precision::Float32), conditions);
+    }
 }
 
 #[test]
@@ -372,5 +435,8 @@ fn kernels_compile() {
         large_cases().into_iter().chain(lec_cases()).chain(dense_cases()).chain([wide])
     {
         Net::new(&spec, &target).unwrap().compiles();
+    }
+    for (target, spec, conditions) in conditioned_cases() {
+        Net::conditioned_on(&spec, &target, conditions).unwrap().compiles();
     }
 }

@@ -11,7 +11,7 @@ use crate::Result;
 use crate::device::cuda::arguments::{Input, Output, arguments, join};
 use crate::device::cuda::{Gpu, Precision, launch};
 use crate::net::cuda::{
-    BLOCKS, Base, CudaBatch, CudaNetwork, CudaPasses, CudaTime, SumRows, TIME_DEFINES, on_gpu,
+    BLOCKS, Base, CudaBatch, CudaNetwork, CudaPasses, CudaTime, SumRows, on_gpu, time_defines,
 };
 use crate::net::layout::total;
 use crate::net::network::Network;
@@ -88,7 +88,7 @@ impl HollowGraph {
             ("OUTPUTS", self.head.out.outputs),
         ]
         .into_iter()
-        .chain(TIME_DEFINES)
+        .chain(time_defines(self.time.features))
         .collect()
     }
 

@@ -9,7 +9,7 @@ use cudarc::driver::{CudaFunction, CudaSlice, CudaViewMut};
 use super::{Mlp, Parameters};
 use crate::device::cuda::{Gpu, Precision, launch};
 use crate::net::cuda::{
-    Base, CudaBatch, CudaNetwork, CudaPasses, CudaTime, SumRows, TIME_DEFINES, on_gpu,
+    Base, CudaBatch, CudaNetwork, CudaPasses, CudaTime, SumRows, on_gpu, time_defines,
 };
 use crate::{Error, Result};
 
@@ -53,7 +53,7 @@ impl Mlp {
             ("TIMES", self.time.outputs),
         ]
         .into_iter()
-        .chain(TIME_DEFINES)
+        .chain(time_defines(self.time.features))
         .collect()
     }
 

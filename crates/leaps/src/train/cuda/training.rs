@@ -15,7 +15,7 @@ use crate::device::cuda::{Gpu, failed, launch};
 use crate::device::{Precision, Progress, Purpose, Ranks};
 use crate::net::FreeEnergySpec;
 use crate::net::cuda::{
-    CudaBatch, CudaNetwork, TIME_DEFINES, TIME_FEATURES, TIME_UNITS, time_features,
+    CudaBatch, CudaNetwork, TIME_UNITS, time_defines, time_features, time_width,
 };
 use crate::rates::Parametrisation;
 use crate::sampler::walkers::cuda::network::{
@@ -25,7 +25,7 @@ use crate::sampler::{Population, Scheme, WalkPlan, Walkers};
 use crate::target::cuda::{CudaTarget, Sweep, Weights as SweepWeights};
 use crate::target::show_state;
 use crate::train::step::{Source, TrainStep, Weights, mean_over};
-use crate::train::{Batch, Objective, Reference, TrainSpec, TrainState};
+use crate::train::{Batch, Member, Objective, Reference, TrainSpec, TrainState};
 use crate::{Error, Result};
 use arguments::{Adam, Residuals};
 
@@ -56,6 +56,8 @@ pub(super) struct CudaTraining<'n> {
     states: CudaSlice<u8>,
     /// Rows of `states` in the batch, and their times.
     chosen: Vec<(usize, f64)>,
+    /// The members of the family that they belong to; empty if there is only one target.
+    members: Vec<usize>,
     rows: CudaSlice<u32>,
     /// Time index of every slot.
     times: CudaSlice<u32>,
@@ -96,9 +98,13 @@ pub(in crate::train) fn training(
 }
 
 /// What the kernels of `train.cu` and those before them are compiled with.
-fn train_defines(parametrisation: Parametrisation) -> Vec<(&'static str, usize)> {
+fn train_defines(
+    parametrisation: Parametrisation,
+    conditions: usize,
+) -> Vec<(&'static str, usize)> {
     let walk = defines(parametrisation, Scheme::Events, false);
-    walk.into_iter().chain(TIME_DEFINES).chain([("PART", PART)]).collect()
+    let time = time_defines(time_width(conditions) - 1);
+    walk.into_iter().chain(time).chain([("PART", PART)]).collect()
 }
 
 struct Kernels {
@@ -119,6 +125,13 @@ impl<'n> CudaTraining<'n> {
         (network, slots): (Box<dyn CudaNetwork + 'n>, usize),
     ) -> Result<Self> {
         let (batch, own) = (spec.batch, objective.net.parameters());
+        let conditions = objective.net.conditions();
+        if objective.free.conditions() != conditions {
+            return Err(Error::not_applicable(
+                "a GPU",
+                "network and free energy must be conditioned on the same numbers to be trained there",
+            ));
+        }
         if slots < batch {
             let condition = format!("at most {slots}, the slots of the network on the GPU");
             let advice = "make room for more slots";
@@ -132,7 +145,8 @@ impl<'n> CudaTraining<'n> {
             return Err(Error::not_applicable("a GPU", reason));
         }
         let source = [NETWORK_WALK, TRAIN].concat();
-        let kernels = on_gpu.compile(&source, &train_defines(objective.parametrisation))?;
+        let kernels =
+            on_gpu.compile(&source, &train_defines(objective.parametrisation, conditions))?;
         let kernels = Kernels {
             free_rates: kernels.get("free_rates", 0)?,
             free_gradient: kernels.get("free_gradient", 0)?,
@@ -159,9 +173,10 @@ impl<'n> CudaTraining<'n> {
             gradient: gpu.zeros(all)?,
             states: gpu.zeros(batch * sites)?,
             chosen: Vec::new(),
+            members: Vec::new(),
             rows: gpu.zeros(batch)?,
             times: gpu.upload(&times)?,
-            table: gpu.zeros(batch * TIME_FEATURES)?,
+            table: gpu.zeros(batch * time_width(conditions))?,
             lambda: gpu.zeros(batch * terms)?,
             slopes: gpu.zeros(batch * terms)?,
             shift: gpu.zeros(batch)?,
@@ -185,7 +200,7 @@ impl<'n> CudaTraining<'n> {
         let (fixed, each) = net.cuda_bytes(gpu, precision, true)?;
         let (sites, terms) = (target.sites(), target.terms());
         let outputs = sites * if target.q() == 2 { 1 } else { target.q() };
-        let words = 3 + TIME_FEATURES + 2 * outputs;
+        let words = 3 + time_width(net.conditions()) + 2 * outputs;
         let own = sites + words * size_of::<f32>() + (2 * terms + 1) * size_of::<f64>();
         let parameters = 5 * net.parameters() * size_of::<f32>();
         let each = each + own + CudaWalkers::bytes_per_slot(target);
@@ -205,6 +220,7 @@ impl<'n> CudaTraining<'n> {
             batch.states.extend(self.state(row)?);
             batch.times.push(t);
         }
+        batch.members.clone_from(&self.members);
         Ok(batch)
     }
 
@@ -213,16 +229,19 @@ impl<'n> CudaTraining<'n> {
         self.gpu().download(&self.states.slice(row * sites..(row + 1) * sites))
     }
 
-    /// Send rows and times to the GPU.
-    fn choose(&mut self, chosen: Vec<(usize, f64)>) -> Result<()> {
+    /// Send rows and times to the GPU, with what the `members` of the family that they belong to weigh and are known by; none of these if
+    /// there is only one target.
+    fn choose(&mut self, chosen: Vec<(usize, f64)>, members: Vec<usize>) -> Result<()> {
         let rows: Vec<u32> = chosen.iter().map(|(row, _)| *row as u32).collect();
         let (mut table, mut lambda, mut slopes) = (Vec::new(), Vec::new(), Vec::new());
-        for &(_, t) in &chosen {
-            table.extend_from_slice(&time_features(t));
-            lambda.extend(self.objective.path.lambda(t));
-            slopes.extend(self.objective.path.slope(t));
+        for (slot, &(_, t)) in chosen.iter().enumerate() {
+            let member = members.get(slot).copied().unwrap_or(0);
+            let Member { path, condition } = &self.objective.members[member];
+            table.extend(time_features(t, condition));
+            lambda.extend(path.lambda(t));
+            slopes.extend(path.slope(t));
         }
-        self.chosen = chosen;
+        (self.chosen, self.members) = (chosen, members);
         let gpu = self.on_gpu.gpu.clone();
         gpu.write(&rows, &mut self.rows)?;
         gpu.write(&table, &mut self.table)?;
@@ -234,7 +253,9 @@ impl<'n> CudaTraining<'n> {
     fn draw(&mut self, state: &TrainState) -> Result<()> {
         let Some(pool) = &state.pool else { return Ok(()) };
         let (step, sweeps) = (state.optimiser.step, self.spec.sweeps);
-        self.choose(pool.choose(self.spec.batch, step))?;
+        let chosen = pool.choose(self.spec.batch, step);
+        let members = pool.members(&chosen, &self.objective);
+        self.choose(chosen, members)?;
         self.on_gpu.sweep(
             Sweep::HeatBath,
             &mut self.states,
@@ -248,7 +269,7 @@ impl<'n> CudaTraining<'n> {
     /// Use a batch from elsewhere. Not with a pool, whose place it takes.
     fn take(&mut self, batch: &Batch) -> Result<()> {
         self.on_gpu.gpu.write(&batch.states, &mut self.states)?;
-        self.choose(batch.times.iter().copied().enumerate().collect())
+        self.choose(batch.times.iter().copied().enumerate().collect(), batch.members.clone())
     }
 
     /// The `count`-th step of Adam, with the gradient that is there; returns loss and norm of the gradient. A loss or norm that is
@@ -399,6 +420,7 @@ impl TrainStep for CudaTraining<'_> {
             self.states = gpu.upload(&pool.states)?;
         }
         self.chosen.clear();
+        self.members.clear();
         self.network.refresh(&self.parameters)
     }
 
@@ -459,11 +481,12 @@ impl TrainStep for CudaTraining<'_> {
             Weights::Current => &self.parameters,
             Weights::Average => &self.average,
         })?;
-        let Objective { target, path, parametrisation, .. } = &self.objective;
+        let Objective { target, path, parametrisation, condition, .. } = &self.objective;
         let rates = CudaRates {
             network: Box::new(&mut *self.network),
             slots: self.slots,
             parametrisation: *parametrisation,
+            condition: condition.clone(),
             reversed: false,
         };
         let walk = CudaWalk { target, on_gpu: &self.on_gpu, path, plan, population };

@@ -184,7 +184,7 @@ impl CudaHollow {
         launch!(
             gpu,
             f.embed_gradient,
-            ((s.layers as u32, rows, 1), 1024, 0),
+            ((s.layers as u32, rows, 1), s.embed_threads(), 0),
             &self.embeddings,
             &self.starts,
             batch.time_indices,

@@ -22,8 +22,7 @@ use crate::Result;
 use crate::device::cuda::arguments::{arguments, join};
 use crate::device::cuda::{Gpu, Precision, launch};
 use crate::net::cuda::{
-    Base, CudaBatch, CudaNetwork, CudaPasses, Entry, ORDER, Permutation, TIME_FEATURES, functions,
-    on_gpu,
+    Base, CudaBatch, CudaNetwork, CudaPasses, Entry, ORDER, Permutation, functions, on_gpu,
 };
 use crate::net::dense::TIME_UNITS;
 use back::Saved;
@@ -220,7 +219,7 @@ impl CudaHollow {
                 let (real, padded) =
                     if last { (s.real_head, s.head) } else { (s.real_channels, s.channels) };
                 let start = e * 2 * s.channels;
-                [offsets.embeddings[e], real, padded, start].map(|n| n as u32)
+                [offsets.embeddings[e].start, real, padded, start].map(|n| n as u32)
             })
             .collect();
         let none = |list: &[u32]| -> Vec<u32> {
@@ -275,7 +274,7 @@ impl CudaHollow {
     }
 
     fn embed(&mut self, base: &Base, batch: &CudaBatch<'_>) -> Result<()> {
-        let times = batch.table.len() / TIME_FEATURES;
+        let times = batch.table.len() / (1 + self.sizes.features);
         self.room_for_times(&base.gpu, times)?;
         let grid = (times as u32, self.sizes.layers as u32, 1);
         launch!(

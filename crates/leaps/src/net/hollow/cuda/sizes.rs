@@ -1,7 +1,8 @@
 //! Shapes of blocks and arrays for a network and a GPU.
 
 use crate::device::cuda::Gpu;
-use crate::net::cuda::TIME_DEFINES;
+use crate::net::cuda::time_defines;
+use crate::net::dense::TIME_UNITS;
 use crate::net::hollow::Hollow;
 
 /// Registers that a thread of the forward and the backward kernel needs besides its accumulators.
@@ -26,11 +27,25 @@ pub(super) struct Sizes {
     /// Global features of a site.
     pub(super) real_global_features: usize,
     pub(super) global_features: usize,
+    /// Features of a time, and of what the network is conditioned on beside it.
+    pub(super) features: usize,
     /// Tiles of 16 rows per warp, warps of a block, blocks of a multiprocessor.
     forward: Tiling,
     back: Tiling,
     /// Whether a plane of channels fits into shared memory (without tensor cores).
     shared_plane: bool,
+}
+
+/// Warps of a block of `embed_gradient`: as many as have room for their sums in 48 KiB of shared memory.
+fn embed_warps(features: usize) -> usize {
+    let sums = (features + 1) * (TIME_UNITS + 1) * size_of::<f32>();
+    ((48 << 10) / sums).min(32)
+}
+
+/// `#define`s of time embeddings.
+pub(super) fn embedding_defines(features: usize) -> [(&'static str, usize); 4] {
+    let [width, features_of_time, units] = time_defines(features);
+    [width, features_of_time, units, ("EMBED_WARPS", embed_warps(features))]
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -78,6 +93,7 @@ impl Sizes {
             outputs: network.head.out.outputs,
             real_global_features: network.stack.global_features(),
             global_features: network.stack.global_features(),
+            features: network.head.time.features,
             forward: whole,
             back: whole,
             shared_plane: (geometry.sites + 1) * channels * 4 <= gpu.shared(),
@@ -165,8 +181,13 @@ impl Sizes {
                 ("SHARED_PLANE", usize::from(self.shared_plane)),
             ]);
         }
-        all.extend(TIME_DEFINES);
+        all.extend(embedding_defines(self.features));
         all
+    }
+
+    /// Threads of a block that adds up gradients of time embeddings.
+    pub(super) fn embed_threads(&self) -> usize {
+        32 * embed_warps(self.features)
     }
 
     /// Rows of the tables of taps.

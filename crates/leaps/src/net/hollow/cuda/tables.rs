@@ -1,8 +1,9 @@
 //! Tables of where every number of the kernels comes from, and where every gradient is collected.
 
+use std::ops::Range;
+
 use super::sizes::Sizes;
 use crate::net::cuda::Entry;
-use crate::net::dense::TimeEmbedding;
 use crate::net::hollow::Hollow;
 
 /// Where tensors start among the parameters.
@@ -13,8 +14,8 @@ pub(super) struct Offsets {
     pub(super) mix: (usize, usize),
     pub(super) hidden: (usize, usize),
     pub(super) out: (usize, usize),
-    /// Time embeddings of the residual layers and of the head.
-    pub(super) embeddings: Vec<usize>,
+    /// Time embeddings of the residual layers and of the head: where all parameters of each are.
+    pub(super) embeddings: Vec<Range<usize>>,
     pub(super) total: usize,
 }
 
@@ -32,13 +33,15 @@ impl Offsets {
             let entering = if layer == 0 { inputs } else { c };
             layers.push((take(c * entering * sizes.taps), take(c)));
             if layer > 0 {
-                embeddings.push(take(TimeEmbedding::new(2 * c).parameters()));
+                let start = take(network.stack.time.parameters());
+                embeddings.push(start..start + network.stack.time.parameters());
             }
         }
         let mix = (take(width * (sizes.directions * c + sizes.real_global_features)), take(width));
         let hidden = (take(width * width), take(width));
         let out = (take(sizes.outputs * width), take(sizes.outputs));
-        embeddings.push(take(TimeEmbedding::new(2 * width).parameters()));
+        let start = take(network.head.time.parameters());
+        embeddings.push(start..at);
         Offsets { layers, mix, hidden, out, embeddings, total: at }
     }
 
@@ -215,16 +218,11 @@ impl Collection {
         let by_direction = |blocks: usize| (blocks / s.directions).max(1) * s.directions;
         let residual = s.layers - 1;
         let slices = (residual * s.taps.div_ceil(s.outer_taps())).max(1);
-        let embedding = |e: usize| {
-            let outputs =
-                2 * if e + 1 < offsets.embeddings.len() { s.real_channels } else { s.real_head };
-            TimeEmbedding::new(outputs).parameters()
-        };
         let mut starts = Vec::new();
         let mut embedded = 0;
-        for e in 0..offsets.embeddings.len() {
+        for embedding in &offsets.embeddings {
             starts.push(embedded as u32);
-            embedded += embedding(e);
+            embedded += embedding.len();
         }
         let weights = take(residual * taps * c * c, by_direction((2 * blocks / slices).max(4)));
         let first = take(taps * s.q * c, by_direction(4 * blocks));
@@ -280,9 +278,9 @@ impl Collection {
         for o in 0..s.outputs {
             set(offsets.out.1 + o, head, 4 * s.head + s.outputs * s.head + o);
         }
-        for (e, &at) in offsets.embeddings.iter().enumerate() {
-            for i in 0..embedding(e) {
-                set(at + i, embeddings, starts[e] as usize + i);
+        for (embedding, &start) in offsets.embeddings.iter().zip(&starts) {
+            for (i, parameter) in embedding.clone().enumerate() {
+                set(parameter, embeddings, start as usize + i);
             }
         }
         if s.q == 2 {

@@ -1,8 +1,9 @@
 //! Whether the kernels of the hollow convolution compile.
 
+use super::sizes::embedding_defines;
 use super::source;
 use crate::device::cuda::testing::compiles;
-use crate::net::cuda::TIME_DEFINES;
+use crate::net::features::features_with;
 
 #[test]
 #[cfg_attr(not(has_nvrtc), ignore = "needs NVRTC: set LEAPS_NVRTC to its folder")]
@@ -28,10 +29,11 @@ fn kernels_compile() {
         ("BACK_BLOCKS", 4),
         ("OUTER_TAPS", 9),
     ];
-    compiles(&source(false), &[&shape[..], &plain, &TIME_DEFINES].concat());
-    compiles(&source(true), &[&shape[..], &matrix, &TIME_DEFINES].concat());
     let mut without = shape;
     without[8].1 = 0;
-    compiles(&source(false), &[&without[..], &plain, &TIME_DEFINES].concat());
-    compiles(&source(true), &[&without[..], &matrix, &TIME_DEFINES].concat());
+    for (conditions, shape) in [(0, shape), (0, without), (1, shape), (2, shape)] {
+        let times = embedding_defines(features_with(conditions));
+        compiles(&source(false), &[&shape[..], &plain, &times].concat());
+        compiles(&source(true), &[&shape[..], &matrix, &times].concat());
+    }
 }

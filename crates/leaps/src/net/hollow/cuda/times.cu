@@ -72,14 +72,13 @@ extern "C" __global__ void embed_back(const float* parameters, const Embedding* 
 }
 
 // Gradients of the embeddings' parameters, in their own order, one after the other; starts: where an embedding's begin.
-// Blocks have all of the first layer, or GROUP outputs (rows of the second layer); each of the WARPS warps adds up every WARPS-th
-// slot.
+// Blocks have all of the first layer, or GROUP outputs (rows of the second layer); each of the EMBED_WARPS warps adds up every
+// EMBED_WARPS-th slot.
 #define GROUP 8
-#define WARPS 32
 
 extern "C" __global__ void embed_gradient(const Embedding* embeddings, const u32* starts, const u32* time_indices, const float* table,
     const float* hidden, const float* d_times, const float* d_hidden, float* gradient, u32 slots) {
-    __shared__ float part[WARPS][FEATURES + 1][TIME_UNITS + 1];
+    __shared__ float part[EMBED_WARPS][FEATURES + 1][TIME_UNITS + 1];
     int e = blockIdx.x, unit = threadIdx.x % TIME_UNITS, warp = threadIdx.x / TIME_UNITS;
     Embedding own = embeddings[e];
     float* to = gradient + starts[e];
@@ -89,7 +88,7 @@ extern "C" __global__ void embed_gradient(const Embedding* embeddings, const u32
     for (int k = 0; k <= FEATURES; k++) sums[k] = 0.0f;
     for (int k = 0; k < GROUP; k++) biases[k] = 0.0f;
 #pragma unroll 2
-    for (u32 slot = warp; slot < slots; slot += WARPS) {
+    for (u32 slot = warp; slot < slots; slot += EMBED_WARPS) {
         if (first) {
             float d = d_hidden[((u64)slot * EMBEDDINGS + e) * TIME_UNITS + unit];
             const float* feature = table + (u64)time_indices[slot] * TIME_FEATURES + 1;
@@ -110,9 +109,9 @@ extern "C" __global__ void embed_gradient(const Embedding* embeddings, const u32
     if (unit == 0 && !first)
         for (int k = 0; k < GROUP; k++) part[warp][k][TIME_UNITS] = biases[k];
     __syncthreads();
-    for (int k = warp; k <= FEATURES; k += WARPS) {
+    for (int k = warp; k <= FEATURES; k += EMBED_WARPS) {
         float sum = 0.0f, bias = 0.0f;
-        for (int w = 0; w < WARPS; w++) {
+        for (int w = 0; w < EMBED_WARPS; w++) {
             sum += part[w][k][unit];
             if (!first && k < GROUP) bias += part[w][k][TIME_UNITS];
         }

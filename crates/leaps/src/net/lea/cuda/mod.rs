@@ -12,7 +12,7 @@ use super::{Lea, Parameters};
 use crate::Result;
 use crate::device::cuda::{Gpu, Precision, launch};
 use crate::net::cuda::{
-    Base, CudaBatch, CudaNetwork, CudaPasses, CudaTime, SumRows, TIME_DEFINES, functions, on_gpu,
+    Base, CudaBatch, CudaNetwork, CudaPasses, CudaTime, SumRows, functions, on_gpu, time_defines,
 };
 use division::{Division, Rows};
 
@@ -134,7 +134,7 @@ impl Lea {
             ("HIDDEN_PARTS", HIDDEN_PARTS),
         ]
         .into_iter()
-        .chain(TIME_DEFINES)
+        .chain(time_defines(self.time.features))
         .collect()
     }
 

@@ -11,7 +11,8 @@ use cudarc::driver::{CudaSlice, CudaViewMut};
 use super::Lec;
 use super::stencil::Stencil;
 use crate::device::cuda::{Gpu, Precision, launch};
-use crate::net::cuda::{Base, CudaBatch, CudaNetwork, CudaPasses, TIME_DEFINES, functions, on_gpu};
+use crate::net::cuda::{Base, CudaBatch, CudaNetwork, CudaPasses, functions, on_gpu, time_defines};
+use crate::net::features::FEATURES;
 use crate::{Error, Result};
 use backward::Back;
 
@@ -202,7 +203,7 @@ impl Lec {
             ("ITEMS", sizes.items),
         ]
         .into_iter()
-        .chain(TIME_DEFINES)
+        .chain(time_defines(FEATURES))
         .collect()
     }
 

@@ -15,7 +15,7 @@ use crate::device::cuda::arguments::{Input, Output, join};
 use crate::device::cuda::memory::fitting;
 use crate::device::cuda::{Gpu, address, failed, launch};
 use crate::device::{Precision, Progress, Purpose, StopOnly};
-use crate::net::cuda::{CudaBatch, CudaNetwork, TIME_FEATURES, time_features};
+use crate::net::cuda::{CudaBatch, CudaNetwork, time_features};
 use crate::path::Path;
 use crate::rates::Parametrisation;
 use crate::sampler::walkers::cuda::ensemble::CudaEnsemble;
@@ -55,6 +55,8 @@ pub(crate) struct CudaRates<'a> {
     pub(crate) network: Box<dyn CudaNetwork + 'a>,
     pub(crate) slots: usize,
     pub(crate) parametrisation: Parametrisation,
+    /// What the network is conditioned on beside the time.
+    pub(crate) condition: Vec<f64>,
     /// Whether walkers go back in time.
     pub(crate) reversed: bool,
 }
@@ -76,6 +78,8 @@ pub(crate) struct CudaWalkers<'n> {
     ensemble: CudaEnsemble,
     path: Path,
     network: Box<dyn CudaNetwork + 'n>,
+    /// What it is conditioned on beside the time.
+    condition: Vec<f64>,
     plan: WalkPlan,
     slots: usize,
     kernels: Kernels,
@@ -119,7 +123,8 @@ pub(in crate::sampler) fn network_walkers(
         network.refresh(&gpu.upload(rates.parameters())?)?;
         let on_gpu = &Arc::new(CudaTarget::new(gpu, &**target)?);
         let RateModel { parametrisation, reversed, .. } = *rates;
-        let there = CudaRates { network, slots, parametrisation, reversed };
+        let condition = rates.condition.clone();
+        let there = CudaRates { network, slots, parametrisation, condition, reversed };
         let walk = CudaWalk { target, on_gpu, path, plan, population };
         let made: Box<dyn Walkers> = Box::new(CudaWalkers::new(there, walk)?);
         Ok(made)
@@ -193,6 +198,7 @@ impl<'n> CudaWalkers<'n> {
             ensemble: CudaEnsemble::new(on_gpu, population)?,
             path: path.clone(),
             network: rates.network,
+            condition: rates.condition,
             plan: plan.clone(),
             slots,
             kernels,
@@ -257,9 +263,8 @@ impl<'n> CudaWalkers<'n> {
         for (k, &t) in grid.times().iter().enumerate() {
             lambda.extend_from_slice(grid.lambda(k));
             slopes.extend(self.path.slope(t));
-            features.extend_from_slice(&time_features(t));
+            features.extend(time_features(t, &self.condition));
         }
-        debug_assert_eq!(features.len(), grid.times().len() * TIME_FEATURES);
         let gpu = self.gpu();
         Ok(Tables {
             grid: grid.clone(),

@@ -4,22 +4,23 @@ use super::*;
 use crate::device::cuda::testing::compiles;
 use crate::device::{Draw, NoProgress, Precision, Stream};
 use crate::net::{FreeEnergy, MlpSpec, Net, NetSpec};
-use crate::path::{Path, Schedule};
+use crate::path::{Path, Ranges, Schedule};
 use crate::sampler::{Lineage, Resampling, Span};
 use crate::target::cuda::PAIRWISE;
 use crate::target::{Boundary, Lattice, Pairwise, Target};
-use crate::train::{Buffer, Loss, Optimiser, Pool, Trainer};
+use crate::train::{Buffer, Family, Loss, Optimiser, Pool, Trainer};
 
 const HIDDEN: usize = 4;
 
 #[test]
 #[cfg_attr(not(has_nvrtc), ignore = "needs NVRTC: set LEAPS_NVRTC to its folder")]
 fn kernels_compile() {
-    for (q, parametrisation) in [
-        (2, Parametrisation::Relu),
-        (2, Parametrisation::Barker),
-        (3, Parametrisation::Sqrt),
-        (20, Parametrisation::Metropolis),
+    for (q, parametrisation, conditions) in [
+        (2, Parametrisation::Relu, 0),
+        (2, Parametrisation::Barker, 1),
+        (3, Parametrisation::Sqrt, 0),
+        (3, Parametrisation::Barker, 2),
+        (20, Parametrisation::Metropolis, 0),
     ] {
         let target = [
             ("SITES", 225),
@@ -32,7 +33,7 @@ fn kernels_compile() {
             ("PITCH", 132),
             ("STAGED", 1),
         ];
-        let defines = [&target[..], &train_defines(parametrisation)].concat();
+        let defines = [&target[..], &train_defines(parametrisation, conditions)].concat();
         compiles(&[PAIRWISE, NETWORK_WALK, TRAIN].concat(), &defines);
     }
 }
@@ -55,6 +56,32 @@ fn objectives() -> Vec<Objective> {
         Objective::new(&target, &path, &Arc::new(net), &Arc::new(free), barker)
     })
     .collect()
+}
+
+/// Families of targets over beta, and over beta and field.
+fn families() -> Vec<Objective> {
+    let torus = Lattice::new(&[4, 4], Boundary::Periodic).unwrap();
+    let target: Arc<dyn Target> = Arc::new(Pairwise::ising(torus, 1.0, 1.0).unwrap());
+    [(0.2, None), (0.0, Some([-0.4, 0.4]))]
+        .into_iter()
+        .map(|(fixed, field)| {
+            let ranges = Ranges { beta: Some([0.1, 0.5]), field };
+            let member = |(beta, field): (f64, f64)| {
+                let path = Path::new(&[beta, beta * field], Schedule::Trigonometric).unwrap();
+                Member { path, condition: ranges.condition(beta, field).unwrap() }
+            };
+            let own = member((0.4, 0.2));
+            let members = ranges.members(7, 0.0, fixed).into_iter().map(member).collect();
+            let family = Family { condition: own.condition, members };
+            let (spec, conditions) =
+                (NetSpec::Mlp(MlpSpec { hidden: HIDDEN }), ranges.conditions());
+            let net = Arc::new(Net::conditioned_on(&spec, &*target, conditions).unwrap());
+            let free = FreeEnergy::new(&FreeEnergySpec::Rate, target.sites()).unwrap();
+            let free = Arc::new(free.conditioned_on(conditions).unwrap());
+            let barker = Parametrisation::Barker;
+            Objective::new(&target, &own.path, &net, &free, barker).over(&family).unwrap()
+        })
+        .collect()
 }
 
 fn training(
@@ -92,7 +119,8 @@ fn state(objective: &Objective, parameters: Vec<f32>) -> TrainState {
 #[ignore = "needs a GPU: cargo test -p leaps --lib cuda -- --ignored --skip speed"]
 fn residuals_and_gradients_are_the_cpus() {
     let gpu = Gpu::open(0).unwrap();
-    for objective in objectives() {
+    for objective in objectives().into_iter().chain(families()) {
+        let members = objective.members.len();
         for parametrisation in Parametrisation::ALL {
             let objective = Objective { parametrisation, ..objective.clone() };
             let target = &*objective.target;
@@ -102,6 +130,9 @@ fn residuals_and_gradients_are_the_cpus() {
             let mut stream = Stream::new(4, Purpose::Statistic, 0, 0);
             for k in 0..77 {
                 batch.times.push((k as f64 + 0.5) / 77.0);
+                if members > 1 {
+                    batch.members.push(5 * k % members);
+                }
                 let x = (0..target.sites()).map(|_| stream.below(target.q()) as u8);
                 batch.states.extend(x);
             }
@@ -117,7 +148,10 @@ fn residuals_and_gradients_are_the_cpus() {
             let got = gpu.download(&training.residuals).unwrap();
             let largest = residuals.iter().fold(1.0f64, |m, r| m.max(r.abs()));
             let worst = residuals.iter().zip(&got).fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
-            assert!(worst < 1e-5 * largest, "{parametrisation:?}: residuals differ by {worst}");
+            assert!(
+                worst < 1e-5 * largest,
+                "{members} members, {parametrisation:?}: residuals differ by {worst}"
+            );
             let got = gpu.download(&training.gradient).unwrap();
             let largest = want.iter().fold(0.0f32, |m, g| m.max(g.abs()));
             let own = objective.net.parameters();
@@ -125,7 +159,9 @@ fn residuals_and_gradients_are_the_cpus() {
                 range.fold(0.0f32, |m, i| m.max((want[i] - got[i]).abs()))
             };
             let worst = (gap(0..own), gap(own..want.len()));
-            println!("{parametrisation:?}: gradients of {largest} differ by {worst:?}");
+            println!(
+                "{members} members, {parametrisation:?}: gradients of {largest} differ by {worst:?}"
+            );
             assert!(worst.0 < 2e-5 * largest && worst.1 < 2e-5 * largest);
         }
     }
@@ -179,8 +215,13 @@ fn adam_is_the_cpus_bit_by_bit() {
 #[ignore = "needs a GPU: cargo test -p leaps --lib cuda -- --ignored --skip speed"]
 fn training_goes_as_on_the_cpu() {
     let gpu = Gpu::open(0).unwrap();
-    for objective in objectives() {
-        for reference in [Reference::Pool, Reference::Buffer, Reference::Policy] {
+    for objective in objectives().into_iter().chain(families()) {
+        let members = objective.members.len();
+        // Reference states of families come from pools alone.
+        let references = if members > 1 { 1 } else { 3 };
+        for reference in
+            [Reference::Pool, Reference::Buffer, Reference::Policy].into_iter().take(references)
+        {
             let spec = TrainSpec {
                 steps: 100,
                 batch: 64,
@@ -204,7 +245,10 @@ fn training_goes_as_on_the_cpu() {
             for step in 0..8 {
                 let (want, got) =
                     (here.step(&NoProgress).unwrap(), there.step(&NoProgress).unwrap());
-                println!("{reference:?} {step}: loss {} {}", want.loss, got.loss);
+                println!(
+                    "{members} members, {reference:?} {step}: loss {} {}",
+                    want.loss, got.loss
+                );
                 assert_eq!((want.step, want.rate), (got.step, got.rate));
                 assert!((got.loss / want.loss - 1.0).abs() < 2e-3, "{want:?} {got:?}");
                 assert!((got.norm / want.norm - 1.0).abs() < 2e-3, "{want:?} {got:?}");
@@ -213,6 +257,7 @@ fn training_goes_as_on_the_cpu() {
             assert_eq!(here.steps(), there.steps());
             assert_eq!(here.state.pool, there.state.pool);
             assert_eq!(here.batch().times, there.batch().times);
+            assert_eq!(here.batch().members, there.batch().members);
             let (a, b) = (&here.state.optimiser.parameters, &there.state.optimiser.parameters);
             let far = a.iter().zip(b).filter(|(a, b)| (*a - *b).abs() > 1e-4).count();
             assert!(far * 50 <= a.len(), "{far} of {} parameters differ", a.len());
@@ -298,6 +343,7 @@ fn speed_of_steps_and_passes_without_the_network() {
                 network: Box::new(Still),
                 slots,
                 parametrisation: barker,
+                condition: Vec::new(),
                 reversed: false,
             };
             let (on_gpu, population) = (&training.on_gpu, Population::new(walkers, 1));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::device::cuda::testing::compiles;
-use crate::device::{NoProgress, Precision};
+use crate::device::{NoProgress, Placement, Precision};
 use crate::net::{MlpSpec, Net, NetSpec};
 use crate::observe::LogWeights;
 use crate::path::Schedule;
@@ -112,7 +112,7 @@ fn compare(gpu: &Arc<Gpu>, case: &Case) {
     let path = &Path::new(&vec![case.beta; target.terms()], Schedule::Trigonometric).unwrap();
     let cuts: Vec<f64> = (0..=20).map(|k| k as f64 / 20.0).collect();
     let plan = &WalkPlan::new(path, case.scheme, &cuts).unwrap().sweeps(case.sweeps);
-    let (walkers, population) = (case.walkers, Population::new(case.walkers, 17));
+    let population = Population::new(case.walkers, 17);
     let on_gpu = &Arc::new(CudaTarget::new(gpu, &**target).unwrap());
     let mut network = net.on_gpu(gpu, case.slots, Precision::Float32).unwrap();
     network.refresh(&gpu.upload(&parameters).unwrap()).unwrap();
@@ -120,6 +120,7 @@ fn compare(gpu: &Arc<Gpu>, case: &Case) {
         network,
         slots: case.slots,
         parametrisation: case.parametrisation,
+        condition: Vec::new(),
         reversed: false,
     };
     let walk = CudaWalk { target, on_gpu, path, plan, population };
@@ -128,6 +129,12 @@ fn compare(gpu: &Arc<Gpu>, case: &Case) {
     let mut here = NetworkWalkers::new(walk).unwrap();
     let got = go(&mut there, &plan.grid, case.resample);
     let want = go(&mut here, &plan.grid, case.resample);
+    agree(case, &got, &want);
+}
+
+/// Claim that walkers went the same way here and there.
+fn agree(case: &Case, got: &Outcome, want: &Outcome) {
+    let (target, walkers) = (&case.target, case.walkers);
     let (sites, terms) = (target.sites(), target.terms());
     let (mut same, mut worst) = (0, 0.0f64);
     for walker in 0..walkers {
@@ -209,6 +216,44 @@ fn walkers_go_where_they_go_on_the_cpu() {
 
 #[test]
 #[ignore = "needs a GPU: cargo test -p leaps --lib cuda -- --ignored --skip speed"]
+fn walkers_of_a_conditioned_network_go_where_they_go_on_the_cpu() {
+    let gpu = Placement::Cuda(Gpu::open(0).unwrap(), Precision::Float32);
+    let target: &Arc<dyn Target> =
+        &(Arc::new(Pairwise::ising(torus(&[6, 6]), 1.0, 1.0).unwrap()) as _);
+    let spec = NetSpec::Mlp(MlpSpec { hidden: HIDDEN });
+    let net = Arc::new(Net::conditioned_on(&spec, &**target, 2).unwrap());
+    let parameters: Vec<f32> = net.initial(3).iter().map(|p| 2.2 * p).collect();
+    let path = &Path::new(&[0.4, 0.1], Schedule::Trigonometric).unwrap();
+    let cuts: Vec<f64> = (0..=20).map(|k| k as f64 / 20.0).collect();
+    for scheme in SCHEMES {
+        let plan = &WalkPlan::new(path, scheme, &cuts).unwrap();
+        let case = Case {
+            name: "conditioned",
+            target: target.clone(),
+            beta: 0.4,
+            parametrisation: Parametrisation::Barker,
+            scheme,
+            sweeps: 0,
+            walkers: 200,
+            slots: 200,
+            resample: false,
+        };
+        let run = |condition: [f64; 2], placement: &Placement| {
+            let rates = RateModel::new(&net, &parameters, case.parametrisation);
+            let rates = &rates.conditioned_on(&condition);
+            let population = Population::new(case.walkers, 17);
+            let walk = NetworkWalk { target, path, rates, plan, population };
+            go(&mut *walk.on(placement).unwrap(), &plan.grid, case.resample)
+        };
+        let got = run([0.7, -0.4], &gpu);
+        agree(&case, &got, &run([0.7, -0.4], &Placement::Cpu));
+        let other = run([-0.9, 0.8], &gpu);
+        assert_ne!(got.log_weights, other.log_weights, "{scheme:?}: the condition is not read");
+    }
+}
+
+#[test]
+#[ignore = "needs a GPU: cargo test -p leaps --lib cuda -- --ignored --skip speed"]
 fn rates_that_are_not_finite_are_reported() {
     let gpu = Gpu::open(0).unwrap();
     let target: &Arc<dyn Target> =
@@ -224,6 +269,7 @@ fn rates_that_are_not_finite_are_reported() {
             network,
             slots: 64,
             parametrisation: Parametrisation::Barker,
+            condition: Vec::new(),
             reversed: false,
         };
         let population = Population::new(100, 1);
