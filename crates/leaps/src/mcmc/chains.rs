@@ -231,19 +231,6 @@ pub struct TemperingOutcome<R> {
     pub last: Vec<Vec<u8>>,
 }
 
-/// Refuse more states in all ladders than can be numbered.
-pub(super) fn check_states(chains: usize, states: usize) -> Result<()> {
-    if chains.saturating_mul(states) > u32::MAX as usize {
-        return Err(Error::invalid(
-            "chains",
-            chains,
-            "such that chains times states is below 2^32",
-            "use fewer chains or rungs",
-        ));
-    }
-    Ok(())
-}
-
 /// Run independent tempering ladders of `kernel`; recorders are `make(ladder, copy)`.
 ///
 /// State `w` of ladder `c` moves by the streams of walker `c * states + w`, exchanges by those of ladder

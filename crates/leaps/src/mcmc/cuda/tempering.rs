@@ -12,7 +12,7 @@ use super::ladders::{CudaLadders, Layout};
 use super::places::CudaPlaces;
 use crate::device::Progress;
 use crate::device::cuda::Gpu;
-use crate::mcmc::chains::{check_finite, check_states};
+use crate::mcmc::chains::check_finite;
 use crate::mcmc::lanes::Rule;
 use crate::mcmc::{
     AnyKernel, ChainSettings, KernelName, Tempering, TemperingOutcome, TemperingSettings,
@@ -63,7 +63,7 @@ pub(crate) fn run_cuda_tempering<R: RemoteRecorder>(
     progress: &dyn Progress,
 ) -> Result<Vec<TemperingOutcome<R>>> {
     let (ladder, settings) = (&tempering.ladder, &tempering.chains);
-    settings.check()?;
+    tempering.check(target)?;
     if tempering.houdayer {
         return Err(Error::not_applicable("a GPU", "Houdayer moves run on the device cpu alone"));
     }
@@ -72,7 +72,6 @@ pub(crate) fn run_cuda_tempering<R: RemoteRecorder>(
     let coldest = ladder.last().map_or(&[][..], Vec::as_slice);
     let local = AnyKernel::new(kernel, target, coldest)?;
     let on_cpu = Tempering::new(target, ladder.clone(), &local, false)?;
-    check_states(chains, rungs)?;
     let count = chains * rungs;
     let total = settings.burn_in + settings.steps;
     progress.total(total.saturating_mul(chains as u64));
