@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::{Context, Run, Samples, memory};
 use crate::device::Placement;
 use crate::exact;
-use crate::mcmc::cuda::{check_gpu, run_cuda_chains, run_cuda_ladders, run_cuda_tempering};
+use crate::mcmc::cuda::{check_gpu, run_cuda_chains, run_cuda_ladders};
 use crate::mcmc::lanes::{LadderPlan, Plan, run_lane_chains, run_lane_tempering};
 use crate::mcmc::{
     self, AnyKernel, ChainSettings, ChainSpec, KernelName, KernelSpec, Move, TemperingSettings,
@@ -194,8 +194,8 @@ impl Chains {
             Move::Kernel(kernel) => check_gpu("sample.kernel", kernel, target),
             Move::ParallelTempering | Move::Ladder => {
                 check_gpu("sample.tempering_kernel", self.chains.tempering_kernel, target)?;
-                if self.kernel.kernel == Move::Ladder && self.ladder_plan().is_none() {
-                    let reason = "the kernel ladder runs there where tables serve the target";
+                if self.ladder_plan().is_none() {
+                    let reason = "ladders run there where tables serve the target, and this one has too many neighbours";
                     return Err(Error::not_applicable("a GPU", reason));
                 }
                 Ok(())
@@ -384,13 +384,10 @@ impl Chains {
                     (Placement::Cuda(gpu, _), Some(plan)) => {
                         run_cuda_ladders(gpu, target, &plan, &tempering, |_| make(), progress)?
                     }
-                    (Placement::Cuda(gpu, _), None) => {
-                        run_cuda_tempering(gpu, target, local, &tempering, |_| make(), progress)?
-                    }
                     (Placement::Cpu, Some(plan)) => {
                         run_lane_tempering(target, &plan, &tempering, |_| make(), progress)?
                     }
-                    (Placement::Cpu, None) => {
+                    (_, None) => {
                         let local = AnyKernel::new(local, target, lambda)?;
                         run_tempering(target, &local, &tempering, |_, _| make(), progress)?
                     }

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use super::{Chains, Context, bins};
+use crate::device::Device;
 use crate::exact;
 use crate::mcmc::{AnyKernel, KernelName, Move};
 use crate::observe::{ChainSummary, Estimate, Families, Histogram, two_sided};
@@ -118,7 +119,9 @@ fn starts(problem: &Problem, count: usize, seed: u64, context: &Context<'_>) -> 
     job.kernel.kernel = kernel;
     job.chains.burn_in = BURN_IN;
     job.chains.thin = APART;
-    let run = job.seed(seed).run_in(context)?;
+    // Whatever was asked for the walkers, chains go where their kernel is.
+    let anywhere = Context { device: Device::Auto, ..context.clone() };
+    let run = job.seed(seed).run_in(&anywhere)?;
     if run.interrupted {
         return Err(Error::Interrupted);
     }

@@ -21,18 +21,6 @@ pub(crate) fn run_cuda_chains<R: RemoteRecorder>(
     match **gpu {}
 }
 
-/// Ladders of temperatures.
-pub(crate) fn run_cuda_tempering<R: RemoteRecorder>(
-    gpu: &Arc<Gpu>,
-    _: &dyn Target,
-    _: KernelName,
-    _: &TemperingSettings,
-    _: impl Fn(usize) -> R + Sync,
-    _: &dyn Progress,
-) -> Result<Vec<TemperingOutcome<R>>> {
-    match **gpu {}
-}
-
 /// Ladders of temperatures that tables move.
 pub(crate) fn run_cuda_ladders<R: RemoteRecorder>(
     gpu: &Arc<Gpu>,

@@ -15,19 +15,15 @@ mod ladders;
 mod places;
 #[cfg(feature = "cuda")]
 mod rungs;
-#[cfg(feature = "cuda")]
-mod tempering;
 #[cfg(all(test, feature = "cuda"))]
 mod tests;
 
 #[cfg(not(feature = "cuda"))]
-pub(crate) use absent::{run_cuda_chains, run_cuda_ladders, run_cuda_tempering};
+pub(crate) use absent::{run_cuda_chains, run_cuda_ladders};
 #[cfg(feature = "cuda")]
 pub(crate) use chains::run_cuda_chains;
 #[cfg(feature = "cuda")]
 pub(crate) use rungs::run_cuda_ladders;
-#[cfg(feature = "cuda")]
-pub(crate) use tempering::run_cuda_tempering;
 
 use super::KernelName;
 use crate::target::{Target, pairwise_for_gpu};

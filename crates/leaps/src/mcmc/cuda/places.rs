@@ -40,7 +40,7 @@ pub(super) struct CudaPlaces {
     counted: Option<CudaFunction>,
     arguments: Places,
     /// `[place]`: the row of its state.
-    pub(super) rows: CudaSlice<u32>,
+    _rows: CudaSlice<u32>,
     acceptance: CudaSlice<f64>,
     _lambda: CudaSlice<f64>,
 }
@@ -87,7 +87,7 @@ impl CudaPlaces {
             sweep,
             counted,
             arguments,
-            rows,
+            _rows: rows,
             acceptance,
             _lambda: lambda,
         })

@@ -4,13 +4,13 @@ use std::fmt::Debug;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::places::{PLACES, defines};
-use super::{run_cuda_chains, run_cuda_ladders, run_cuda_tempering};
+use super::{run_cuda_chains, run_cuda_ladders};
 use crate::device::cuda::Gpu;
 use crate::device::{NoProgress, Progress};
 use crate::mcmc::lanes::{LadderPlan, Plan, Scan, run_lane_chains, run_lane_tempering};
 use crate::mcmc::{
     AnyKernel, ChainOutcome, ChainSettings, KernelName, TemperingOutcome, TemperingSettings,
-    run_chains, run_tempering,
+    run_chains,
 };
 use crate::observe::{ChainRecorder, LadderTable, Recorder, Reduced, RemoteRecorder};
 use crate::target::cuda::testing::compiles_behind;
@@ -180,61 +180,6 @@ fn chains_are_those_of_the_cpu() {
     }
 }
 
-#[test]
-#[ignore = "needs a GPU: cargo test -p leaps --lib cuda -- --ignored --skip speed"]
-fn ladders_are_those_of_the_cpu() {
-    let gpu = Gpu::open(0).unwrap();
-    for (name, target, beta) in quick_targets() {
-        let terms = target.terms();
-        let (rungs, large) = (5, target.sites() > 1000);
-        let ladder: Vec<Vec<f64>> =
-            (1..=rungs).map(|k| vec![beta * k as f64 / rungs as f64; terms]).collect();
-        let coldest = &ladder[rungs - 1];
-        for kernel in KernelName::ON_GPU {
-            for (every, burn_in) in [(1, 5), (4, 0)] {
-                let (chains, steps) = if large { (7, 4) } else { (37, 40) };
-                let chains = ChainSettings { chains, burn_in, steps, every, seed: 5 };
-                let ladder = ladder.clone();
-                let settings = TemperingSettings {
-                    ladder,
-                    houdayer: false,
-                    exchange: true,
-                    table: None,
-                    chains,
-                };
-                let local = AnyKernel::new(kernel, &target, coldest).unwrap();
-                let make = |_, _| Rows::new(&target, coldest);
-                let here = run_tempering(&target, &local, &settings, make, &NoProgress).unwrap();
-                let make = |_| Rows::new(&target, coldest);
-                let there = run_cuda_tempering(&gpu, &target, kernel, &settings, make, &NoProgress)
-                    .unwrap();
-                let label = format!("{name} {kernel} every {every} after {burn_in}");
-                let mut differ = 0;
-                for (number, (a, b)) in here.iter().zip(&there).enumerate() {
-                    assert_eq!((a.steps, a.energy_calls), (b.steps, b.energy_calls), "{label}");
-                    let found = difference(&a.recorders[0], &b.recorders[0]);
-                    let rung = a.last.iter().zip(&b.last).position(|(a, b)| a != b);
-                    if let Some(found) =
-                        found.or_else(|| rung.map(|rung| format!("rung {rung} ends elsewhere")))
-                    {
-                        println!("{label}, ladder {number}: {found}");
-                        differ += 1;
-                        continue;
-                    }
-                    assert_eq!(a.swap_rates, b.swap_rates, "{label}, ladder {number}");
-                    assert_eq!(a.round_trips, b.round_trips, "{label}, ladder {number}");
-                    for (a, b) in a.acceptance.iter().zip(&b.acceptance) {
-                        assert!((a - b).abs() < 1e-12, "{label}: acceptance {a} {b}");
-                    }
-                }
-                println!("{label}: {differ} of {} ladders differ", here.len());
-                // Choices and exchanges may be closer to even than the rounding of an exponential or of an energy.
-                assert!(differ * 20 <= here.len(), "{label}: {differ} ladders differ");
-            }
-        }
-    }
-}
-
 /// The first difference between two ladders, structure factors being sums in another order.
 fn first_difference(
     a: &TemperingOutcome<Rows<'_>>,
@@ -307,7 +252,8 @@ fn tiled_ladders_are_those_of_the_cpu() {
                 println!("{label}: {differ} of {chains} ladders differ");
                 assert_eq!(differ, 0, "{label}: so many of {chains} ladders differ");
                 let moved = here.iter().any(|ladder| ladder.swap_rates.iter().any(|r| *r > 0.0));
-                assert_eq!(moved, exchange, "{label}");
+                // Rungs of the large lattice are too far apart.
+                assert_eq!(moved, exchange && name != "large", "{label}");
             }
         }
     }
