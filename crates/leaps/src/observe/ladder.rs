@@ -65,8 +65,7 @@ impl LadderTable {
     }
 
     /// Say which state has the lowest energy, where [`record`](Self::record) could not.
-    #[cfg(feature = "cuda")]
-    pub(crate) fn show_lowest(&mut self, x: &[u8]) {
+    pub fn show_lowest(&mut self, x: &[u8]) {
         if let Some((_, state)) = &mut self.lowest {
             *state = x.to_vec();
         }
