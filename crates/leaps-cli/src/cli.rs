@@ -33,7 +33,10 @@ pub fn command() -> Command {
         .mut_subcommand("free-energy", |verb| {
             let points =
                 "Write the table to this file too, one line for every temperature and field";
-            verb.mut_arg("at_beta", |arg| arg.hide(true)).mut_arg("csv", |arg| arg.help(points))
+
+            verb.mut_arg("at_beta", |arg| arg.hide(true))
+                .mut_arg("two_sided", |arg| arg.hide(true))
+                .mut_arg("csv", |arg| arg.help(points))
         })
 }
 

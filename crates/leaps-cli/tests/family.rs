@@ -28,7 +28,6 @@ fn a_family_is_trained_once_and_sampled_anywhere_within() {
     for (member, words) in [
         ("--beta 0.46", &["--beta = 0.46", "from 0.15 to 0.45"][..]),
         ("--set target.field=-0.1", &["--set target.field = -0.1", "from 0 to 0.6"]),
-        ("--device cuda", &["device cuda", "use the device cpu"]),
         ("--field 0,0,0,0,0,0,0,0,0", &["--field", "one number"]),
     ] {
         let line = format!("sample --model {run_name} {member}");
@@ -73,7 +72,6 @@ fn bad_ranges_are_refused() {
         &tiny("--beta-range 0.2,0.5 --reference buffer"),
         &["--reference = buffer", "pool for a range"],
     );
-    refused(&tiny("--beta-range 0.2,0.5 --device cuda"), &["use the device cpu"]);
     refused("rbm --beta 1 --field-range -1,1", &["--field-range = [-1, 1]", "left out for rbm"]);
     refused(
         "ising --size 5 --beta-range 0.2,0.5 --network lec --kernels 3,5",

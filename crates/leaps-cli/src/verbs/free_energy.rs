@@ -62,6 +62,12 @@ pub fn run(args: &FreeEnergyArgs, context: &Context) -> Result<()> {
     let found = args.model.as_deref().map(|model| models::find("--model", model)).transpose()?;
     let layers = layers(args, found.as_ref(), context)?;
     let spec = layers.resolve()?;
+    if spec.walkers.two_sided {
+        let verbs = "'leaps ais' and 'leaps sample' have it";
+        return Err(usage(format!(
+            "--two-sided: must be left out of 'leaps free-energy'; {verbs}"
+        )));
+    }
     let problem = layers.problem(&spec)?;
     let given = |key: &str| layers.source(key).is_some();
     let job = FreeEnergies {
