@@ -51,6 +51,13 @@ impl Parametrisation {
         if j >= 0.0 { (j * g, 0.0) } else { (0.0, -j * g) }
     }
 
+    /// The same for walkers that go back in time: what was the time reversal is now the way out.
+    #[inline]
+    pub fn reversed_rates(self, j: f64, du: f64) -> (f64, f64) {
+        let (out, back) = self.rates(j, du);
+        (back, out)
+    }
+
     /// `g(e^-du)`; for relu the factor of a negative flux, `r`.
     #[inline]
     fn balance(self, du: f64) -> f64 {
@@ -101,34 +108,9 @@ pub struct Rates {
 
 impl Rates {
     /// Compute the rates of `x` from the outputs of a network, `output(site * outputs + s)`, and the changes
-    /// of the potential, `[site * q + site_value]`.
+    /// of the potential, `[site * q + site_value]`; `rates` makes the rate out of x and that of the time reversal of a flux and a change, as
+    /// [`Parametrisation::rates`] does, or [`Parametrisation::reversed_rates`] for walkers that go back in time.
     pub fn set(
-        &mut self,
-        parametrisation: Parametrisation,
-        q: usize,
-        x: &[u8],
-        changes: &[f64],
-        output: impl Fn(usize) -> f32,
-    ) {
-        self.fill(q, x, changes, output, |j, du| parametrisation.rates(j, du));
-    }
-
-    /// The same for walkers that go back in time: what was the time reversal is now the way out.
-    pub fn set_reversed(
-        &mut self,
-        parametrisation: Parametrisation,
-        q: usize,
-        x: &[u8],
-        changes: &[f64],
-        output: impl Fn(usize) -> f32,
-    ) {
-        self.fill(q, x, changes, output, |j, du| {
-            let (out, back) = parametrisation.rates(j, du);
-            (back, out)
-        });
-    }
-
-    fn fill(
         &mut self,
         q: usize,
         x: &[u8],

@@ -71,7 +71,7 @@ fn rates_at(
     let mut changes = vec![0.0; x.len() * q];
     target.changes(lambda, &mut x.to_vec(), &mut changes);
     let mut rates = Rates::default();
-    rates.set(parametrisation, q, x, &changes, |i| outputs[i]);
+    rates.set(q, x, &changes, |i| outputs[i], |j, du| parametrisation.rates(j, du));
     rates
 }
 

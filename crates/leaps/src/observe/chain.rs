@@ -116,16 +116,12 @@ impl<'a> ChainRecorder<'a> {
     }
 
     /// Energies, order parameters and distances of all states.
-    #[cfg(test)]
-    #[allow(dead_code, reason = "tests of chains on a GPU read them")]
-    pub(crate) fn series(&self) -> [&[f32]; 3] {
+    pub fn series(&self) -> [&[f32]; 3] {
         [&self.energy, &self.order, &self.distance]
     }
 
-    /// The row of the last state, and its distance to the state that all chains share.
-    #[cfg(test)]
-    #[allow(dead_code, reason = "tests of chains on a GPU read it")]
-    pub(crate) fn last(&self) -> (&[f64], f32) {
+    /// The row of the last state, and its distance to the state that all chains share. Panics if there is none.
+    pub fn last(&self) -> (&[f64], f32) {
         (&self.row, self.distance[self.len() - 1])
     }
 

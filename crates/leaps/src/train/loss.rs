@@ -183,7 +183,8 @@ impl Job<'_> {
             x.extend_from_slice(self.batch.state(i));
             let changes = &mut changes[lane];
             target.changes(&path.lambda(t), &mut x, changes);
-            rates.set(*parametrisation, q, &x, changes, |at| worker.output(lane, at));
+            let output = |at: usize| worker.output(lane, at);
+            rates.set(q, &x, changes, output, |j, du| parametrisation.rates(j, du));
             let slope = path.slope(t);
             let fall: f64 = slope.iter().enumerate().map(|(k, s)| s * target.energy(k, &x)).sum();
             let residual = rates.balance() - fall + f64::from(self.shift[i]);

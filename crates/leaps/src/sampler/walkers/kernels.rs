@@ -91,8 +91,7 @@ impl<K: Kernel + Sync> Walkers for KernelWalkers<K> {
         let (target, population) = (&*self.target, self.population);
         let starts = states.par_chunks_exact(target.sites());
         self.walkers.par_iter_mut().zip(starts).enumerate().try_for_each(|(i, (walker, x))| {
-            walker.x.copy_from_slice(x);
-            population.visit(target, i, 0).measure(x, &mut walker.energies)
+            population.put(target, i, x, (&mut walker.x, &mut walker.energies))
         })
     }
 

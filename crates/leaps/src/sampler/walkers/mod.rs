@@ -54,6 +54,18 @@ impl Population {
         Visit { target, seed: self.seed, walker: self.first + i, step }
     }
 
+    /// Put walker `i`, which has not moved, into the state `x`.
+    pub(crate) fn put(
+        &self,
+        target: &dyn Target,
+        i: usize,
+        x: &[u8],
+        (own, energies): (&mut [u8], &mut [f64]),
+    ) -> Result<()> {
+        own.copy_from_slice(x);
+        self.visit(target, i, 0).measure(x, energies)
+    }
+
     /// The initial state of walker `i`, uniform over all states, and its energies.
     pub(crate) fn initial(&self, target: &dyn Target, i: usize) -> Result<(Vec<u8>, Vec<f64>)> {
         let x = initial_state(target, self.seed, self.number(i));

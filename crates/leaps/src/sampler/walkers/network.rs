@@ -222,10 +222,11 @@ impl Task<'_> {
         this.target.changes(self.grid.lambda(at), &mut walker.x, changes);
         let (parametrisation, output) =
             (this.rates.parametrisation, |i: usize| worker.output(place, i));
-        match this.rates.reversed {
-            false => rates.set(parametrisation, q, &walker.x, changes, output),
-            true => rates.set_reversed(parametrisation, q, &walker.x, changes, output),
-        }
+        let reversed = this.rates.reversed;
+        rates.set(q, &walker.x, changes, output, |j, du| match reversed {
+            false => parametrisation.rates(j, du),
+            true => parametrisation.reversed_rates(j, du),
+        });
         if !rates.balance().is_finite() {
             let visit = this.population.visit(&*this.target, number, lane.k as u64);
             return Err(visit.infinite("sum of the rates", rates.balance(), &walker.x));
@@ -364,8 +365,7 @@ impl Walkers for NetworkWalkers {
         let (target, population) = (&*self.target, self.population);
         let starts = states.par_chunks_exact(target.sites());
         self.walkers.par_iter_mut().zip(starts).enumerate().try_for_each(|(i, (walker, x))| {
-            walker.x.copy_from_slice(x);
-            population.visit(target, i, 0).measure(x, &mut walker.energies)
+            population.put(target, i, x, (&mut walker.x, &mut walker.energies))
         })
     }
 

@@ -49,7 +49,7 @@ __device__ __forceinline__ void rates_at(
         if (site_value == own) continue;
         double j = flux(outputs + (size_t)site * OUTPUTS, own, site_value);
         double rate = fabs(j) * rate_factor(j, changes[site_value]);
-        // Back in time, what was the time reversal is the way out, as Rates::set_reversed.
+        // Back in time, what was the time reversal is the way out, as Parametrisation::reversed_rates.
         if ((j >= 0.0) != REVERSED) {
             rates[site_value] = rate;
             out += rate;

@@ -27,6 +27,7 @@ use crate::target::Target;
 use crate::target::cuda::{CudaTarget, Sweep, Weights};
 use crate::{Error, Result};
 use arguments::WalkArguments;
+pub(crate) use arguments::defines;
 
 /// Source of the kernels.
 pub(crate) const NETWORK_WALK: &str = join!(WalkArguments::SOURCE, include_str!("network.cu"));
@@ -512,26 +513,6 @@ impl<'n> CudaWalkers<'n> {
         };
         Err(visit.infinite(what, value, &self.ensemble.host_state(walker)?))
     }
-}
-
-/// What the kernels of `network.cu` are compiled with.
-pub(crate) fn defines(
-    parametrisation: Parametrisation,
-    scheme: Scheme,
-    reversed: bool,
-) -> [(&'static str, usize); 5] {
-    let scheme = match scheme {
-        Scheme::Euler => 0,
-        Scheme::Trapezoid => 1,
-        Scheme::Events => 2,
-    };
-    [
-        ("PARAMETRISATION", parametrisation as usize),
-        ("SCHEME", scheme),
-        ("REVERSED", usize::from(reversed)),
-        ("BLOCK", BLOCK),
-        ("JUMP", Purpose::Jump as usize),
-    ]
 }
 
 impl Walkers for CudaWalkers<'_> {

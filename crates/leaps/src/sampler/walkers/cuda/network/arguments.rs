@@ -1,6 +1,10 @@
-//! Arguments of the kernels that move walkers along a network.
+//! What the kernels that move walkers along a network are compiled with, and their arguments.
 
+use super::BLOCK;
+use crate::device::Purpose;
 use crate::device::cuda::arguments::{Input, Output, arguments};
+use crate::rates::Parametrisation;
+use crate::sampler::Scheme;
 
 arguments! {
     /// Walkers that follow a network, as kernels read and write them.
@@ -41,4 +45,24 @@ arguments! {
         walkers: u64,
         weigh: u64,
     }
+}
+
+/// What the kernels of `network.cu` are compiled with.
+pub(crate) fn defines(
+    parametrisation: Parametrisation,
+    scheme: Scheme,
+    reversed: bool,
+) -> [(&'static str, usize); 5] {
+    let scheme = match scheme {
+        Scheme::Euler => 0,
+        Scheme::Trapezoid => 1,
+        Scheme::Events => 2,
+    };
+    [
+        ("PARAMETRISATION", parametrisation as usize),
+        ("SCHEME", scheme),
+        ("REVERSED", usize::from(reversed)),
+        ("BLOCK", BLOCK),
+        ("JUMP", Purpose::Jump as usize),
+    ]
 }
