@@ -358,7 +358,7 @@ fn a_finished_cosine_is_not_stretched_but_starts_a_longer_run() {
     for change in [&["--steps", "40"][..], &["--set", "train.steps=40"]] {
         let (exit, errors) = code(&run(&[&["train", name], change].concat()));
         assert_eq!(exit, Some(2), "{errors}");
-        for word in ["steps = 40", "20", "cosine", &format!("--from {name} --out DIR")] {
+        for word in ["steps = 40", "20", "cosine", &format!("--from {name} and a new --out")] {
             assert!(errors.contains(word), "no '{word}' in {errors}");
         }
     }
