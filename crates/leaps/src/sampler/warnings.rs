@@ -23,6 +23,7 @@ const LARGE_STEP: f64 = 0.75;
 /// A reason to doubt estimates from weighted walkers, with advice.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case", tag = "warning")]
+#[non_exhaustive]
 pub enum WalkerWarning {
     /// A few walkers hold all the weight.
     #[error(
