@@ -30,6 +30,14 @@ fn message(text: &str, set: &[&str]) -> String {
 }
 
 #[test]
+fn settings_in_advice_of_the_library_are_flags() {
+    let spoken = super::layers::flags_in;
+    assert_eq!(spoken("start over with `fresh`"), "start over with --fresh");
+    assert_eq!(spoken("`train.from` a and a new `out`"), "--from a and a new --out");
+    assert_eq!(spoken("see `b3sum`, or none"), "see `b3sum`, or none");
+}
+
+#[test]
 fn printed_configurations_parse_back_to_themselves() {
     for text in [
         "seed = 3\n[target]\nkind = 'ising'",

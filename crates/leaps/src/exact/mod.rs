@@ -40,6 +40,7 @@ const LITTLE_WORK: f64 = 6e7;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Method {
     /// Summing over all states: [`enumerate`].
     Enumeration,

@@ -65,7 +65,7 @@ pub fn check_directory(path: &Path) -> Result<()> {
     }
     strange.map_or(Ok(()), |name| {
         Err(Error::invalid(
-            "--out",
+            "out",
             path.display(),
             "an empty directory or a run",
             format!("it holds {name}; give a new name"),
