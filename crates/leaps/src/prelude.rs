@@ -8,6 +8,6 @@ pub use crate::job::{
 pub use crate::mcmc::{KernelName, Move};
 pub use crate::net::{NetworkKind, NetworkOptions};
 pub use crate::observe::{Estimate, Observables};
-pub use crate::problem::{EdgeList, Ising, Potts, Problem, SpinGlass};
+pub use crate::problem::{EdgeList, IndependentSet, Ising, MaxCut, Potts, Problem, SpinGlass};
 pub use crate::store::Model;
 pub use crate::target::{Boundary, Lattice, Target};
