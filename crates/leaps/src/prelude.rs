@@ -3,7 +3,8 @@
 pub use crate::device::{Device, NoProgress, Progress};
 pub use crate::exact::Method;
 pub use crate::job::{
-    Annealing, Chains, Context, FreeEnergies, FreeEnergyMethod, Run, Sampling, Solving, Training,
+    Annealing, Chains, Context, FreeEnergies, FreeEnergyMethod, MinimizeMethod, Minimizing, Run,
+    Sampling, Solving, Training,
 };
 pub use crate::mcmc::{KernelName, Move};
 pub use crate::net::{NetworkKind, NetworkOptions};
