@@ -23,8 +23,8 @@ use crate::{Error, Result};
 /// The most effort that [`ground_state`] may be given: 1 is well under a second.
 pub const MAX_EFFORT: f64 = 1000.0;
 
-/// The most sites of a target that is eliminated.
-const MAX_SITES: usize = 1 << 20;
+/// The most sites of a target that is eliminated, at one unit of effort.
+const MAX_SITES: f64 = 5e4;
 
 /// Bytes of tables and of choices at one unit of effort.
 const BYTES: f64 = 2.0 * (1u64 << 26) as f64;
@@ -186,7 +186,7 @@ impl Order {
     /// The site with the fewest partners first; `None` if that takes more than the effort.
     fn of(model: &Pairwise, effort: f64) -> Option<Self> {
         let (sites, q) = (model.sites(), model.q() as f64);
-        if sites > MAX_SITES {
+        if sites as f64 > MAX_SITES * effort.clamp(1.0, 20.0) {
             return None;
         }
         let mut partners: Vec<BTreeSet<usize>> = (0..sites)
@@ -199,7 +199,7 @@ impl Order {
             let entries = q.powi(degree as i32);
             work += entries * q * (degree as f64 + 1.0) / 2.0;
             bytes += 9.0 * entries; // an energy and a choice
-            if work > effort * LITTLE_WORK || bytes > effort.max(1.0).min(16.0) * BYTES {
+            if work > effort * LITTLE_WORK || bytes > effort.clamp(1.0, 16.0) * BYTES {
                 return None;
             }
             let own: Vec<usize> = std::mem::take(&mut partners[site]).into_iter().collect();

@@ -302,8 +302,7 @@ impl Minimizing {
             (None, None, None) => Some(USUAL_RESTARTS),
             (restarts, ..) => restarts,
         };
-        let until = self.time_limit.and_then(|limit| start.checked_add(limit));
-        let watch = Watch::new(progress, until, most);
+        let watch = Watch::new(progress, self.time_limit, most);
         loop {
             let number = search.restarts.len();
             let seed = self.seed_of(number);

@@ -1,30 +1,52 @@
 //! Progress of a search in restarts, which time may end.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::device::Progress;
 
 /// Parts of a restart that whoever watches hears of.
 const PARTS: u64 = 1000;
 
+/// What the progress of a search is measured in.
+#[derive(Clone, Copy)]
+enum Measure {
+    /// Parts of restarts.
+    Parts,
+    /// Milliseconds of the time that there is.
+    Time,
+    /// Restarts of which nobody knows how many there will be.
+    Restarts,
+}
+
 /// Passes on what restarts say about themselves, and ends them in time.
 pub struct Watch<'a> {
     outer: &'a dyn Progress,
+    start: Instant,
     until: Option<Instant>,
+    measure: Measure,
     total: AtomicU64,
     done: AtomicU64,
-    /// Parts of this restart that were passed on.
+    /// What was passed on: parts of this restart, or milliseconds of all.
     said: AtomicU64,
 }
 
 impl<'a> Watch<'a> {
-    /// Watch so many restarts, any number if none is given.
-    pub fn new(outer: &'a dyn Progress, until: Option<Instant>, restarts: Option<usize>) -> Self {
-        outer.total(restarts.map_or(0, |restarts| PARTS.saturating_mul(restarts as u64)));
+    /// Watch so many restarts, any number if none is given, for so long.
+    pub fn new(outer: &'a dyn Progress, limit: Option<Duration>, restarts: Option<usize>) -> Self {
+        let start = Instant::now();
+        let until = limit.and_then(|limit| start.checked_add(limit));
+        let (measure, total) = match (restarts, limit) {
+            (Some(restarts), _) => (Measure::Parts, PARTS.saturating_mul(restarts as u64)),
+            (None, Some(limit)) => (Measure::Time, limit.as_millis() as u64),
+            (None, None) => (Measure::Restarts, 0),
+        };
+        outer.total(total);
         Watch {
             outer,
+            start,
             until,
+            measure,
             total: AtomicU64::new(0),
             done: AtomicU64::new(0),
             said: AtomicU64::new(0),
@@ -33,14 +55,19 @@ impl<'a> Watch<'a> {
 
     /// A restart begins.
     pub fn begin(&self) {
-        for count in [&self.total, &self.done, &self.said] {
-            count.store(0, Ordering::Relaxed);
+        self.total.store(0, Ordering::Relaxed);
+        self.done.store(0, Ordering::Relaxed);
+        if let Measure::Parts = self.measure {
+            self.said.store(0, Ordering::Relaxed);
         }
     }
 
     /// It has ended.
     pub fn end(&self) {
-        self.say(PARTS);
+        match self.measure {
+            Measure::Restarts => self.outer.advance(1),
+            _ => self.say(PARTS),
+        }
     }
 
     /// Why the search was stopped.
@@ -49,6 +76,11 @@ impl<'a> Watch<'a> {
     }
 
     fn say(&self, parts: u64) {
+        let parts = match self.measure {
+            Measure::Parts => parts,
+            Measure::Time => self.start.elapsed().as_millis() as u64,
+            Measure::Restarts => return,
+        };
         let before = self.said.fetch_max(parts, Ordering::Relaxed);
         if parts > before {
             self.outer.advance(parts - before);
