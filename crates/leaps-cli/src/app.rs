@@ -232,6 +232,7 @@ fn execute(cli: Cli, matches: &ArgMatches, words: &[OsString], grid: Grid) -> Re
         Verb::Ais(args) => verbs::annealing::ais(args, &context),
         Verb::Smc(args) => verbs::annealing::smc(args, &context),
         Verb::Mcmc(args) => verbs::mcmc::run(args, &context),
+        Verb::Minimize(args) => verbs::minimize::run(args, &context),
         Verb::Compare(args) => verbs::compare::run(args, &context),
         Verb::Table(args) => verbs::table::run(args, &context),
         Verb::Reproduce(args) => verbs::reproduce::run(args, &context),

@@ -84,6 +84,8 @@ pub enum Verb {
     Smc(verbs::annealing::SmcArgs),
     /// Markov chains with any kernel
     Mcmc(verbs::mcmc::McmcArgs),
+    /// The lowest energy of a target, and a state that has it
+    Minimize(verbs::minimize::MinimizeArgs),
     /// Several samplers on one target, in one table
     Compare(verbs::compare::CompareArgs),
     /// The results of many runs, in one table

@@ -153,7 +153,7 @@ fn numerical_failures_end_with_3_and_a_way_out() {
 }
 
 /// Every verb.
-const VERBS: [&str; 20] = [
+const VERBS: [&str; 21] = [
     "demo",
     "train",
     "sample",
@@ -166,6 +166,7 @@ const VERBS: [&str; 20] = [
     "ais",
     "smc",
     "mcmc",
+    "minimize",
     "compare",
     "table",
     "reproduce",

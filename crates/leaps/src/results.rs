@@ -3,6 +3,7 @@
 //! Names of fields are promises to scripts. Numbers that are not finite are `null` in JSON.
 
 mod exact;
+mod minimum;
 mod nulls;
 mod part;
 mod rows;
@@ -10,6 +11,7 @@ mod thermo;
 pub mod timings;
 
 pub use exact::{ExactPoint, ExactPoints, ExactResult};
+pub use minimum::{FoundResult, MinimumResult, RestartResult};
 pub use part::{Laws, PartFound, PartResult};
 pub use rows::{AnyResult, Row, Tabulate};
 pub use thermo::{

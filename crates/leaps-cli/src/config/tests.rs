@@ -137,7 +137,7 @@ proptest! {
 
     #[test]
     fn never_panics_on_almost_valid_text(
-        kind in "(ising|potts|spin-glass|rbm|file|x)",
+        kind in "(ising|potts|spin-glass|rbm|file|maxcut|independent-set|x)",
         keys in proptest::collection::vec(
             ("(target|path|sample)\\.[a-z_]{1,12}|target\\.(size|dimensions|field|beta|q|path|visible|geometry)|\
               path\\.(ratio|table|schedule|terms\\.field)|sample\\.(walkers|betas|thin|ess_threshold)|seed",

@@ -11,6 +11,7 @@ pub mod import;
 pub mod init;
 pub mod man;
 pub mod mcmc;
+pub mod minimize;
 pub mod models;
 pub mod rates;
 pub mod report;
