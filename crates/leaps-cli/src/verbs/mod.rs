@@ -12,6 +12,7 @@ pub mod init;
 pub mod man;
 pub mod mcmc;
 pub mod models;
+pub mod plot;
 pub mod rates;
 pub mod report;
 pub mod reproduce;

@@ -8,8 +8,8 @@
 use super::{Cost, Grid, Interval, Lineage, Resampler, Span, Walkers};
 use crate::device::Progress;
 use crate::observe::{
-    Estimate, Families, Jackknife, LogWeights, Order, Observables, Segments, WeightedSamples, entropy,
-    ess, log_z,
+    Estimate, Families, Jackknife, LogWeights, Observables, Order, Segments, WeightedSamples,
+    entropy, ess, log_z,
 };
 use crate::target::Target;
 use crate::{Error, Result};
