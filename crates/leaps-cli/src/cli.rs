@@ -72,6 +72,8 @@ pub enum Verb {
     Status(verbs::status::StatusArgs),
     /// One page with everything about a run or a result
     Report(verbs::report::ReportArgs),
+    /// Figures of a run, a result or an experiment, as SVG, PNG or PDF
+    Plot(verbs::plot::PlotArgs),
     /// Evaluate a network at given states and times
     Rates(verbs::rates::RatesArgs),
     /// Exact log Z, energy and heat capacity of a target

@@ -59,7 +59,7 @@ fn sampling_agrees_with_enumeration() {
         assert!(number(&result["network_passes_per_walker"]) > 3.0);
         assert!(number(&result["energy_calls_per_walker"]) > 3.0);
         assert!(!result["path"].as_array().unwrap().is_empty());
-        assert_eq!(result["snapshots"]["frames"].as_array().unwrap().len(), 5);
+        assert_eq!(result["snapshots"]["frames"].as_array().unwrap().len(), 17);
         for name in ["log_weight", "energy_per_site", "magnetization"] {
             let mass = result["histograms"][name]["mass"].as_array().unwrap();
             let sum: f64 = mass.iter().map(number).sum();

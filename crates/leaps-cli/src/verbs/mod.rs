@@ -13,6 +13,7 @@ pub mod man;
 pub mod mcmc;
 pub mod minimize;
 pub mod models;
+pub mod plot;
 pub mod rates;
 pub mod report;
 pub mod reproduce;
