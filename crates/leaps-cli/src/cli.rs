@@ -70,6 +70,8 @@ pub enum Verb {
     Models(verbs::models::ModelsArgs),
     /// Where training runs stand, one line each
     Status(verbs::status::StatusArgs),
+    /// A training run on the terminal, while it goes on
+    Watch(verbs::watch::WatchArgs),
     /// One page with everything about a run or a result
     Report(verbs::report::ReportArgs),
     /// Evaluate a network at given states and times

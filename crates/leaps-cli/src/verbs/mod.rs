@@ -20,3 +20,4 @@ mod sampling;
 pub mod status;
 pub mod table;
 pub mod train;
+pub mod watch;
