@@ -70,6 +70,8 @@ pub enum Verb {
     Models(verbs::models::ModelsArgs),
     /// Where training runs stand, one line each
     Status(verbs::status::StatusArgs),
+    /// A training run on the terminal, while it goes on
+    Watch(verbs::watch::WatchArgs),
     /// One page with everything about a run or a result
     Report(verbs::report::ReportArgs),
     /// Figures of a run, a result or an experiment, as SVG, PNG or PDF

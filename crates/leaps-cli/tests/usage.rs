@@ -159,6 +159,7 @@ const VERBS: [&str; 21] = [
     "sample",
     "models",
     "status",
+    "watch",
     "report",
     "rates",
     "exact",

@@ -22,3 +22,4 @@ mod sampling;
 pub mod status;
 pub mod table;
 pub mod train;
+pub mod watch;
