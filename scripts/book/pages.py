@@ -2,7 +2,7 @@
 
 - ```math blocks and $...$ become elements of class `math`, which KaTeX renders (theme/head.hbs);
 - `<!-- not run: REASON -->` becomes a line that readers see;
-- a page with `<!-- on the site: ../FILE.md -->` shows that file of the repository;
+- a page with `<!-- on the site: ../FILE.md -->` shows that file of the repository, which may be a notebook (.ipynb);
 - links to pages outside docs/ that the site shows go there; those to other files go to copies under files/,
   which `build` makes; those to folders become plain text.
 """
@@ -13,6 +13,8 @@ import os
 import pathlib
 import re
 import sys
+
+import notebook
 
 DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
 ROOT = DOCS.parent
@@ -25,7 +27,7 @@ MATH = re.compile(r"(?<![\\$\w])\$(?![\s$])([^$]+?)(?<!\s)\$(?![\w$])")
 def shown_elsewhere():
     """Files of the repository that pages of the site show, and those pages, both from the root."""
     found = {}
-    for page in DOCS.glob("*.md"):
+    for page in DOCS.rglob("*.md"):
         for name in SHOWN.findall(page.read_text(encoding="utf-8")):
             found[os.path.relpath(page.parent / name, ROOT)] = os.path.relpath(page, ROOT)
     return found
@@ -75,14 +77,26 @@ def markdown_safe(formula):
     return re.sub(r"[\\_*~`\[\]{}|]", lambda c: f"&#{ord(c[0])};", html.escape(formula))
 
 
+def outputs(lines):
+    """Whether each line belongs to an output of a notebook, which is HTML and stays as it is."""
+    inside = False
+    for line in lines:
+        inside = inside or line.startswith('<div class="output">')
+        yield inside or line.startswith('<img alt="output"')
+        inside = inside and not line.endswith("</div>")
+
+
 def site(text, source, page, shown, copied):
     """The Markdown of `source`, a file of the repository, as the site shows it at `page`."""
     out, fence, formula = [], None, None
     # A formula may go over the end of a line.
     text = re.sub(r"(?<![\\$\w`])\$([^$`\n]{1,120})\n([^$`\n]{1,120})\$(?![\w$])", r"$\1 \2$", text)
-    for line in text.split("\n"):
+    lines = text.split("\n")
+    for line, output in zip(lines, outputs(lines)):
         mark = FENCE.match(line)
-        if formula is not None:
+        if output and not fence:
+            out.append(line)
+        elif formula is not None:
             if mark:
                 out += ['<div class="math">' + markdown_safe(" ".join(formula)) + "</div>", ""]
                 formula = None
@@ -117,8 +131,9 @@ def main():
             page = source = os.path.relpath(DOCS / chapter["source_path"], ROOT)
             text = chapter["content"]
             if named := SHOWN.search(text):
-                source = os.path.relpath(DOCS / named[1], ROOT)
+                source = os.path.relpath((ROOT / page).parent / named[1], ROOT)
                 text = (ROOT / source).read_text(encoding="utf-8")
+                text = notebook.markdown(text) if source.endswith(".ipynb") else text
             chapter["content"] = site(text, source, page, shown, copied)
             chapters(chapter["sub_items"])
 
