@@ -9,6 +9,7 @@ mod thermo;
 
 use leaps::Result;
 use leaps::job::{Context, Monitor, Reference};
+use leaps::results::SamplerResult;
 
 use page::Page;
 
@@ -35,4 +36,14 @@ pub fn page(source: &Source, context: &Context<'_>, monitor: &dyn Monitor) -> Re
     }
     let problem = problem.as_ref().ok();
     Ok(Page { source, config: &config, problem, reference }.html())
+}
+
+/// The figures of a sampler's result, as SVG text without its name space.
+pub fn figures(result: &SamplerResult) -> Vec<String> {
+    let path = match result {
+        SamplerResult::Walkers(result) => charts::path(result),
+        _ => Vec::new(),
+    };
+    let all = path.into_iter().chain(charts::histograms(result, None));
+    all.filter(|chart| !chart.is_empty()).map(|chart| chart.svg()).collect()
 }
