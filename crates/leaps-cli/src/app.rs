@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::path::Path;
-use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
@@ -135,7 +134,7 @@ impl Monitor for Context {
 }
 
 /// Run the program on the words of a command line.
-pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
+pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
     let words: Vec<OsString> = words.into_iter().collect();
     let result = Grid::take(words.clone()).and_then(|(single, grid)| {
         let parsed = cli::command()
@@ -147,13 +146,13 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     });
     match result {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => 0,
         Err(failure) => {
             if !error::is_closed_pipe(&failure) {
                 let word = if error::is_stop(&failure) { "" } else { "error: " };
                 output::talk(&format!("{word}{}", error::one_line(&failure)));
             }
-            ExitCode::from(error::exit_code(&failure))
+            error::exit_code(&failure)
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The program `leaps`: samplers for discrete distributions on the command line.
 //!
-//! A library with one function, so that packages of other languages can bring the program along.
+//! A library with few functions, so that packages of other languages can bring the program along.
 
 mod app;
 mod cli;
@@ -19,9 +19,19 @@ mod threads;
 mod training;
 mod verbs;
 
+use std::ffi::OsString;
+use std::io::Write;
 use std::process::ExitCode;
 
 /// Run the program on the words of this process's command line.
 pub fn main() -> ExitCode {
-    app::run(std::env::args_os())
+    ExitCode::from(run(std::env::args_os()))
+}
+
+/// Run the program on the words of a command line, the first of which is its own name; returns the exit code.
+pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
+    let code = app::run(words);
+    // Within another program nobody else does it.
+    let _ = std::io::stdout().flush();
+    code
 }

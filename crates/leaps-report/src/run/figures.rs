@@ -83,3 +83,14 @@ pub fn figures(source: &Source, title: &str, law: Option<&Law>, curve: &Curve) -
     }
     all
 }
+
+/// The figures of a result that need nothing beside it.
+pub fn of_result(result: &SamplerResult) -> Vec<Figure> {
+    let path = match result {
+        SamplerResult::Walkers(walkers) => vec![charts::path(walkers)],
+        _ => Vec::new(),
+    };
+    let all = path.into_iter().chain(charts::histograms(result, None));
+    let drawn = all.filter(|(_, chart)| !chart.is_empty());
+    drawn.map(|(name, chart)| Figure::of(name, END, &chart)).collect()
+}

@@ -81,3 +81,8 @@ fn curve(source: &Source, problem: Option<&Problem>, monitor: &dyn Monitor) -> C
         _ => Curve::default(),
     }
 }
+
+/// The figures of a sampler's result alone: ESS along the path, and laws at its end.
+pub fn result_figures(result: &SamplerResult) -> Vec<Figure> {
+    figures::of_result(result)
+}

@@ -10,7 +10,7 @@ use super::walk::{Follow, Gray, Plain, Tally};
 use super::{Exact, Method, check_weights};
 use crate::device::Progress;
 use crate::observe::Order;
-use crate::target::{Target, potential, show_state};
+use crate::target::{Target, show_state};
 use crate::{Error, Result};
 
 /// The most states [`moments`] walks through.
@@ -66,6 +66,7 @@ pub fn moments(target: &dyn Target, lambda: &[f64], progress: &dyn Progress) -> 
         .map(|chunk| {
             let range = chunk * size..states.min((chunk + 1) * size);
             match target.pairwise() {
+                None if target.prefers_batches() => sum_batches(target, lambda, range, progress),
                 Some(model) => sum_chunk(&model, target, lambda, range, progress),
                 None => sum_chunk(&Plain(target), target, lambda, range, progress),
             }
@@ -135,14 +136,19 @@ pub(super) fn law_of(target: &dyn Target, lambda: &[f64], most: u64) -> Result<V
         .par_chunks_mut(BLOCK as usize)
         .enumerate()
         .map(|(chunk, part)| {
-            let mut x = vec![0; sites];
-            for (offset, entry) in part.iter_mut().enumerate() {
+            let mut block = vec![0; part.len() * sites];
+            for (offset, x) in block.chunks_exact_mut(sites).enumerate() {
                 let mut rest = chunk * BLOCK as usize + offset;
-                for site_value in &mut x {
+                for site_value in x {
                     *site_value = (rest % q) as u8;
                     rest /= q;
                 }
-                *entry = allowed(potential(target, lambda, &x), &x)?;
+            }
+            let mut energies = vec![0.0; part.len() * target.terms()];
+            target.energies(&block, &mut energies)?;
+            let rows = energies.chunks_exact(target.terms()).zip(block.chunks_exact(sites));
+            for (entry, (energies, x)) in part.iter_mut().zip(rows) {
+                *entry = allowed(weighted(lambda, energies), x)?;
             }
             Ok(())
         })
@@ -207,6 +213,52 @@ fn sum_chunk(
         }
         next += block;
         progress.advance(block);
+    }
+    Ok(sums)
+}
+
+/// `sum_k lambda_k E_k`, where terms of weight 0 may be anything.
+fn weighted(lambda: &[f64], energies: &[f64]) -> f64 {
+    let terms = lambda.iter().zip(energies).filter(|(weight, _)| **weight != 0.0);
+    terms.fold(0.0, |sum, (weight, energy)| sum + weight * energy)
+}
+
+/// The same for a target that prefers batches: all energies of a block at once.
+fn sum_batches(
+    target: &dyn Target,
+    lambda: &[f64],
+    range: std::ops::Range<u64>,
+    progress: &dyn Progress,
+) -> Result<Sums> {
+    let (sites, terms) = (target.sites(), target.terms());
+    let mut walk = Gray::at(range.start, sites, target.q());
+    let mut tally = Tally::new(walk.state(), target.q());
+    let mut sums = Sums::new(terms);
+    let mut next = range.start;
+    while next < range.end {
+        progress.check()?;
+        let block = BLOCK.min(range.end - next) as usize;
+        let (mut states, mut orders) = (Vec::with_capacity(block * sites), Vec::new());
+        for _ in 0..block {
+            states.extend_from_slice(walk.state());
+            orders.push(tally.order());
+            if let Some(step) = walk.step() {
+                tally.replace(step.old, step.new);
+            }
+        }
+        let mut energies = vec![0.0; block * terms];
+        target.energies(&states, &mut energies)?;
+        let rows = energies.chunks_exact(terms).zip(states.chunks_exact(sites));
+        for ((energies, x), order) in rows.zip(&orders) {
+            let potential = weighted(lambda, energies);
+            if potential.is_finite() {
+                sums.add(potential, energies, order);
+            } else {
+                allowed(potential, x)?;
+            }
+        }
+        next += block as u64;
+        progress.advance(block as u64);
     }
     Ok(sums)
 }

@@ -62,6 +62,18 @@ impl std::fmt::Display for Method {
     }
 }
 
+impl std::str::FromStr for Method {
+    type Err = Error;
+
+    fn from_str(word: &str) -> Result<Self> {
+        let all = [Method::Enumeration, Method::TransferMatrix, Method::Kaufman];
+        all.into_iter().find(|method| method.to_string() == word).ok_or_else(|| {
+            let names = all.map(|method| method.to_string()).join(", ");
+            Error::invalid("method", word, format!("one of {names}"), "leave it out")
+        })
+    }
+}
+
 /// Exact averages under $\rho(x) = e^{-U(x)}/Z$ with $U = \sum_k \lambda_k E_k$.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exact {

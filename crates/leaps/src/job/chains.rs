@@ -2,14 +2,15 @@
 
 use std::time::Instant;
 
-use super::{Context, Run, Samples, memory};
+use super::{Context, Run, Samples, memory, total_energies};
 use crate::device::Placement;
 use crate::exact;
 use crate::mcmc::cuda::{check_gpu, run_cuda_chains, run_cuda_ladders};
 use crate::mcmc::lanes::{LadderPlan, Plan, run_lane_chains, run_lane_tempering};
+use crate::mcmc::lockstep::run_lockstep_chains;
 use crate::mcmc::{
-    self, AnyKernel, ChainSettings, ChainSpec, KernelName, KernelSpec, Move, TemperingSettings,
-    run_tempering,
+    self, AnyKernel, ChainSettings, ChainSpec, Kernel, KernelName, KernelSpec, Move,
+    TemperingSettings, run_tempering,
 };
 use crate::observe::{
     Autocorrelation, ChainRecorder, ChainSummary, ChainWarning, Estimate, LadderTable, Mbar,
@@ -36,9 +37,9 @@ struct Keeper<'a> {
     lowest: Option<(f64, Vec<u8>)>,
 }
 
-impl Recorder for Keeper<'_> {
-    fn record(&mut self, x: &[u8]) {
-        self.recorder.record(x);
+impl Keeper<'_> {
+    /// Take in the state that was measured last.
+    fn keep(&mut self, x: &[u8]) {
         let energy = self.recorder.last_energy();
         if self.lowest.as_ref().is_none_or(|(lowest, _)| energy < *lowest) {
             self.lowest = Some((energy, x.to_vec()));
@@ -46,6 +47,18 @@ impl Recorder for Keeper<'_> {
         if let Some(states) = &mut self.states {
             states.extend_from_slice(x);
         }
+    }
+}
+
+impl Recorder for Keeper<'_> {
+    fn record(&mut self, x: &[u8]) {
+        self.recorder.record(x);
+        self.keep(x);
+    }
+
+    fn record_with(&mut self, x: &[u8], energies: &[f64]) {
+        self.recorder.record_with(x, energies);
+        self.keep(x);
     }
 }
 
@@ -267,10 +280,8 @@ impl Chains {
         let groups =
             finished.groups.into_iter().map(|group| group.into_iter().map(&mut take).collect());
         let summary = ChainSummary::of_groups(groups.collect())?;
-        for x in samples.states.chunks_exact(target.sites()) {
-            samples.energies.push((0..target.terms()).map(|term| target.energy(term, x)).sum());
-            samples.log_weights.push(0.0);
-        }
+        samples.energies = total_energies(target, &samples.states)?;
+        samples.log_weights = vec![0.0; samples.energies.len()];
         let mut estimates = summary.observables();
         if let Some(exact) = exact::known(target, lambda) {
             attach_exact(&mut estimates, &exact, target, lambda);
@@ -405,8 +416,15 @@ impl Chains {
             }
             (_, Some(plan)) => run_lane_chains(&model, &plan, &settings, |_| make(), progress)?,
             (_, None) => {
-                let kernel = AnyKernel::new(kernel, target, lambda)?;
-                mcmc::run_chains(&model, &kernel, &settings, |_| make(), progress)?
+                let any = AnyKernel::new(kernel, target, lambda)?;
+                match kernel.rule() {
+                    Some(rule) if target.prefers_batches() => {
+                        let calls = any.energy_calls(target.q());
+                        let moves = (rule, calls);
+                        run_lockstep_chains(&model, moves, &settings, |_| make(), progress)?
+                    }
+                    _ => mcmc::run_chains(&model, &any, &settings, |_| make(), progress)?,
+                }
             }
         };
         let n = outcomes.len() as f64;

@@ -21,7 +21,7 @@ use crate::{Error, Result, finite};
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum FreeEnergyMethod {
-    /// A network if there is one, else parallel tempering
+    /// A network if there is one, else parallel tempering, or smc for energies that are functions of many states at once
     #[default]
     Auto,
     /// Weighted walkers of a trained network
@@ -153,6 +153,10 @@ impl FreeEnergies {
     fn chosen(&self) -> Result<FreeEnergyMethod> {
         match (self.method, &self.model) {
             (FreeEnergyMethod::Auto, Some(_)) => Ok(FreeEnergyMethod::Network),
+            // Ladders move their states one by one.
+            (FreeEnergyMethod::Auto, None) if self.problem.target.prefers_batches() => {
+                Ok(FreeEnergyMethod::Smc)
+            }
             (FreeEnergyMethod::Auto, None) => Ok(FreeEnergyMethod::Tempering),
             (FreeEnergyMethod::Network, None) => {
                 let (condition, advice) = ("given a model", "name a model, or use tempering");

@@ -85,6 +85,14 @@ impl<T: Serialize> Run<T> {
     }
 }
 
+/// `sum_k E_k` of every state.
+fn total_energies(target: &dyn Target, states: &[u8]) -> Result<Vec<f64>> {
+    let terms = target.terms();
+    let mut energies = vec![0.0; states.len() / target.sites() * terms];
+    target.energies(states, &mut energies)?;
+    Ok(energies.chunks_exact(terms).map(|row| row.iter().sum()).collect())
+}
+
 /// States with their weights.
 #[derive(Clone, Debug, Default)]
 pub struct Samples {

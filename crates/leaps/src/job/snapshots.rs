@@ -16,8 +16,12 @@ const SAMPLE: usize = 12;
 /// Larger lattices make no picture.
 const MOST_SITES: usize = 64 * 64;
 
-/// Whether a target's states can be drawn: on a lattice of two dimensions, with a digit for every value.
+/// Whether a target's states can be drawn: on a lattice of two dimensions, with a digit for every value. Where many walkers take the time of one, a
+/// walker for the picture would take that of all.
 pub fn can_be_drawn(target: &dyn Target) -> bool {
+    if target.prefers_batches() {
+        return false;
+    }
     let flat = target.lattice().is_some_and(|lattice| lattice.shape().len() == 2);
     flat && target.sites() <= MOST_SITES && target.q() <= 10
 }

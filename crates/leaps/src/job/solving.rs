@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{Context, Run, Samples, memory};
+use super::{Context, Run, Samples, memory, total_energies};
 use crate::exact::{self, Method};
 use crate::observe::symmetric;
 use crate::problem::Problem;
@@ -103,9 +103,8 @@ impl Solving {
         let each = (2 * target.sites() + PER_SAMPLE) as f64;
         memory::check(&[("samples", self.samples, each * self.samples as f64)])?;
         let (states, _) = exact::draw(target, lambda, self.samples, self.seed, context.progress)?;
-        let energy = |x: &[u8]| (0..target.terms()).map(|term| target.energy(term, x)).sum();
         Ok(Samples {
-            energies: states.chunks_exact(target.sites()).map(energy).collect(),
+            energies: total_energies(target, &states)?,
             log_weights: vec![0.0; self.samples],
             states,
         })

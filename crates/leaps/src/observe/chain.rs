@@ -147,6 +147,11 @@ impl<'a> ChainRecorder<'a> {
         self.distance.push(distance as f32);
     }
 
+    /// The distance to the state that all chains share.
+    fn distance_to(&self, x: &[u8]) -> u64 {
+        x.iter().zip(&self.reference).map(|(&a, &b)| u64::from(a.abs_diff(b))).sum()
+    }
+
     fn join_neighbours(&mut self) {
         let width = self.origin.len();
         for block in 0..MAX_BLOCKS / 2 {
@@ -163,7 +168,11 @@ impl<'a> ChainRecorder<'a> {
 impl Recorder for ChainRecorder<'_> {
     fn record(&mut self, x: &[u8]) {
         self.measure.row(x, &mut self.row);
-        let pairs = x.iter().zip(&self.reference);
-        self.push(pairs.map(|(&a, &b)| u64::from(a.abs_diff(b))).sum());
+        self.push(self.distance_to(x));
+    }
+
+    fn record_with(&mut self, x: &[u8], energies: &[f64]) {
+        self.measure.row_with(x, energies, &mut self.row);
+        self.push(self.distance_to(x));
     }
 }

@@ -173,9 +173,17 @@ impl<'a> Measure<'a> {
 
     /// Write the row of `x`; `row.len() == layout().width()` and `x.len() == layout().sites`.
     pub fn row(&self, x: &[u8], row: &mut [f64]) {
+        self.row_by(x, |term| self.target.energy(term, x), row);
+    }
+
+    /// The same for a state whose energy terms are known.
+    pub fn row_with(&self, x: &[u8], energies: &[f64], row: &mut [f64]) {
+        self.row_by(x, |term| energies[term], row);
+    }
+
+    fn row_by(&self, x: &[u8], energy: impl Fn(usize) -> f64, row: &mut [f64]) {
         assert_eq!(x.len(), self.layout.sites, "one value per site");
         let counts = &counts(x)[..self.target.q()];
-        let energy = |term| self.target.energy(term, x);
         let equal = |r| self.equal_pairs(x, r);
         let structure = |axis: usize| self.axes[axis].structure(x, self.target.q());
         self.assemble(counts, energy, equal, structure, row);

@@ -46,6 +46,12 @@ pub use weights::LogWeights;
 pub trait Recorder: Send {
     /// Measure `x`.
     fn record(&mut self, x: &[u8]);
+
+    /// Measure `x`, whose energy terms are known.
+    fn record_with(&mut self, x: &[u8], energies: &[f64]) {
+        let _ = energies;
+        self.record(x);
+    }
 }
 
 /// Takes in states that were reduced where they lie, as well as those that are at hand.

@@ -50,9 +50,17 @@ impl WeightedSamples {
             ));
         }
         let mut rows = vec![0.0; walkers * layout.width()];
-        rows.par_chunks_exact_mut(layout.width())
-            .zip(states.par_chunks_exact(layout.sites))
-            .for_each(|(row, x)| measure.row(x, row));
+        let both =
+            rows.par_chunks_exact_mut(layout.width()).zip(states.par_chunks_exact(layout.sites));
+        match target.prefers_batches() {
+            false => both.for_each(|(row, x)| measure.row(x, row)),
+            true => {
+                let mut energies = vec![0.0; walkers * target.terms()];
+                target.energies(states, &mut energies)?;
+                both.zip(energies.par_chunks_exact(target.terms()))
+                    .for_each(|((row, x), energies)| measure.row_with(x, energies, row));
+            }
+        }
         let sums = Jackknife::new(layout.width(), &rows, weights.relative(), families);
         Ok(WeightedSamples {
             layout,

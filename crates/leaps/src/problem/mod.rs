@@ -21,10 +21,11 @@ const CUSTOM: &str = "custom";
 const STATES: u32 = 64;
 
 /// Energy terms of a few fixed states, one after the other.
-fn sample_energies(target: &dyn Target) -> Vec<f64> {
-    let states = (0..STATES).map(|walker| initial_state(target, 0, walker));
-    let terms = |x: Vec<u8>| (0..target.terms()).map(move |term| target.energy(term, &x));
-    states.flat_map(terms).collect()
+fn sample_energies(target: &dyn Target) -> Result<Vec<f64>> {
+    let states: Vec<u8> = (0..STATES).flat_map(|walker| initial_state(target, 0, walker)).collect();
+    let mut energies = vec![0.0; STATES as usize * target.terms()];
+    target.energies(&states, &mut energies)?;
+    Ok(energies)
 }
 
 /// What to sample: $\\rho(x) \\propto e^{-\\beta E(x)}$, and the way from the uniform distribution to it.
@@ -94,7 +95,7 @@ impl Problem {
             "beta": beta,
             "q": q,
             "sites": sites,
-            "energies": sample_energies(&target),
+            "energies": sample_energies(&target)?,
         });
         if let TargetIdentity::Custom { version: Some(version), .. } = target.identity() {
             described["version"] = version.into();

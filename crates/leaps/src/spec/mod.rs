@@ -1,11 +1,13 @@
 //! Configurations: the sections of a `run.toml`, each described in the room that it belongs to.
 
 mod family;
+mod jobs;
 mod keys;
 mod overlay;
 mod seeds;
 
 pub use family::FamilyProblem;
+pub use jobs::{JOBS, keys_of_job};
 pub use keys::{SECTIONS, is_known, keys_of, unknown};
 
 use serde::Serialize;

@@ -4,6 +4,7 @@
 //! pairwise models of physics are all one type, [`Pairwise`], with constructors in the modules
 //! named after them.
 
+mod batched;
 mod boltzmann;
 mod colouring;
 pub(crate) mod cuda;
@@ -16,6 +17,7 @@ mod lattice;
 mod pairwise;
 mod spec;
 
+pub use batched::{BatchChanges, BatchEnergies, BatchEnergy};
 pub use colouring::Colouring;
 pub use edges::read_edges;
 pub use glass::Disorder;

@@ -1,0 +1,193 @@
+"""The functions of the package: the verbs of the program."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from contextlib import contextmanager
+from typing import Any, Iterator, Sequence, Union
+
+import numpy as np
+
+from . import _leaps, _progress
+from ._models import Model
+from ._results import ChainRun, ExactRun, FreeEnergyRun, WalkerRun
+from ._targets import Target
+
+Named = Union[str, "os.PathLike[str]"]
+
+
+@contextmanager
+def _placed(label: str, settings: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Where a job runs and who watches it, taken out of its keyword arguments."""
+    place = {key: settings.pop(key, None) for key in ("device", "precision", "threads")}
+    bar = _progress.chosen(settings.pop("progress", None), label)
+    try:
+        yield {**place, "show": bar}
+    finally:
+        if bar is not None:
+            bar.close()
+
+
+def _problem(target: Target) -> _leaps.Problem:
+    if not isinstance(target, Target):
+        raise TypeError(f"target: must be a leaps.Target such as leaps.Ising(size=8), not {type(target).__name__}")
+    return target._problem
+
+
+def exact(target: Target, samples: int | None = None, *, method: str | None = None, **settings: Any) -> ExactRun:
+    """The exact answer: log Z, energy, heat capacity and, where enumeration has it, the order.
+
+    By enumeration, transfer matrix or Kaufman's formula, whichever applies; ``method`` asks for one of them ("enumeration",
+    "transfer-matrix", "kaufman"). With ``samples`` independent states are drawn as well, from ``seed``.
+
+    >>> solved = leaps.exact(leaps.Ising(size=15, beta=0.4407))
+    >>> solved.method, round(solved.log_z, 3)
+    ('kaufman', 209.826)
+    >>> leaps.exact(leaps.Ising(size=4), samples=100).states.shape
+    (100, 4, 4)
+    """
+    problem = _problem(target)
+    with _placed("exact", settings) as place:
+        return ExactRun(_leaps.exact(problem, method, samples or 0, settings, place))
+
+
+def ais(target: Target, walkers: int | None = None, **settings: Any) -> WalkerRun:
+    """Annealed importance sampling: walkers that a Markov kernel moves along the path, weighted.
+
+    Settings are those of ``leaps ais``: ``intervals``, ``sweeps``, ``kernel``, ``at_beta``, ``schedule``, ``two_sided``, ...; and
+    ``seed``, ``device`` ("auto", "cpu", "cuda", "cuda:1"), ``precision``, ``threads``, ``progress``, as for every function. The same
+    seed gives the same states and weights as the program.
+
+    >>> run = leaps.ais(leaps.Ising(size=4, beta=0.4, field=0.1), walkers=500, intervals=50)
+    >>> run.states.shape, run.log_weights.shape
+    ((500, 4, 4), (500,))
+    >>> abs(run.log_z.z) < 5
+    True
+    """
+    problem = _problem(target)
+    with _placed("ais", settings) as place:
+        return WalkerRun(_leaps.ais(problem, {"walkers": walkers, **settings}, place))
+
+
+def smc(target: Target, walkers: int | None = None, **settings: Any) -> WalkerRun:
+    """Sequential Monte Carlo, also called population annealing: `ais` with resampling.
+
+    Settings are those of `ais`, and ``ess_threshold`` and ``resampler``.
+
+    >>> leaps.smc(leaps.Potts(q=3, size=4, beta=0.8), walkers=500).resamplings >= 0
+    True
+    """
+    problem = _problem(target)
+    with _placed("smc", settings) as place:
+        return WalkerRun(_leaps.smc(problem, {"walkers": walkers, **settings}, place))
+
+
+def mcmc(target: Target, steps: int | None = None, *, keep: bool = True, **settings: Any) -> ChainRun:
+    """Markov chains, independent ones or ladders of temperatures that exchange states.
+
+    Settings are those of ``leaps mcmc``: ``kernel``, ``chains``, ``steps``, ``burn_in``, ``thin``, ``temperatures``, ... With
+    ``keep=False`` states are measured and not kept. Ctrl-C ends the chains: the result is that of the steps that were made, and its
+    ``interrupted`` is true; before the first kept state KeyboardInterrupt is raised.
+
+    >>> run = leaps.mcmc(leaps.Ising(size=4, beta=0.3), steps=300, chains=4, burn_in=50)
+    >>> run.states.shape
+    (4, 300, 4, 4)
+    >>> run.observables.energy_per_site.r_hat < 1.2
+    True
+    """
+    problem = _problem(target)
+    with _placed("mcmc", settings) as place:
+        run = ChainRun(_leaps.mcmc(problem, keep, {"steps": steps, **settings}, place))
+    if run.interrupted:
+        warnings.warn(f"interrupted after {run.steps} of {run.asked} steps", RuntimeWarning, stacklevel=2)
+    return run
+
+
+def train(
+    target: Target,
+    steps: int | None = None,
+    *,
+    network: str | None = None,
+    out: Named | None = None,
+    **settings: Any,
+) -> Model:
+    """Train a network to sample a target.
+
+    Settings are those of the sections ``[network]``, ``[train]`` and ``[path]``: ``batch``, ``lr``, ``channels``, ``depth``,
+    ``beta_range``, ...; ``network`` is the kind ("hollow", "lec", "mlp", ...). With ``out`` the run has a directory: it keeps checkpoints
+    there, goes on from them if it is called again, and Ctrl-C (KeyboardInterrupt) loses nothing. Without, training is in memory.
+
+    >>> model = leaps.train(leaps.Ising(size=4, beta=0.3), steps=20, batch=64, network="mlp")
+    >>> model.sample(walkers=200).states.shape
+    (200, 4, 4)
+    """
+    problem = _problem(target)
+    with _placed("train", settings) as place:
+        return Model(_leaps.Model.train(problem, out, {"steps": steps, "kind": network, **settings}, place))
+
+
+def load(name: Named, target: Target | None = None) -> Model:
+    """The model of a model directory or a run directory, or one by its name: shipped (`models`) or in ``LEAPS_MODELS``.
+
+    A model of a Python energy needs the energy as ``target``.
+
+    >>> leaps.load("ising-8-critical").target.sites
+    64
+    """
+    return Model(_leaps.Model.load(name, None if target is None else _problem(target)))
+
+
+def models() -> list[str]:
+    """The names of all models that there are.
+
+    >>> "ising-8-critical" in leaps.models()
+    True
+    """
+    return _leaps.models()
+
+
+def sample(model: Model | Named, walkers: int | None = None, **settings: Any) -> WalkerRun:
+    """Weighted walkers that follow a trained network, given by a `Model`, a directory or a name.
+
+    Settings are those of ``leaps sample``: ``scheme``, ``intervals``, ``sweeps``, ``ess_threshold``, ...; and those of the target that
+    the network also knows, such as ``beta``, ``field`` and ``size``.
+
+    >>> run = leaps.sample("ising-8-critical", walkers=200, intervals=30)
+    >>> run.states.shape, run.ess > 0.8
+    ((200, 8, 8), True)
+    """
+    model = model if isinstance(model, Model) else load(model)
+    with _placed("sample", settings) as place:
+        return WalkerRun(model._inner.sample({"walkers": walkers, **settings}, place))
+
+
+def free_energy(
+    target: Target | Model | Named,
+    beta: float | Sequence[float] | np.ndarray | None = None,
+    field: float | Sequence[float] | np.ndarray | None = None,
+    *,
+    method: str = "auto",
+    **settings: Any,
+) -> FreeEnergyRun:
+    """Free energy, entropy, energy, heat capacity and order over inverse temperatures and uniform fields.
+
+    ``target`` is a target, or a model by itself, its directory or its name. ``method`` is "network", "ais", "smc" or "tempering"; "auto" takes the
+    network if there is one, else tempering, for a Python energy smc.
+
+    >>> run = leaps.free_energy(leaps.Ising(size=4, field=0.1), beta=[0.2, 0.4], chains=8, steps=500)
+    >>> [abs(point.log_z.z) < 5 for point in run]
+    [True, True]
+    """
+    model = target if isinstance(target, Model) else None
+    if isinstance(target, (str, os.PathLike)):
+        model = load(target)
+    problem = _problem(target) if model is None else model._inner.target
+    wanted = {
+        "betas": [] if beta is None else np.atleast_1d(np.asarray(beta, dtype=float)).tolist(),
+        "fields": [] if field is None else np.atleast_1d(np.asarray(field, dtype=float)).tolist(),
+        "method": method,
+    }
+    with _placed("free energy", settings) as place:
+        inner = None if model is None else model._inner
+        return FreeEnergyRun(_leaps.free_energy(problem, inner, wanted, settings, place))

@@ -1,0 +1,297 @@
+"""Targets: what to sample."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Callable
+
+import numpy as np
+
+from . import _leaps
+
+
+class Target:
+    """What to sample: ``rho(x) ~ exp(-beta E(x))`` over states of ``sites`` values from 0 to ``q - 1``.
+
+    ``Target(kind, **settings)`` is any target of the library by the keys of the section ``[target]`` of a run.toml; the classes
+    `Ising`, `Potts`, `SpinGlass`, `Rbm` and `File` name the kinds.
+
+    >>> Target("ising", size=[4, 6], beta=0.3)
+    <Target: Ising 4x6, beta 0.3...>
+    """
+
+    def __init__(self, kind: str, **settings: Any) -> None:
+        self._problem = _leaps.Problem.built_in({"kind": kind, **settings})
+
+    @classmethod
+    def _of(cls, problem: _leaps.Problem) -> Target:
+        target = Target.__new__(Target)
+        target._problem = problem
+        return target
+
+    @property
+    def sites(self) -> int:
+        """Number of sites."""
+        return self._problem.sites
+
+    @property
+    def q(self) -> int:
+        """Number of values of a site."""
+        return self._problem.q
+
+    @property
+    def beta(self) -> float:
+        """The inverse temperature, which multiplies the whole energy."""
+        return self._problem.beta
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Sides of the lattice; ``(sites,)`` where there is none."""
+        return tuple(self._problem.shape)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The target as results describe it."""
+        return json.loads(self._problem.origin)
+
+    def at(self, beta: float, field: float | None = None) -> Target:
+        """The same energy at another inverse temperature and, if one is given, in another uniform field.
+
+        >>> Ising(size=4).at(0.2).beta
+        0.2
+        """
+        return Target._of(self._problem.at(beta, field))
+
+    def energy(self, x: Any) -> np.ndarray:
+        """The energies of states, whose values are the last axes of ``x``: any shape of states, flat or on the lattice.
+
+        Values are numbers from 0; for two values also spins -1 and +1.
+
+        >>> Ising(size=3).energy(np.ones((3, 3), dtype=np.uint8))
+        array(-18.)
+        """
+        states, shape = flattened(self._problem, x)
+        return self._problem.energies(states).reshape(shape)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self._problem.description}>"
+
+
+def flattened(problem: _leaps.Problem, x: Any) -> tuple[np.ndarray, tuple[int, ...]]:
+    """States one after the other, without a copy where that is possible, and the shape of what there is one of for each."""
+    x = np.asarray(x)
+    if x.dtype != np.uint8:
+        if problem.q == 2 and (x == -1).any():
+            if not np.isin(x, (-1, 1)).all():
+                raise ValueError("x: must be values 0 and 1, or spins -1 and +1, not a mixture")
+            x = x > 0
+        elif not np.array_equal(x, x.astype(np.uint8)):
+            raise ValueError(f"x: must be whole numbers from 0 to {problem.q - 1}")
+        x = x.astype(np.uint8)
+    lattice = tuple(problem.shape)
+    for sides in (lattice, (problem.sites,)):
+        if x.shape[x.ndim - len(sides) :] == sides:
+            return np.ascontiguousarray(x).reshape(-1), x.shape[: x.ndim - len(sides)]
+    raise ValueError(f"x: must end in the shape {lattice} or ({problem.sites},), not {x.shape}")
+
+
+class Ising(Target):
+    """Spins on a lattice: ``E = -J sum_<ij> s_i s_j + h sum_i s_i``; value 0 is spin -1, value 1 is spin +1.
+
+    Parameters
+    ----------
+    size : sites along each axis, 15 or (15, 20); 15 by default
+    settings : ``beta`` (critical by default), ``field`` (a number, or one for each site), ``coupling``, ``boundary`` ("periodic"
+        or "free"), ``dimensions``: the keys of ``leaps init ising``
+
+    >>> Ising(size=8, beta=0.4, field=0.1)
+    <Ising: Ising 8x8, beta 0.4...>
+    """
+
+    def __init__(self, size: Any = None, **settings: Any) -> None:
+        super().__init__("ising", size=size, **settings)
+
+
+class Potts(Target):
+    """Sites with ``q`` values on a lattice: ``E = -J sum_<ij> [x_i = x_j] + h sum_i [x_i = 0]``.
+
+    >>> Potts(q=3, size=5, beta=0.9).q
+    3
+    """
+
+    def __init__(self, q: int | None = None, size: Any = None, **settings: Any) -> None:
+        super().__init__("potts", q=q, size=size, **settings)
+
+
+class SpinGlass(Target):
+    """Ising spins with random couplings: ``couplings`` "pm1" or "gaussian", of seed ``disorder_seed``, on a lattice or, with
+    ``geometry="complete"``, between all pairs.
+
+    >>> SpinGlass(size=6, disorder_seed=3, beta=1.0).sites
+    36
+    """
+
+    def __init__(self, size: Any = None, **settings: Any) -> None:
+        super().__init__("spin-glass", size=size, **settings)
+
+
+class Rbm(Target):
+    """A restricted Boltzmann machine with random weights: ``visible``, ``hidden``, ``weight_scale``, ``disorder_seed``.
+
+    >>> Rbm(visible=6, hidden=3).sites
+    9
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__("rbm", **settings)
+
+
+class File(Target):
+    """Couplings and fields from a text file: one "i j J" or "field i h" a line, sites numbered from 0."""
+
+    def __init__(self, path: Any, **settings: Any) -> None:
+        super().__init__("file", path=path, **settings)
+
+
+class Couplings(Target):
+    """Couplings and fields from arrays, on any graph.
+
+    The signs are those of the whole library: for Ising spins ``E = -sum_{i<j} J_ij s_i s_j + sum_i h_i s_i``, so that a positive
+    coupling favours equal spins and a positive field the spin -1 (value 0). With ``q`` given the values are those of a Potts model,
+    ``E = -sum_{i<j} J_ij [x_i = x_j] + sum_i h_i [x_i = 0]``.
+
+    Parameters
+    ----------
+    couplings : an ``(n, n)`` symmetric matrix with zeros on its diagonal, or an upper or lower triangular one, in which every pair
+        counts once; a SciPy sparse matrix of the same kind; or edges as a sequence of ``(i, j, J)``
+    fields : a number, or one for each site
+    beta : the inverse temperature
+    sites : number of sites where edges do not name all of them
+    q : number of values, for a Potts model
+
+    >>> ring = Couplings([(0, 1, 1.0), (1, 2, 1.0), (2, 0, 1.0)], fields=0.5, beta=0.3)
+    >>> float(ring.energy([0, 0, 0]))
+    -4.5
+    >>> J = np.array([[0, 1, 1], [1, 0, 1], [1, 1, 0.0]])
+    >>> float(Couplings(J, fields=0.5, beta=0.3).energy([0, 0, 0]))
+    -4.5
+    """
+
+    def __init__(
+        self,
+        couplings: Any,
+        fields: Any = None,
+        *,
+        beta: float = 1.0,
+        sites: int | None = None,
+        q: int | None = None,
+    ) -> None:
+        i, j, strength, named = _edges(couplings)
+        sites = max(named, 0 if fields is None else np.size(fields) * (np.ndim(fields) > 0)) if sites is None else sites
+        if fields is not None:
+            fields = np.asarray(fields, dtype=np.float64)
+            fields = np.ascontiguousarray(np.broadcast_to(fields, (sites,)) if fields.ndim == 0 else fields.reshape(-1))
+        self._problem = _leaps.Problem.couplings(
+            q is not None, sites, 2 if q is None else q, (i, j, strength), fields, float(beta)
+        )
+
+
+def _edges(couplings: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    """Pairs of sites, their couplings, and how many sites there are."""
+    if hasattr(couplings, "tocoo"):
+        matrix = couplings.tocoo()
+        rows, columns, values, shape = matrix.row, matrix.col, np.asarray(matrix.data, dtype=np.float64), matrix.shape
+    else:
+        array = np.asarray(couplings, dtype=np.float64)
+        if array.size == 0:
+            array = array.reshape(0, 3)
+        # A list of triples is edges; only an array of shape (3, 3) could be both.
+        square = array.ndim == 2 and array.shape[0] == array.shape[1]
+        if array.ndim == 2 and array.shape[1] == 3 and not (square and isinstance(couplings, np.ndarray)):
+            ends = array[:, :2]
+            if not np.array_equal(ends, ends.astype(np.uint32)):
+                raise ValueError("couplings: sites of edges must be whole numbers from 0")
+            i, j = (np.ascontiguousarray(column, dtype=np.uint32) for column in ends.T)
+            return i, j, np.ascontiguousarray(array[:, 2]), int(ends.max()) + 1 if len(ends) else 0
+        if not square:
+            raise ValueError(f"couplings: must be a square matrix or edges (i, j, J), not of shape {array.shape}")
+        rows, columns = np.nonzero(array)
+        values, shape = array[rows, columns], array.shape
+    if shape[0] != shape[1]:
+        raise ValueError(f"couplings: must be a square matrix, not of shape {shape}")
+    if (values[rows == columns] != 0).any():
+        raise ValueError("couplings: must have zeros on the diagonal; fields are an argument of their own")
+    upper = rows < columns
+    lower = (rows > columns) & (values != 0)
+    above = {(int(a), int(b)): v for a, b, v in zip(rows[upper], columns[upper], values[upper]) if v != 0}
+    below = {(int(b), int(a)): v for a, b, v in zip(rows[lower], columns[lower], values[lower])}
+    if above and below and above != below:
+        raise ValueError("couplings: must be symmetric or triangular; every pair of sites has one coupling")
+    pairs = above or below
+    ends = np.array(list(pairs), dtype=np.uint32).reshape(-1, 2)
+    i, j = (np.ascontiguousarray(column) for column in ends.T)
+    return i, j, np.array(list(pairs.values()), dtype=np.float64), int(shape[0])
+
+
+class Energy(Target):
+    """A vectorised Python function as an energy.
+
+    Parameters
+    ----------
+    function : ``energy(x)`` for states ``x``, a new ``uint8`` array of shape ``(B, sites)`` with values from 0 to ``q - 1``;
+        returns ``B`` numbers, shape ``(B,)``. It is called with any ``B``, from any thread, with the GIL held, and must give the same
+        number for the same state every time. ``inf`` is not allowed in sampling. An exception stops the work and is raised as it is.
+    sites, shape : number of sites, or sides of a lattice; states of results have this shape. With ``boundary`` "periodic" (the default)
+        or "free" correlations are measured on the lattice.
+    q : number of values of a site
+    beta : the inverse temperature
+    delta : optional ``delta(x, site)``: the changes of the energy when ``site`` becomes 0, 1, ..., q - 1, shape ``(B, q)``; what
+        stands at the value in place is not read. Sweeps then need no energies: worth it where a change costs less than ``q - 1`` energies.
+    name, version : what it is called in results and models; a trained model is bound to both, and to the energies of 64 fixed states
+
+    Examples
+    --------
+    Ising spins on a ring:
+
+    >>> def energy(x):
+    ...     s = 2.0 * x - 1.0
+    ...     return -(s * np.roll(s, 1, axis=1)).sum(axis=1)
+    >>> ring = Energy(energy, sites=10, beta=0.5)
+    >>> run = leaps.smc(ring, walkers=500)
+    >>> exact = np.log((2 * np.cosh(0.5)) ** 10 + (2 * np.sinh(0.5)) ** 10)
+    >>> abs(run.log_z.mean - exact) < 5 * run.log_z.error
+    True
+    """
+
+    def __init__(
+        self,
+        function: Callable[[np.ndarray], Any],
+        *,
+        sites: int | None = None,
+        shape: tuple[int, ...] | None = None,
+        boundary: str = "periodic",
+        q: int = 2,
+        beta: float = 1.0,
+        delta: Callable[[np.ndarray, int], Any] | None = None,
+        name: str | None = None,
+        version: str | None = None,
+    ) -> None:
+        if (sites is None) == (shape is None):
+            raise TypeError("give either sites=16 or shape=(4, 4)")
+        if boundary not in ("periodic", "free"):
+            raise ValueError(f"boundary = {boundary}: must be periodic or free")
+        self.function = function
+        self._problem = _leaps.Problem.custom(
+            function,
+            delta,
+            np.asarray,
+            {
+                "shape": [int(sites)] if shape is None else [int(side) for side in shape],
+                "lattice": shape is not None,
+                "periodic": boundary == "periodic",
+                "q": q,
+                "beta": float(beta),
+                "name": name or getattr(function, "__name__", type(function).__name__),
+                "version": version,
+            },
+        )

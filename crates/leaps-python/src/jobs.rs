@@ -1,0 +1,141 @@
+//! The jobs that sample a target or solve it.
+
+use leaps::exact::Method;
+use leaps::job::{Annealing, Chains, FreeEnergies, Solving};
+use leaps::problem;
+use leaps::results::ChainResult;
+use leaps::spec::RunSpec;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use toml::Table;
+
+use crate::errors::OrRaise;
+use crate::model::Model;
+use crate::problem::Problem;
+use crate::run::Run;
+use crate::running::Place;
+use crate::settings::table;
+
+/// The settings of a job, and the problem along their path.
+fn configured(
+    job: &str,
+    problem: &Problem,
+    settings: &Bound<'_, PyDict>,
+) -> PyResult<(RunSpec, problem::Problem)> {
+    let problem = problem.inner.clone();
+    let target = problem.spec.clone().unwrap_or_default();
+    let base = RunSpec { target, path: problem.path_spec.clone(), ..RunSpec::default() };
+    let spec = base.with_job(job, &table(settings)?).or_raise()?;
+    spec.path.check().or_raise()?;
+    let problem = problem.along(&spec.path).or_raise()?;
+    Ok((spec, problem))
+}
+
+/// Solve a target exactly, and draw samples.
+#[pyfunction]
+pub fn exact(
+    py: Python<'_>,
+    problem: &Problem,
+    method: Option<&str>,
+    samples: usize,
+    settings: &Bound<'_, PyDict>,
+    place: Place,
+) -> PyResult<Run> {
+    let (spec, inner) = configured("exact", problem, settings)?;
+    let method: Option<Method> = method.map(str::parse).transpose().or_raise()?;
+    let job = Solving { problem: inner, method, samples, seed: spec.seed };
+    let failure = problem.failure.as_ref();
+    let run = place.run(py, failure, |_| false, |context, _| job.run_in(context))?;
+    Run::exact(py, problem, run)
+}
+
+fn annealed(
+    py: Python<'_>,
+    problem: &Problem,
+    settings: &Bound<'_, PyDict>,
+    place: &Place,
+    resample: bool,
+) -> PyResult<Run> {
+    let (spec, inner) = configured(if resample { "smc" } else { "ais" }, problem, settings)?;
+    let job = Annealing::of(&spec, inner, resample);
+    let failure = problem.failure.as_ref();
+    let run = place.run(py, failure, |_| false, |context, _| job.run_in(context))?;
+    Run::walkers(py, problem, run)
+}
+
+/// Annealed importance sampling.
+#[pyfunction]
+pub fn ais(
+    py: Python<'_>,
+    problem: &Problem,
+    settings: &Bound<'_, PyDict>,
+    place: Place,
+) -> PyResult<Run> {
+    annealed(py, problem, settings, &place, false)
+}
+
+/// Sequential Monte Carlo.
+#[pyfunction]
+pub fn smc(
+    py: Python<'_>,
+    problem: &Problem,
+    settings: &Bound<'_, PyDict>,
+    place: Place,
+) -> PyResult<Run> {
+    annealed(py, problem, settings, &place, true)
+}
+
+/// Markov chains.
+#[pyfunction]
+pub fn mcmc(
+    py: Python<'_>,
+    problem: &Problem,
+    keep: bool,
+    settings: &Bound<'_, PyDict>,
+    place: Place,
+) -> PyResult<Run> {
+    let (spec, inner) = configured("mcmc", problem, settings)?;
+    let job = Chains { keep, ..Chains::of(&spec, inner) };
+    let failure = problem.failure.as_ref();
+    let partial = |run: &leaps::job::Run<ChainResult>| run.interrupted;
+    let run = place.run(py, failure, partial, |context, _| job.run_in(context))?;
+    Run::chains(py, problem, run)
+}
+
+/// Where free energies are wanted, and how.
+#[derive(FromPyObject)]
+pub struct Wanted {
+    #[pyo3(item)]
+    betas: Vec<f64>,
+    #[pyo3(item)]
+    fields: Vec<f64>,
+    #[pyo3(item)]
+    method: String,
+}
+
+/// Free energies over a grid of temperatures and fields, with a network or without.
+#[pyfunction]
+pub fn free_energy(
+    py: Python<'_>,
+    problem: &Problem,
+    model: Option<&Model>,
+    wanted: Wanted,
+    settings: &Bound<'_, PyDict>,
+    place: Place,
+) -> PyResult<Run> {
+    let (spec, inner) = configured("free-energy", problem, settings)?;
+    let given: Table = table(settings)?;
+    let job = FreeEnergies {
+        betas: wanted.betas,
+        fields: wanted.fields,
+        method: wanted.method.parse().or_raise()?,
+        model: model.map(Model::named),
+        fit_ladder: !given.contains_key("temperatures") && !given.contains_key("betas"),
+        spec,
+        ..FreeEnergies::new(inner)
+    };
+    job.check().or_raise()?;
+    let failure = problem.failure.as_ref();
+    let run = place.run(py, failure, |_| false, |context, watch| job.run_in(context, watch))?;
+    Run::free_energies(py, problem, run)
+}

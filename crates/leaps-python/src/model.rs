@@ -1,0 +1,161 @@
+//! Trained networks.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use leaps::job::{Sampling, Training};
+use leaps::problem;
+use leaps::spec::RunSpec;
+use leaps::store::{self, Found, model_names, unknown_model};
+use leaps::{Error, file};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use serde_json::json;
+
+use crate::energy::Failure;
+use crate::errors::{OrRaise, exception};
+use crate::problem::Problem;
+use crate::run::Run;
+use crate::running::Place;
+use crate::settings::table;
+
+/// A network, with what it was trained for.
+#[pyclass(frozen, module = "leaps._leaps")]
+pub struct Model {
+    pub inner: store::Model,
+    /// As the user knows it.
+    #[pyo3(get)]
+    pub name: String,
+    /// The settings it stands for: those of its run, where it has one.
+    base: RunSpec,
+    /// What it was trained on; nothing for a custom energy that nobody has given yet.
+    pub problem: Option<problem::Problem>,
+    pub failure: Option<Arc<Failure>>,
+}
+
+/// The settings of a run, with the target and the path of its model.
+fn settings_of(found: &Found, problem: Option<&problem::Problem>) -> leaps::Result<RunSpec> {
+    let mut base = RunSpec::default();
+    let config = found.directory.as_ref().map(|directory| directory.join("config.toml"));
+    if let Some(config) = config
+        && let Some(text) = file::if_any(file::read_text(&config))?
+    {
+        base = RunSpec::parse(&text, &config)?;
+    }
+    if let Some(problem) = problem {
+        base.target = problem.spec.clone().unwrap_or_default();
+        base.path = problem.path_spec.clone();
+    }
+    Ok(base)
+}
+
+impl Model {
+    /// The model with its name, for jobs.
+    pub fn named(&self) -> (store::Model, String) {
+        (self.inner.clone(), self.name.clone())
+    }
+
+    /// What to sample: what the model was trained for, with some settings of the target changed.
+    fn problem_at(&self, spec: &RunSpec) -> leaps::Result<problem::Problem> {
+        match &self.problem {
+            Some(own) if own.spec.is_none() || spec.target == self.base.target => Ok(own.clone()),
+            Some(_) => problem::Problem::of(&spec.target.filled()?, &spec.path),
+            None => self.inner.problem(),
+        }
+    }
+}
+
+#[pymethods]
+impl Model {
+    /// The model of a directory or of this name.
+    #[staticmethod]
+    fn load(name: PathBuf, target: Option<&Problem>) -> PyResult<Self> {
+        let found = Found::look_up(&name).or_raise()?;
+        let found = found.ok_or_else(|| exception(unknown_model("model", &name)))?;
+        let problem = match target {
+            Some(target) => Some(target.inner.clone()),
+            None if found.model.target["kind"] == "custom" => None,
+            None => Some(found.model.problem().or_raise()?),
+        };
+        let base = settings_of(&found, problem.as_ref()).or_raise()?;
+        let failure = target.and_then(|target| target.failure.clone());
+        let name = name.display().to_string();
+        Ok(Model { inner: found.model, name, base, problem, failure })
+    }
+
+    /// Train a network.
+    #[staticmethod]
+    fn train(
+        py: Python<'_>,
+        problem: &Problem,
+        directory: Option<PathBuf>,
+        settings: &Bound<'_, PyDict>,
+        place: Place,
+    ) -> PyResult<Self> {
+        let target = problem.inner.spec.clone().unwrap_or_default();
+        let path = problem.inner.path_spec.clone();
+        let base = RunSpec { target, path, ..RunSpec::default() };
+        let spec = base.with_job("train", &table(settings)?).or_raise()?;
+        spec.path.check().or_raise()?;
+        let inner = problem.inner.clone().along(&spec.path).or_raise()?;
+        let mut job = Training::of(spec.clone(), inner.clone());
+        job.directory = directory.clone();
+        if let Some(from) = &spec.start.from {
+            job = job.from(store::Model::open(from).or_raise()?);
+        }
+        let failure = problem.failure.clone();
+        let trained = place.run(
+            py,
+            failure.as_ref(),
+            |_| false,
+            |context, watch| job.run_in(context, watch),
+        )?;
+        let name = directory.as_deref().map_or("", |d| d.to_str().unwrap_or_default()).to_owned();
+        Ok(Model { inner: trained.model, name, base: spec, problem: Some(inner), failure })
+    }
+
+    /// Let walkers follow the network.
+    fn sample(&self, py: Python<'_>, settings: &Bound<'_, PyDict>, place: Place) -> PyResult<Run> {
+        let spec = self.base.with_job("sample", &table(settings)?).or_raise()?;
+        let problem = self.problem_at(&spec).or_raise()?;
+        let job = Sampling::of(&spec, problem.clone(), self.inner.clone(), &self.name);
+        let failure = self.failure.as_ref();
+        let run = place.run(py, failure, |_| false, |context, _| job.run_in(context))?;
+        Run::walkers(py, &Problem { inner: problem, failure: self.failure.clone() }, run)
+    }
+
+    /// Write the model to a directory.
+    fn save(&self, directory: PathBuf) -> PyResult<()> {
+        self.inner.save(&directory).or_raise()
+    }
+
+    /// What the model was trained on.
+    #[getter]
+    fn target(&self) -> PyResult<Problem> {
+        match &self.problem {
+            Some(inner) => Ok(Problem { inner: inner.clone(), failure: self.failure.clone() }),
+            None => Err(exception(self.inner.problem().err().unwrap_or(Error::Interrupted))),
+        }
+    }
+
+    /// Network, target, path and training, as JSON.
+    #[getter]
+    fn description(&self) -> String {
+        let model = &self.inner;
+        json!({
+            "network": model.network,
+            "parametrisation": model.parametrisation,
+            "target": model.target,
+            "path": model.path,
+            "family": model.family,
+            "training": model.training,
+        })
+        .to_string()
+    }
+}
+
+/// The names of all models that have one.
+#[pyfunction]
+pub fn models() -> Vec<String> {
+    model_names()
+}
