@@ -1,4 +1,4 @@
-//! Tells the program what it is built of.
+//! The commit and the features that the program is built of.
 
 use std::env;
 use std::process::Command;

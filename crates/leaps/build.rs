@@ -63,10 +63,14 @@ fn settings(folder: &Path) -> String {
     text
 }
 
-/// Tests that need the authors' numbers or a compiler for kernels are ignored where none is named, and say so. What is
+/// Tests that need the authors' numbers, a compiler for kernels or a Python with NumPy are ignored where none is named, and say so. What is
 /// named but missing makes them fail.
 fn test_resources() {
-    for (variable, found) in [("LEAPS_FIXTURES", "has_fixtures"), ("LEAPS_NVRTC", "has_nvrtc")] {
+    for (variable, found) in [
+        ("LEAPS_FIXTURES", "has_fixtures"),
+        ("LEAPS_NVRTC", "has_nvrtc"),
+        ("LEAPS_PYTHON", "has_python"),
+    ] {
         println!("cargo::rerun-if-env-changed={variable}");
         println!("cargo::rustc-check-cfg=cfg({found})");
         if env::var_os(variable).is_some() {

@@ -191,7 +191,8 @@ fn execute(cli: Cli, matches: &ArgMatches, words: &[OsString], grid: Grid) -> Re
         context.say(format!("warning: {shortage}"));
     }
     use Verb::{
-        Ais, Compare, Demo, Exact, FreeEnergy, Mcmc, Models, Report, Reproduce, Sample, Smc, Train,
+        Ais, Compare, Demo, Exact, FreeEnergy, Mcmc, Models, Plot, Report, Reproduce, Sample, Smc,
+        Train,
     };
     match &cli.verb {
         FreeEnergy(_) | Exact(_) => {}
@@ -206,6 +207,7 @@ fn execute(cli: Cli, matches: &ArgMatches, words: &[OsString], grid: Grid) -> Re
             | FreeEnergy(_)
             | Models(_)
             | Report(_)
+            | Plot(_)
             | Ais(_)
             | Smc(_)
             | Mcmc(_)
@@ -213,7 +215,7 @@ fn execute(cli: Cli, matches: &ArgMatches, words: &[OsString], grid: Grid) -> Re
             | Reproduce(_)
     );
     if let (device @ Device::Cuda(_), false) = (context.globals.device, on_gpu) {
-        let verbs = "demo, train, sample, free-energy, models, report, ais, smc, mcmc, compare and reproduce";
+        let verbs = "demo, train, sample, free-energy, models, report, plot, ais, smc, mcmc, compare and reproduce";
         return Err(usage(format!(
             "--device = {device}: only {verbs} compute on a GPU; leave it out"
         )));
@@ -224,13 +226,16 @@ fn execute(cli: Cli, matches: &ArgMatches, words: &[OsString], grid: Grid) -> Re
         Verb::Sample(args) => verbs::sample::run(args, &context),
         Verb::Models(args) => verbs::models::run(args, &context),
         Verb::Status(args) => verbs::status::run(args, &context),
+        Verb::Watch(args) => verbs::watch::run(args, &context),
         Verb::Report(args) => verbs::report::run(args, &context),
+        Verb::Plot(args) => verbs::plot::run(args, &context),
         Verb::Rates(args) => verbs::rates::run(args, &context),
         Verb::Exact(args) => verbs::exact::run(args, &context),
         Verb::FreeEnergy(args) => verbs::free_energy::run(args, &context),
         Verb::Ais(args) => verbs::annealing::ais(args, &context),
         Verb::Smc(args) => verbs::annealing::smc(args, &context),
         Verb::Mcmc(args) => verbs::mcmc::run(args, &context),
+        Verb::Minimize(args) => verbs::minimize::run(args, &context),
         Verb::Compare(args) => verbs::compare::run(args, &context),
         Verb::Table(args) => verbs::table::run(args, &context),
         Verb::Reproduce(args) => verbs::reproduce::run(args, &context),

@@ -70,8 +70,12 @@ pub enum Verb {
     Models(verbs::models::ModelsArgs),
     /// Where training runs stand, one line each
     Status(verbs::status::StatusArgs),
+    /// A training run on the terminal, while it goes on
+    Watch(verbs::watch::WatchArgs),
     /// One page with everything about a run or a result
     Report(verbs::report::ReportArgs),
+    /// Figures of a run, a result or an experiment, as SVG, PNG or PDF
+    Plot(verbs::plot::PlotArgs),
     /// Evaluate a network at given states and times
     Rates(verbs::rates::RatesArgs),
     /// Exact log Z, energy and heat capacity of a target
@@ -84,6 +88,8 @@ pub enum Verb {
     Smc(verbs::annealing::SmcArgs),
     /// Markov chains with any kernel
     Mcmc(verbs::mcmc::McmcArgs),
+    /// The lowest energy of a target, and a state that has it
+    Minimize(verbs::minimize::MinimizeArgs),
     /// Several samplers on one target, in one table
     Compare(verbs::compare::CompareArgs),
     /// The results of many runs, in one table

@@ -70,6 +70,7 @@ pub fn exit_code(error: &anyhow::Error) -> u8 {
                 NonFinite { .. } | Weights(_) => 3,
                 Io { .. } | Corrupt { .. } | Device { .. } => 4,
                 Interrupted => 130,
+                _ => 4,
             };
         }
     }

@@ -13,6 +13,7 @@ mod output;
 mod progress;
 mod samples;
 mod signals;
+mod standing;
 mod tables;
 mod threads;
 mod training;

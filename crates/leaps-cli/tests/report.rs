@@ -300,18 +300,21 @@ fn references_that_have_not_mixed_are_left_out() {
         let name = format!("{beta}.json");
         printed(scratch.path(), &format!("{line} --beta {beta}"), &name);
         let (page, talk) = page_of(scratch.path(), &name);
-        let told = page.split("eference: ").nth(1).unwrap().split("</p>").next().unwrap();
-        assert_eq!(page.contains("No reference: "), !mixed, "{told}");
+        let reference = page.split("eference: ").nth(1).unwrap().split("</p>").next().unwrap();
+        assert_eq!(page.contains("No reference: "), !mixed, "{reference}");
         let table = page.split("<h2>Observables").nth(1).unwrap().split("</table>").next().unwrap();
         assert_eq!(table.matches("<th>").count(), if mixed { 5 } else { 4 }, "{table}");
         assert!(talk.contains("No reference: ") != mixed, "{talk}");
-        let r_hat = told.rsplit("R-hat ").next().unwrap().trim_start_matches("is ");
+        let r_hat = reference.rsplit("R-hat ").next().unwrap().trim_start_matches("is ");
         let r_hat = r_hat.split(", ").next().unwrap().trim_end_matches('.');
         let r_hat: f64 = r_hat.parse().unwrap();
-        assert_eq!(r_hat <= 1.05, mixed, "{told}");
+        assert_eq!(r_hat <= 1.05, mixed, "{reference}");
         if !mixed {
-            assert!(told.starts_with("chains of ") && told.contains("disagree"), "{told}");
-            assert!(told.contains(", above 1.05."), "{told}");
+            assert!(
+                reference.starts_with("chains of ") && reference.contains("disagree"),
+                "{reference}"
+            );
+            assert!(reference.contains(", above 1.05."), "{reference}");
         }
     }
 }

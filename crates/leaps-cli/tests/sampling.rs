@@ -7,6 +7,8 @@ mod common;
 
 use std::path::Path;
 
+#[cfg(unix)]
+use common::{begin, end_or_kill, send};
 use common::{json, leaps, near_exact, number, refused, run, run_line, stdout};
 use serde_json::Value;
 
@@ -411,8 +413,6 @@ fn the_demonstration_leaves_its_results() {
 #[cfg(unix)]
 #[test]
 fn an_interrupt_ends_with_130() {
-    use std::process::{Command, Stdio};
-    use std::time::{Duration, Instant};
     for line in [
         "ais ising --size 64 --intervals 1000000 --out x.npz",
         "smc ising --size 64 --intervals 1000000",
@@ -424,26 +424,14 @@ fn an_interrupt_ends_with_130() {
     ] {
         let directory = tempfile::tempdir().unwrap();
         let arguments: Vec<&str> = line.split_whitespace().collect();
-        let mut child = leaps(&arguments)
-            .current_dir(directory.path())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        // The title is said when the work begins.
-        let mut errors = std::io::BufReader::new(child.stderr.take().unwrap());
-        let mut title = String::new();
-        std::io::BufRead::read_line(&mut errors, &mut title).unwrap();
+        let (child, mut errors, title) = begin(leaps(&arguments).current_dir(directory.path()));
         assert!(title.contains("Ising 64x64") || title.contains("Ising 14x15"), "{title}");
-        let start = Instant::now();
-        let id = child.id().to_string();
-        assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+        send("-INT", &child);
+        let status = end_or_kill(child).status;
         let mut rest = String::new();
         std::io::Read::read_to_string(&mut errors, &mut rest).unwrap();
-        let (status, errors) = (child.wait().unwrap(), rest);
-        assert_eq!(status.code(), Some(130), "leaps {line}: {errors}");
-        assert!(errors.ends_with("leaps: interrupted\n"), "leaps {line}: {errors}");
-        assert!(start.elapsed() < Duration::from_secs(10), "leaps {line} took too long to stop");
+        assert_eq!(status.code(), Some(130), "leaps {line}: {rest}");
+        assert!(rest.ends_with("leaps: interrupted\n"), "leaps {line}: {rest}");
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "files left behind");
     }
 }
@@ -452,7 +440,6 @@ fn an_interrupt_ends_with_130() {
 #[cfg(unix)]
 #[test]
 fn interrupted_chains_keep_what_they_measured() {
-    use std::process::{Command, Stdio};
     for (kernel, signal, code) in [
         ("--kernel wolff --chains 6", "-INT", 130),
         ("--kernel wolff --chains 6", "-TERM", 75),
@@ -464,17 +451,10 @@ fn interrupted_chains_keep_what_they_measured() {
             "mcmc ising --size 4 --beta 0.3 --field 0.2 --burn-in 10 --thin 200 --json {kernel} --out x.npz --steps"
         );
         let words: Vec<&str> = line.split_whitespace().collect();
-        let mut child = leaps(&[&words[..], &["30000000"]].concat())
-            .current_dir(directory.path())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut errors = std::io::BufReader::new(child.stderr.take().unwrap());
-        std::io::BufRead::read_line(&mut errors, &mut String::new()).unwrap();
+        let mut command = leaps(&[&words[..], &["30000000"]].concat());
+        let (child, mut errors, _) = begin(command.current_dir(directory.path()));
         std::thread::sleep(std::time::Duration::from_millis(1500));
-        let id = child.id().to_string();
-        assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
+        send(signal, &child);
         let mut talk = String::new();
         std::io::Read::read_to_string(&mut errors, &mut talk).unwrap();
         let output = child.wait_with_output().unwrap();
@@ -507,18 +487,11 @@ fn interrupted_chains_keep_what_they_measured() {
 #[cfg(unix)]
 #[test]
 fn interrupted_tables_say_so() {
-    use std::process::{Command, Stdio};
     let line = "mcmc ising --size 4 --kernel wolff --burn-in 0 --steps 30000000 --thin 100 --require-ess 1";
-    let mut child = leaps(&line.split_whitespace().collect::<Vec<_>>())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut errors = std::io::BufReader::new(child.stderr.take().unwrap());
-    std::io::BufRead::read_line(&mut errors, &mut String::new()).unwrap();
+    let mut command = leaps(&line.split_whitespace().collect::<Vec<_>>());
+    let (child, _errors, _) = begin(&mut command);
     std::thread::sleep(std::time::Duration::from_millis(1500));
-    let id = child.id().to_string();
-    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    send("-INT", &child);
     let output = child.wait_with_output().unwrap();
     // What was asked of the whole is not asked of a part.
     assert_eq!(output.status.code(), Some(130));

@@ -40,10 +40,10 @@ fn shipped_models_are_found_by_name_from_anywhere_and_are_what_their_cards_say()
         ("log_z", &fresh["log_z"]),
         ("energy_per_site", &fresh["observables"]["energy_per_site"]),
     ] {
-        let told = &card["sampling"][name];
-        let error = number(&told["error"]).hypot(number(&now["error"]));
-        let z = (number(&told["mean"]) - number(&now["mean"])) / error;
-        assert!(z.abs() < 5.0, "{name}: {told} on the card, {now} now, {z} sigmas");
+        let stated = &card["sampling"][name];
+        let error = number(&stated["error"]).hypot(number(&now["error"]));
+        let z = (number(&stated["mean"]) - number(&now["mean"])) / error;
+        assert!(z.abs() < 5.0, "{name}: {stated} on the card, {now} now, {z} sigmas");
     }
 }
 

@@ -153,12 +153,13 @@ fn numerical_failures_end_with_3_and_a_way_out() {
 }
 
 /// Every verb.
-const VERBS: [&str; 20] = [
+const VERBS: [&str; 21] = [
     "demo",
     "train",
     "sample",
     "models",
     "status",
+    "watch",
     "report",
     "rates",
     "exact",
@@ -166,6 +167,7 @@ const VERBS: [&str; 20] = [
     "ais",
     "smc",
     "mcmc",
+    "minimize",
     "compare",
     "table",
     "reproduce",

@@ -115,7 +115,9 @@ impl Run {
     fn figures(&self) -> Vec<String> {
         match &self.found {
             Found::Exact => Vec::new(),
-            Found::Sampler(result) => report::figures(result),
+            Found::Sampler(result) => {
+                report::result_figures(result).into_iter().map(|figure| figure.element).collect()
+            }
             Found::FreeEnergies(title, result) => vec![free_energy::figure(title, result)],
         }
     }

@@ -3,38 +3,51 @@
 use leaps::results::{FreeEnergyResult, ThermoPoint};
 
 use crate::draw::{Chart, GREY, HeatMap, Mark, Svg};
+use crate::figure::Figure;
 
-/// Panels of one figure, from left to right and from top to bottom.
-const QUANTITIES: [(&str, &str); 6] = [
-    ("free_energy_per_site", "Free energy per site"),
-    ("entropy_per_site", "Entropy per site"),
-    ("energy_per_site", "Energy per site"),
-    ("heat_capacity_per_site", "Heat capacity per site"),
-    ("abs_magnetization", "|m|"),
-    ("susceptibility_per_site", "Susceptibility per site"),
+/// Panels of one figure, from left to right and from top to bottom: key, name and label.
+const QUANTITIES: [(&str, &str, &str); 6] = [
+    ("free_energy_per_site", "free-energy", "Free energy per site"),
+    ("entropy_per_site", "entropy", "Entropy per site"),
+    ("energy_per_site", "energy", "Energy per site"),
+    ("heat_capacity_per_site", "heat-capacity", "Heat capacity per site"),
+    ("abs_magnetization", "abs-magnetization", "|m|"),
+    ("susceptibility_per_site", "susceptibility", "Susceptibility per site"),
 ];
 const ACROSS: usize = 2;
 /// More curves than this cannot be told apart: then fields are an axis.
 const MOST_CURVES: usize = 5;
 
-/// One figure of all quantities: curves over the inverse temperature, or maps if there are many fields. SVG text without its name space.
-pub fn figure(title: &str, result: &FreeEnergyResult) -> String {
-    let mut fields: Vec<Option<f64>> = result.points.iter().map(|point| point.field).collect();
+/// A figure for every quantity: curves over the inverse temperature, or maps if there are many fields.
+pub(crate) fn panels(section: &'static str, points: &[ThermoPoint]) -> Vec<Figure> {
+    let mut fields: Vec<Option<f64>> = points.iter().map(|point| point.field).collect();
     fields.dedup();
-    let mapped = fields.len() > MOST_CURVES && result.points.len() > fields.len();
-    let panels: Vec<String> = QUANTITIES
-        .iter()
-        .map(|&(key, label)| match mapped {
-            true => map(key, label, &result.points),
-            false => curves(key, label, &result.points, &fields),
-        })
-        .collect();
+    let mapped = fields.len() > MOST_CURVES && points.len() > fields.len();
+    let panel = |&(key, name, label): &(&str, &str, &str)| Figure {
+        name: name.to_owned(),
+        title: label.to_owned(),
+        section,
+        element: match mapped {
+            true => map(key, label, points),
+            false => curves(key, label, points, &fields),
+        },
+    };
+    QUANTITIES.iter().map(panel).collect()
+}
+
+/// One figure of all quantities. SVG text without its name space.
+pub fn figure(title: &str, result: &FreeEnergyResult) -> String {
+    whole(title, &panels("", &result.points))
+}
+
+/// Several panels side by side.
+pub(crate) fn whole(title: &str, panels: &[Figure]) -> String {
     let (width, height) = Chart::SIZE;
     let rows = panels.len().div_ceil(ACROSS);
     let mut svg = Svg::new(ACROSS as f64 * width, rows as f64 * height, title, "");
     for (k, panel) in panels.iter().enumerate() {
         let place = ((k % ACROSS) as f64 * width, (k / ACROSS) as f64 * height);
-        svg.nest(place, Chart::SIZE, panel);
+        svg.nest(place, Chart::SIZE, &panel.element);
     }
     svg.finish()
 }

@@ -66,14 +66,14 @@ fn speeds(
 ) -> Result<()> {
     let parameters = net.initial(1);
     print!("{name:<14}{:<9}{trained:>6}", precision.name());
-    for lanes in [trained, 4096, 16384] {
-        let mut on_gpu = CudaEvaluator::new(net, gpu, lanes, precision)?;
+    for slots in [trained, 4096, 16384] {
+        let mut on_gpu = CudaEvaluator::new(net, gpu, slots, precision)?;
         on_gpu.load(&parameters)?;
-        let times: Vec<f64> = (0..lanes).map(|k| (k as f64 + 0.5) / lanes as f64).collect();
-        on_gpu.place(Inputs { states: &states(lanes), times: &times, ..Inputs::default() })?;
+        let times: Vec<f64> = (0..slots).map(|k| (k as f64 + 0.5) / slots as f64).collect();
+        on_gpu.place(Inputs { states: &states(slots), times: &times, ..Inputs::default() })?;
         let forward = seconds(&mut on_gpu, quick, CudaEvaluator::start_forward)?;
-        print!("{:>12.0}", lanes as f64 / forward);
-        if lanes == trained {
+        print!("{:>12.0}", slots as f64 / forward);
+        if slots == trained {
             let both = seconds(&mut on_gpu, quick, CudaEvaluator::start_gradient)?;
             print!("{:>10.3} ms{:>10.3} ms", 1e3 * forward, 1e3 * both);
         }

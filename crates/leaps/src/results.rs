@@ -3,6 +3,7 @@
 //! Names of fields are promises to scripts. Numbers that are not finite are `null` in JSON.
 
 mod exact;
+mod minimum;
 mod nulls;
 mod part;
 mod rows;
@@ -10,6 +11,7 @@ mod thermo;
 pub mod timings;
 
 pub use exact::{ExactPoint, ExactPoints, ExactResult};
+pub use minimum::{FoundResult, MinimumResult, RestartResult};
 pub use part::{Laws, PartFound, PartResult};
 pub use rows::{AnyResult, Row, Tabulate};
 pub use thermo::{
@@ -265,7 +267,7 @@ impl HistogramResult {
     }
 }
 
-/// One walker on its way, on a lattice of two dimensions.
+/// States on a lattice of two dimensions: one walker on its way, and some of the sample.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Snapshots {
@@ -273,8 +275,11 @@ pub struct Snapshots {
     pub shape: Vec<usize>,
     /// Values of a site.
     pub q: usize,
-    /// The states.
+    /// One walker from the start of the path to its end.
     pub frames: Vec<Frame>,
+    /// States of the target: walkers at the end, each as often as its weight says; files of older versions have none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sample: Vec<String>,
 }
 
 /// A state, one digit a site.

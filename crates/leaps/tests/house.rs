@@ -1,6 +1,6 @@
 //! Rules of the house that are counted: modules use only those before them, so that every room can be read without the
 //! ones that stand on it; code asks for the feature `cuda` in few places; public functions take at most five arguments;
-//! lines of Markdown have at most 120 columns.
+//! messages of the library name settings, not flags; lines of Markdown have at most 120 columns.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -171,6 +171,40 @@ fn the_feature_cuda_is_asked_for_in_device_and_in_modules_named_cuda() {
         .map(|file| file.display().to_string().replace('\\', "/"))
         .collect();
     assert!(elsewhere.is_empty(), "these ask for the feature cuda: {elsewhere:?}");
+}
+
+/// Whether a line of code has a flag in a text: dashes and a letter after a blank, a quotation mark or a bracket.
+fn names_a_flag(line: &str) -> bool {
+    let code = !["//", "#["].iter().any(|start| line.trim_start().starts_with(start));
+    let flag = |(at, dashes): (usize, &str)| {
+        let before = line[..at].chars().next_back();
+        let after = line[at + dashes.len()..].chars().next();
+        before.is_none_or(|c| " \"'`(".contains(c)) && after.is_some_and(|c| c.is_ascii_lowercase())
+    };
+    code && line.match_indices("--").any(flag)
+}
+
+/// Help of flags, and options of the compiler of kernels.
+const WITH_FLAGS: [&str; 2] = ["mcmc/spec.rs", "device/cuda/mod.rs"];
+
+#[test]
+fn messages_of_the_library_name_settings_not_flags() {
+    assert!(names_a_flag("    \"use --scheme events\"") && names_a_flag("f(\"--out\")"));
+    assert!(!names_a_flag("/// as `--json` prints it") && !names_a_flag("a -- b"));
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    sources(&root, &mut files);
+    let mut wrong = Vec::new();
+    for file in &files {
+        let inside = file.strip_prefix(&root).unwrap().display().to_string().replace('\\', "/");
+        let text = fs::read_to_string(file).unwrap();
+        let code = text.split("#[cfg(test)]\nmod").next().unwrap_or_default();
+        let lines = code.lines().enumerate().filter(|(_, line)| names_a_flag(line));
+        if !WITH_FLAGS.contains(&inside.as_str()) {
+            wrong.extend(lines.map(|(number, line)| format!("{inside}:{}: {line}", number + 1)));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 /// Columns of a line of Markdown, at most; tables and code are as wide as they are.

@@ -39,6 +39,52 @@ fn models() -> Vec<(&'static str, Pairwise, f64)> {
     ]
 }
 
+/// Couplings of two signs between ten spins, all of them neighbours, in a field for every site.
+fn signed() -> (&'static str, Pairwise, f64) {
+    let edges: Vec<(u32, u32, f64)> = (0..10u32)
+        .flat_map(|i| {
+            (i + 1..10).map(move |j| (i, j, if (3 * i + j) % 4 < 2 { 0.4 } else { -0.4 }))
+        })
+        .collect();
+    let fields: Vec<f64> = (0..10).map(|i| 0.1 * f64::from(i) - 0.3).collect();
+    let model = Pairwise::from_edges(leaps::target::Interaction::Ising, 10, 2, &edges).unwrap();
+    ("signs", model.with_fields(&fields).unwrap(), 0.7)
+}
+
+/// The model of two signs has the same chances by the number of neighbours that pull as by their values: the same walkers, and the same energies.
+#[test]
+fn signs_alone_give_the_same_bits_as_all_values() {
+    let (_, model, beta) = signed();
+    let lambda = vec![beta; model.terms()];
+    for rule in [Rule::HeatBath, Rule::Metropolis] {
+        let run = |plan: Plan| {
+            let tables = Tables::new(&plan, &lambda);
+            let (mut tile, level) = (Tile::new(10, 9, 128), SimdLevel::detect());
+            tile.update(&plan, &tables, level, Updates { from: 0, count: 4000 });
+            let mut energies = vec![0.0; 128];
+            tile.energies(&plan, level, &mut energies);
+            let states: Vec<Vec<u8>> = (0..64)
+                .map(|lane| {
+                    let mut x = vec![0; 10];
+                    tile.get(lane, &mut x);
+                    let own = energies[lane];
+                    assert!((model.energy(0, &x) - own).abs() < 1e-12, "{own}");
+                    x
+                })
+                .collect();
+            (states, plan.table_bytes())
+        };
+        let (by_value, large) = run(Plan::new(&model, rule, Scan::Systematic).unwrap());
+        let (by_sign, small) = run(Plan::signed(&model, rule, Scan::Systematic).unwrap());
+        assert!(small < large, "{small} {large}");
+        assert_eq!(by_value, by_sign);
+    }
+    let many = leaps::target::Graph::random(60, 0.9, leaps::target::EdgeWeights::Pm1, 1).unwrap();
+    let many = Pairwise::max_cut(&many).unwrap();
+    assert!(Plan::new(&many, Rule::HeatBath, Scan::Systematic).is_err());
+    assert!(Plan::signed(&many, Rule::HeatBath, Scan::Systematic).is_ok());
+}
+
 #[test]
 fn every_level_gives_the_same_bits() {
     for (name, model, beta) in models() {

@@ -316,7 +316,7 @@ impl Layers {
     pub fn explain(&self, error: Error) -> Error {
         match error {
             Error::Invalid { key, value, condition, advice } => {
-                Error::Invalid { key: self.known(key), value, condition, advice }
+                Error::Invalid { key: self.known(key), value, condition, advice: flags_in(&advice) }
             }
             Error::NotApplicable { method, reason } => {
                 Error::NotApplicable { method: self.known(method), reason }
@@ -472,4 +472,19 @@ fn collect_lines(
         }
         lines.insert(path, position(text.as_bytes(), key.span().start).0);
     }
+}
+/// Advice of the library with its settings, which stand between backticks, as flags of the program.
+pub(super) fn flags_in(advice: &str) -> String {
+    let flag = |name: &str| match name {
+        "out" | "fresh" => Some(format!("--{name}")),
+        key => schema::flag(key),
+    };
+    let parts = advice.split('`').enumerate();
+    parts
+        .map(|(i, part)| match flag(part).filter(|_| i % 2 == 1) {
+            Some(flag) => flag,
+            None if i % 2 == 1 => format!("`{part}`"),
+            None => part.to_owned(),
+        })
+        .collect()
 }

@@ -30,6 +30,14 @@ fn message(text: &str, set: &[&str]) -> String {
 }
 
 #[test]
+fn settings_in_advice_of_the_library_are_flags() {
+    let spoken = super::layers::flags_in;
+    assert_eq!(spoken("start over with `fresh`"), "start over with --fresh");
+    assert_eq!(spoken("`train.from` a and a new `out`"), "--from a and a new --out");
+    assert_eq!(spoken("see `b3sum`, or none"), "see `b3sum`, or none");
+}
+
+#[test]
 fn printed_configurations_parse_back_to_themselves() {
     for text in [
         "seed = 3\n[target]\nkind = 'ising'",
@@ -129,7 +137,7 @@ proptest! {
 
     #[test]
     fn never_panics_on_almost_valid_text(
-        kind in "(ising|potts|spin-glass|rbm|file|x)",
+        kind in "(ising|potts|spin-glass|rbm|file|maxcut|independent-set|x)",
         keys in proptest::collection::vec(
             ("(target|path|sample)\\.[a-z_]{1,12}|target\\.(size|dimensions|field|beta|q|path|visible|geometry)|\
               path\\.(ratio|table|schedule|terms\\.field)|sample\\.(walkers|betas|thin|ess_threshold)|seed",

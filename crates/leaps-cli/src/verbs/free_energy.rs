@@ -11,6 +11,7 @@ use leaps::results::{FreeEnergyResult, ThermoPoint};
 use leaps::sampler::{ResampleSpec, SchemeSpec, WalkerSpec};
 use leaps::store::write_file;
 use leaps_report::csv;
+use leaps_report::figure::{Figure, Format};
 use leaps_report::free_energy::figure;
 use leaps_report::text::{Short, Table, fixed, sigmas, with_error};
 
@@ -49,7 +50,7 @@ pub struct FreeEnergyArgs {
     #[command(flatten)]
     csv: CsvArgs,
     /// Draw curves over temperature, or maps over temperature and field
-    #[arg(long, value_name = "FILE.svg|FILE.png", help_heading = "Output")]
+    #[arg(long, value_name = "FILE.svg|.png|.pdf", help_heading = "Output")]
     figure: Option<PathBuf>,
 }
 
@@ -95,29 +96,19 @@ pub fn run(args: &FreeEnergyArgs, context: &Context) -> Result<()> {
     }
     args.csv.write(|| csv::points(&run.points), context)?;
     if let Some(path) = &args.figure {
-        let svg = figure(&job.problem.description, &run);
-        let bytes = match drawing(path)? {
-            Drawing::Svg => leaps_report::draw::file(&svg).into_bytes(),
-            Drawing::Png => leaps_report::draw::png(&leaps_report::draw::file(&svg))?,
-        };
+        let element = figure(&job.problem.description, &run);
+        let title = job.problem.description.clone();
+        let drawn = Figure { name: "all".to_owned(), title, section: "", element };
+        let bytes = drawn.encode(drawing(path)?)?;
         write_file(path, &bytes)?;
         context.say(format!("wrote {}", path.display()));
     }
     shown
 }
 
-/// The kinds of figures.
-enum Drawing {
-    Svg,
-    Png,
-}
-
-fn drawing(path: &std::path::Path) -> Result<Drawing> {
-    match path.extension().and_then(|end| end.to_str()) {
-        Some("svg") => Ok(Drawing::Svg),
-        Some("png") => Ok(Drawing::Png),
-        _ => Err(usage(format!("--figure = {}: must end in .svg or .png", path.display()))),
-    }
+fn drawing(path: &std::path::Path) -> Result<Format> {
+    let wrong = || usage(format!("--figure = {}: must end in .svg, .png or .pdf", path.display()));
+    Format::of(path).ok_or_else(wrong)
 }
 
 fn layers(args: &FreeEnergyArgs, found: Option<&Found>, context: &Context) -> Result<Layers> {

@@ -24,21 +24,42 @@ pub struct ReportArgs {
     out: Option<PathBuf>,
 }
 
+/// What the user named.
+pub enum Origin {
+    /// A directory or a file.
+    Path,
+    /// A model, which is sampled.
+    Model(Box<Found>),
+}
+
+impl Origin {
+    /// Files come before models of the same name.
+    pub fn find(named: &Path) -> Result<Self> {
+        let found = if named.exists() { None } else { models::look_up(named)? };
+        Ok(found.map_or(Origin::Path, |found| Origin::Model(Box::new(found))))
+    }
+
+    /// What it has to say.
+    pub fn read(&self, named: &Path, context: &Context) -> Result<Source> {
+        match self {
+            Origin::Path => Ok(Source::read(named)?),
+            Origin::Model(found) => sampled(found, context),
+        }
+    }
+}
+
 /// Read what there is and write the page.
 pub fn run(args: &ReportArgs, context: &Context) -> Result<()> {
-    let found = if args.source.exists() { None } else { models::look_up(&args.source)? };
-    let out = args.out.clone().unwrap_or_else(|| match (&found, args.source.is_dir()) {
-        (Some(found), _) => format!("{}.html", found.name).into(),
-        (None, true) => args.source.join("report.html"),
-        (None, false) => beside(&args.source),
+    let origin = Origin::find(&args.source)?;
+    let out = args.out.clone().unwrap_or_else(|| match (&origin, args.source.is_dir()) {
+        (Origin::Model(found), _) => format!("{}.html", found.name).into(),
+        (Origin::Path, true) => args.source.join("report.html"),
+        (Origin::Path, false) => beside(&args.source),
     });
     if out.extension().is_none_or(|end| end != "html") {
         return Err(usage(format!("--out = {}: must end in .html", out.display())));
     }
-    let source = match &found {
-        Some(found) => sampled(found, context)?,
-        None => Source::read(&args.source)?,
-    };
+    let source = origin.read(&args.source, context)?;
     write(&source, &out, context)?;
     context.say(format!("wrote {}", out.display()));
     Ok(())

@@ -69,14 +69,14 @@ pub fn first_word(arg: Arg) -> Arg {
             let meant = settings_meant(word).map(|name| format!("; did you mean {name}?"));
             format!(
                 "a configuration such as run.toml, shipped settings such as ising-15-critical, \
-                 a run directory, or one of ising, potts, spin-glass, rbm, file{}",
+                 a run directory, or one of ising, potts, spin-glass, rbm, file, maxcut, independent-set{}",
                 meant.unwrap_or_default()
             )
         })
     };
     arg.value_parser(parse)
         .value_name("FILE|DIR|TARGET")
-        .help("Configuration file or name of shipped settings, run directory, or what to sample: ising, potts, spin-glass, rbm or file")
+        .help("Configuration file or name of shipped settings, run directory, or what to sample: ising, potts, spin-glass, rbm, file, maxcut or independent-set")
 }
 
 /// Train, sample with the network and print what it says.

@@ -1,9 +1,9 @@
 //! The program, run as a user would.
 #![allow(dead_code)] // every test file uses its own part
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
 /// Where the program is: as `LEAPS_PROGRAM` says, for tests that run on another machine than they were built on, or where cargo put it.
 pub fn program() -> PathBuf {
@@ -138,7 +138,7 @@ pub fn run_or_kill(arguments: &[&str]) -> Output {
 }
 
 /// Wait for the end of what might go on for ever, and end it if it does.
-pub fn end_or_kill(mut child: std::process::Child) -> Output {
+pub fn end_or_kill(mut child: Child) -> Output {
     let begun = std::time::Instant::now();
     while child.try_wait().expect("a child").is_none() {
         if begun.elapsed() > std::time::Duration::from_secs(60) {
@@ -148,6 +148,24 @@ pub fn end_or_kill(mut child: std::process::Child) -> Output {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     child.wait_with_output().expect("the program has ended")
+}
+
+/// Start the program and wait for its first message, which is said when the work begins: the process, what it says from
+/// then on, and that message.
+pub fn begin(command: &mut Command) -> (Child, BufReader<ChildStderr>, String) {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the program starts");
+    let mut errors = BufReader::new(child.stderr.take().expect("piped"));
+    let mut title = String::new();
+    errors.read_line(&mut title).expect("UTF-8");
+    (child, errors, title)
+}
+
+/// Send a signal such as `-INT`.
+#[cfg(unix)]
+pub fn send(signal: &str, child: &Child) {
+    let id = child.id().to_string();
+    assert!(Command::new("kill").args([signal, &id]).status().expect("a shell's kill").success());
 }
 
 /// Exit code and messages of a run.

@@ -535,8 +535,7 @@ fn finished_parts_survive_an_interrupt() {
         std::thread::sleep(std::time::Duration::from_millis(100));
     }
     std::thread::sleep(std::time::Duration::from_millis(300));
-    let id = child.id().to_string();
-    std::process::Command::new("kill").args(["-INT", &id]).status().unwrap();
+    common::send("-INT", &child);
     assert_eq!(child.wait().unwrap().code(), Some(130));
     let mut talk = String::new();
     std::io::Read::read_to_string(&mut child.stderr.take().unwrap(), &mut talk).unwrap();

@@ -11,10 +11,10 @@ use super::svg::{self, Svg};
 
 /// An axis: what it measures, whether in powers of ten, and its range if that is fixed.
 #[derive(Clone, Debug, Default)]
-struct Axis {
-    label: String,
-    log: bool,
-    fixed: Option<(f64, f64)>,
+pub(super) struct Axis {
+    pub(super) label: String,
+    pub(super) log: bool,
+    pub(super) fixed: Option<(f64, f64)>,
 }
 
 /// A chart with its axes.
@@ -22,17 +22,19 @@ struct Axis {
 pub struct Chart {
     /// What stands above it.
     pub title: String,
-    size: (f64, f64),
-    x: Axis,
-    y: Axis,
+    pub(super) size: (f64, f64),
+    pub(super) x: Axis,
+    pub(super) y: Axis,
     /// Names of rows in place of numbers along y: the first is at y = 0, the next at -1 and so on.
-    rows: Vec<String>,
+    pub(super) rows: Vec<String>,
+    /// Names of columns in place of numbers along x: the first is at x = 0, the next at 1 and so on.
+    pub(super) columns: Vec<String>,
     /// What is drawn.
     pub series: Vec<Series>,
     /// A horizontal line and what it stands for.
-    rule: Option<(f64, String)>,
-    joined: bool,
-    dodged: bool,
+    pub(super) rule: Option<(f64, String)>,
+    pub(super) joined: bool,
+    pub(super) dodged: bool,
 }
 
 /// The size of a chart among others on a page.
@@ -70,6 +72,7 @@ impl Chart {
             x: axis(x_label),
             y: axis(y_label),
             rows: Vec::new(),
+            columns: Vec::new(),
             series: Vec::new(),
             rule: None,
             joined: true,
@@ -134,6 +137,13 @@ impl Chart {
         self
     }
 
+    /// Columns with names along x.
+    pub fn columns(mut self, names: Vec<String>) -> Self {
+        self.x.fixed = Some((-0.5, names.len() as f64 - 0.5));
+        self.columns = names;
+        self
+    }
+
     /// Set the points of different series a little apart, so that those of the same x do not hide each other.
     pub fn dodged(mut self) -> Self {
         self.dodged = true;
@@ -182,10 +192,29 @@ impl Chart {
         (x, if from_zero && !self.y.log { y.from(0.0) } else { y })
     }
 
+    /// The chart in words, for those who do not see it.
+    fn description(&self) -> String {
+        let [x, y] = self.labels();
+        let mut words = match y {
+            "" => format!("{}: {x}", self.title),
+            y => format!("{}: {y} against {x}", self.title),
+        };
+        let names: Vec<&str> = self
+            .series
+            .iter()
+            .map(|series| series.name.as_str())
+            .filter(|n| !n.is_empty())
+            .collect();
+        if names.len() > 1 {
+            words += &format!("; {}", names.join(", "));
+        }
+        words
+    }
+
     /// The chart as an `<svg>` element.
     pub fn svg(&self) -> String {
         let layout = self.layout();
-        let mut svg = Svg::new(self.size.0, layout.height, &self.title, "");
+        let mut svg = Svg::new(self.size.0, layout.height, &self.description(), "");
         self.draw(&layout, &mut svg);
         svg.finish()
     }
@@ -311,15 +340,20 @@ impl Chart {
 
     fn axes(&self, layout: &Layout<'_>, svg: &mut Svg) {
         let frame = &layout.frame;
-        for at in frame.x.minor().into_iter().filter_map(|value| frame.across(value)) {
+        let minor = if self.columns.is_empty() { frame.x.minor() } else { Vec::new() };
+        for at in minor.into_iter().filter_map(|value| frame.across(value)) {
             svg.line(&[(at, frame.bottom - 3.0), (at, frame.bottom)], AXIS);
         }
         for at in frame.y.minor().into_iter().filter_map(|value| frame.up(value)) {
             svg.line(&[(frame.left, at), (frame.left + 3.0, at)], AXIS);
         }
-        for (value, text) in frame.x.ticks() {
+        let named = (0..).map(f64::from).zip(self.columns.iter().cloned()).collect();
+        let x_ticks = if self.columns.is_empty() { frame.x.ticks() } else { named };
+        for (value, text) in x_ticks {
             if let Some(at) = frame.across(value) {
-                svg.line(&[(at, frame.top), (at, frame.bottom)], GRID);
+                if self.columns.is_empty() {
+                    svg.line(&[(at, frame.top), (at, frame.bottom)], GRID);
+                }
                 label(svg, (at, frame.bottom + 15.0), &text, Anchor::Middle);
             }
         }

@@ -5,7 +5,8 @@ use super::style::{Ink, Pen, Point};
 use super::svg::Svg;
 
 /// How the points of a series are shown.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Mark {
     /// Joined by a line.
     Line,

@@ -44,6 +44,16 @@ impl Svg {
         self.text += &format!("<polygon points=\"{}\" {}/>\n", places(points), paint("fill", ink));
     }
 
+    /// Filled rectangles of one colour, each as left, top, width and height.
+    pub fn rectangles(&mut self, all: &[[f64; 4]], ink: Ink) {
+        let one = |&[left, top, width, height]: &[f64; 4]| {
+            let [left, top, width, height] = [left, top, width, height].map(short);
+            format!("M{left} {top}h{width}v{height}h-{width}z")
+        };
+        let path: String = all.iter().map(one).collect();
+        self.text += &format!("<path d=\"{path}\" {}/>\n", paint("fill", ink));
+    }
+
     /// A filled circle.
     pub fn circle(&mut self, centre: Point, radius: f64, ink: Ink) {
         let (x, y, radius) = (short(centre.0), short(centre.1), short(radius));

@@ -12,6 +12,8 @@ use leaps::store::write_file;
 use leaps::{Error, Result};
 use serde_json::Value;
 
+use crate::draw::Chart;
+use crate::figure::Figure;
 use crate::markdown::wrapped;
 use page::Page;
 
@@ -52,6 +54,16 @@ pub fn check(experiment: &Experiment) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The figures in the raw numbers of an experiment; `None` if it is not a file of one.
+pub fn figures_of(numbers: &Value) -> Option<Vec<Figure>> {
+    numbers.get("experiment")?;
+    let drawn = numbers.get("figures")?.as_array()?.iter().filter_map(|figure| {
+        let chart = Chart::read(figure).filter(|chart| !chart.is_empty())?;
+        Some(Figure::of(figure["name"].as_str()?, "", &chart))
+    });
+    Some(drawn.collect())
 }
 
 /// Write page, figures and raw numbers of an experiment into a folder; `device` is the one that was asked for.

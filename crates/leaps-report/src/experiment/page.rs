@@ -72,11 +72,9 @@ impl Page<'_> {
     pub fn numbers(&self) -> Value {
         let [training, sampling] = self.seconds();
         let figures = self.figures.iter().map(|(figure, chart)| {
-            let [x, y] = chart.labels();
-            let series = chart.series.iter().map(|series| {
-                json!({"name": series.name, "points": series.points})
-            });
-            json!({"name": figure.name, "title": chart.title, "x": x, "y": y, "series": series.collect::<Vec<_>>()})
+            let mut kept = chart.kept();
+            kept["name"] = json!(figure.name);
+            kept
         });
         let runs = self.run.parts().map(|(run, part)| part.numbers(run));
         json!({

@@ -1,8 +1,8 @@
-//! The charts of a page: training, the path, weights, energies, order, correlations.
+//! The charts of a page: training, the path, weights, energies, order, correlations, modes, comparisons; each with its name.
 
 use leaps::job::{Law, energies};
 use leaps::observe::{Histogram, Layout};
-use leaps::results::{HistogramResult, SamplerResult, WalkerResult};
+use leaps::results::{Comparison, HistogramResult, SamplerResult, WalkerResult};
 use leaps::store::Metrics;
 
 use crate::draw::{Chart, Mark};
@@ -11,7 +11,7 @@ use crate::draw::{Chart, Mark};
 const MOST_POINTS: usize = 600;
 
 /// Loss, effective sample size and log Z over the steps of training.
-pub fn training(metrics: &[Metrics], exact: Option<f64>) -> Vec<Chart> {
+pub fn training(metrics: &[Metrics], exact: Option<f64>) -> Vec<(&'static str, Chart)> {
     let every = metrics.len().div_ceil(MOST_POINTS).max(1);
     let loss: Vec<(f64, f64, f64)> = metrics
         .chunks(every)
@@ -49,31 +49,30 @@ pub fn training(metrics: &[Metrics], exact: Option<f64>) -> Vec<Chart> {
         ),
     ];
     let last = metrics.last().map_or(1.0, step);
-    charts.map(|chart| chart.x_between(0.0, last)).into()
+    let names = ["loss", "training-ess", "training-log-z", "learning-rate"];
+    names.into_iter().zip(charts.map(|chart| chart.x_between(0.0, last))).collect()
 }
 
-/// Effective sample size and energy along the annealing time.
-pub fn path(result: &WalkerResult) -> Vec<Chart> {
+/// Effective sample size along the annealing time.
+pub fn path(result: &WalkerResult) -> (&'static str, Chart) {
     let points = &result.path;
     // All walkers are equal at the start.
     let start = points.first().map(|_| (0.0, 1.0, 0.0));
     let ess = start.into_iter().chain(points.iter().map(|p| (p.t, p.ess, 0.0)));
-    let energies = points.iter().map(|p| (p.t, p.energy_per_site.mean, p.energy_per_site.error));
-    vec![
-        Chart::new("Effective sample size along the path", "annealing time t", "ESS")
-            .series("", Mark::Joined, ess.collect())
-            .x_between(0.0, 1.0)
-            .y_between(0.0, 1.0),
-        Chart::new("Energy along the path", "annealing time t", "energy per site")
-            .series("", Mark::Dots, energies.collect())
-            .x_between(0.0, 1.0),
-    ]
+    let chart = Chart::new("Effective sample size along the path", "annealing time t", "ESS")
+        .series("", Mark::Joined, ess.collect())
+        .x_between(0.0, 1.0)
+        .y_between(0.0, 1.0);
+    ("path-ess", chart)
 }
 
 /// The spread of the log-weights, of the energy and of the order parameter, and the two-point function.
-pub fn histograms(result: &SamplerResult, reference: Option<&Law>) -> Vec<Chart> {
-    let correlation = correlation(result, reference);
-    let SamplerResult::Walkers(result) = result else { return vec![correlation] };
+pub fn histograms(result: &SamplerResult, reference: Option<&Law>) -> Vec<(&'static str, Chart)> {
+    let last = [
+        ("correlation", correlation(result, reference)),
+        ("modes", super::modes::chart(super::modes::masses(result), reference)),
+    ];
+    let SamplerResult::Walkers(result) = result else { return last.into() };
     let all = &result.histograms;
     // Both ways cross where the log-weight is log Z.
     let weights = match &result.two_sided {
@@ -95,7 +94,12 @@ pub fn histograms(result: &SamplerResult, reference: Option<&Law>) -> Vec<Chart>
         Mark::Steps,
         bars(&all.magnetization),
     );
-    let Some(reference) = reference else { return vec![weights, energy, order, correlation] };
+    let named = |energy: Chart, order: Chart| {
+        let first =
+            [("log-weights", weights), ("energy-law", energy), ("magnetization-law", order)];
+        first.into_iter().chain(last).collect()
+    };
+    let Some(reference) = reference else { return named(energy, order) };
     let other = |own: &HistogramResult, values: Vec<f64>| {
         let law = |own: Histogram| {
             Histogram::new(own.bins, &values, reference.weights.relative(), &reference.families)
@@ -104,12 +108,47 @@ pub fn histograms(result: &SamplerResult, reference: Option<&Law>) -> Vec<Chart>
     };
     let energies = other(&all.energy_per_site, energies(&reference.samples));
     let orders = other(&all.magnetization, reference.samples.column(Layout::M));
-    vec![
-        weights,
+    named(
         energy.series(&reference.name, Mark::Dashes, energies),
         order.series(&reference.name, Mark::Dashes, orders),
-        correlation,
-    ]
+    )
+}
+
+/// Both measures of merit of samplers that were compared.
+pub fn compared(comparison: &Comparison) -> Vec<(&'static str, Chart)> {
+    let rows: Vec<(&str, [f64; 2])> =
+        comparison.samplers.iter().map(|one| (one.name.as_str(), merits(&one.result))).collect();
+    let titles = [
+        (
+            "samples-per-second",
+            "What a second is worth for averages",
+            "effective samples per second",
+        ),
+        ("merit", "What a second is worth for log Z", "log Z merit, 1/(variance x seconds)"),
+    ];
+    let chart = |(which, (name, title, label)): (usize, (&'static str, &str, &str))| {
+        let known: Vec<(&str, f64)> = rows
+            .iter()
+            .map(|(name, merits)| (*name, merits[which]))
+            .filter(|(_, merit)| *merit > 0.0 && merit.is_finite())
+            .collect();
+        let points = known.iter().enumerate().map(|(k, (_, merit))| (*merit, -(k as f64), 0.0));
+        let names: Vec<String> = known.iter().map(|(name, _)| (*name).to_owned()).collect();
+        let height = 84.0 + 24.0 * names.len() as f64;
+        let chart = Chart::new(title, label, "").sized(Chart::SIZE.0, height).rows(names);
+        (name, chart.logarithmic_x().series("", Mark::Dots, points.collect()).unjoined())
+    };
+    titles.into_iter().enumerate().map(chart).collect()
+}
+
+/// Effective samples per second, and the merit of log Z if it was estimated.
+pub fn merits(result: &SamplerResult) -> [f64; 2] {
+    match result {
+        SamplerResult::Walkers(r) => [r.effective_samples_per_second, r.log_z_merit],
+        SamplerResult::Chains(r) => {
+            [r.effective_samples_per_second, r.log_z_merit.unwrap_or(f64::NAN)]
+        }
+    }
 }
 
 /// The two-point function.

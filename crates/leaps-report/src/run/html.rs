@@ -32,18 +32,21 @@ pub fn shown(results: &Value, path: &str, words: &str) -> String {
     }
 }
 
-/// A table; cells are HTML, the first row is the head.
-pub fn table(class: &str, rows: &[Vec<String>]) -> String {
-    let mut out = format!("<table class=\"{class}\">\n");
+/// A table with a name for those who do not see it; cells are HTML, the first row is the head. It scrolls where it is wider than the screen.
+pub fn table(name: &str, class: &str, rows: &[Vec<String>]) -> String {
+    let mut out = format!(
+        "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{}\"><table class=\"{class}\">\n",
+        escape(name)
+    );
     for (number, row) in rows.iter().enumerate() {
-        let tag = if number == 0 { "th" } else { "td" };
+        let (tag, scope) = if number == 0 { ("th", " scope=\"col\"") } else { ("td", "") };
         out += "<tr>";
         for cell in row {
-            out += &format!("<{tag}>{cell}</{tag}>");
+            out += &format!("<{tag}{scope}>{cell}</{tag}>");
         }
         out += "</tr>\n";
     }
-    out + "</table>\n"
+    out + "</table></div>\n"
 }
 
 /// A word of a command line as a shell wants it.

@@ -1,10 +1,11 @@
-//! States of a lattice of two dimensions as small SVG images.
+//! States of a lattice of two dimensions: pages that a slider turns, and figures of all of them.
 
 use leaps::results::Snapshots;
 
-use crate::draw::{Ink, Svg};
+use crate::draw::{Ink, Svg, escape, strip};
+use crate::figure::Figure;
 
-/// Side of a picture on the page.
+/// Side of a picture among others.
 const SIDE: f64 = 132.0;
 
 /// The colours of values: light and dark for two, a qualitative scale for more.
@@ -14,45 +15,111 @@ const MANY: [u32; 10] = [
     0x5ab4c5,
 ];
 
-/// The snapshots of a result, each with its time; nothing if they are not of two dimensions.
-pub fn pictures(snapshots: &Snapshots) -> String {
-    let &[rows, columns] = &snapshots.shape[..] else { return String::new() };
-    let mut out = String::from("<div class=\"frames\">\n");
-    for frame in snapshots.frames.iter().filter(|frame| frame.x.len() == rows * columns) {
+/// States that belong together, each with a caption.
+struct Album<'s> {
+    name: &'static str,
+    title: &'static str,
+    /// What the slider is called, and what is said below it.
+    slider: &'static str,
+    note: &'static str,
+    states: Vec<(String, &'s str)>,
+}
+
+/// One walker on its way, and the sample; nothing if the lattice is not of two dimensions.
+fn albums(snapshots: &Snapshots) -> Vec<Album<'_>> {
+    let &[rows, columns] = &snapshots.shape[..] else { return Vec::new() };
+    let whole = |x: &&str| x.len() == rows * columns;
+    let frames = snapshots.frames.iter().map(|frame| (format!("t = {:.2}", frame.t), &*frame.x));
+    let sample = snapshots.sample.iter().map(String::as_str).filter(whole).enumerate();
+    let mut all = vec![
+        Album {
+            name: "walker",
+            title: "One walker along the path",
+            slider: "Time of the path",
+            note: "One walker from the uniform start to the target, not reweighted.",
+            states: frames.filter(|(_, x)| whole(x)).collect(),
+        },
+        Album {
+            name: "sample",
+            title: "States of the sample",
+            slider: "State of the sample",
+            note: "Walkers at the end of the path, each as often as its weight says: states of the target.",
+            states: sample.map(|(k, x)| (format!("state {}", k + 1), x)).collect(),
+        },
+    ];
+    all.retain(|album| !album.states.is_empty());
+    all
+}
+
+/// The albums of a page, each with a slider that turns its pages; without scripts all pages are seen.
+pub fn sliders(snapshots: &Snapshots) -> String {
+    let shown = albums(snapshots).into_iter().map(|album| slides(&album, snapshots));
+    let shown: String = shown.collect();
+    if shown.is_empty() { shown } else { format!("<div class=\"albums\">\n{shown}</div>\n") }
+}
+
+fn slides(album: &Album<'_>, snapshots: &Snapshots) -> String {
+    let (name, last) = (album.name, album.states.len() - 1);
+    let mut out = format!(
+        "<div class=\"album\">\n<h3>{}</h3>\n<div class=\"slider\"><label for=\"{name}-at\">{}</label>\
+         <input type=\"range\" id=\"{name}-at\" data-slides=\"{name}-slides\" min=\"0\" max=\"{last}\" step=\"1\" \
+         value=\"{last}\"><output for=\"{name}-at\">{}</output></div>\n<div class=\"frames\" id=\"{name}-slides\">\n",
+        escape(album.title),
+        escape(album.slider),
+        escape(&album.states[last].0),
+    );
+    for (caption, x) in &album.states {
+        let picture = svg(x, snapshots, &format!("{}: {caption}", album.title));
+        let caption = escape(caption);
         out += &format!(
-            "<figure>{}<figcaption>t = {:.2}</figcaption></figure>\n",
-            svg(&frame.x, rows, columns, snapshots.q),
-            frame.t
+            "<figure data-label=\"{caption}\">{picture}<figcaption>{caption}</figcaption></figure>\n"
         );
     }
-    out + "</div>\n"
+    out + &format!("</div>\n<p class=\"note\">{}</p>\n</div>\n", escape(album.note))
+}
+
+/// A figure of every album.
+pub fn figures(section: &'static str, snapshots: &Snapshots) -> Vec<Figure> {
+    let figure = |album: Album<'_>| {
+        let states = album.states.iter();
+        let pictures: Vec<(String, String)> =
+            states.map(|(caption, x)| (caption.clone(), svg(x, snapshots, ""))).collect();
+        let element = strip(album.title, (SIDE, height(snapshots)), &pictures);
+        Figure { name: album.name.to_owned(), title: album.title.to_owned(), section, element }
+    };
+    albums(snapshots).into_iter().map(figure).collect()
+}
+
+/// The height of a picture.
+fn height(snapshots: &Snapshots) -> f64 {
+    match snapshots.shape[..] {
+        [rows, columns] => (SIDE * rows as f64 / columns as f64).round(),
+        _ => SIDE,
+    }
 }
 
 /// One picture: a rectangle for every run of equal values in a row.
-fn svg(x: &str, rows: usize, columns: usize, q: usize) -> String {
-    let colours: &[u32] = if q == 2 { &TWO } else { &MANY };
-    let ink =
-        |value: u8| Ink::solid(colours[usize::from(value.saturating_sub(b'0')) % colours.len()]);
-    let height = SIDE * rows as f64 / columns as f64;
+fn svg(x: &str, snapshots: &Snapshots, label: &str) -> String {
+    let &[rows, columns] = &snapshots.shape[..] else { return String::new() };
+    let colours: &[u32] = if snapshots.q == 2 { &TWO } else { &MANY };
     let attributes = format!(
-        " class=\"lattice\" width=\"{SIDE}\" height=\"{height:.0}\" shape-rendering=\"crispEdges\""
+        " class=\"lattice\" width=\"{SIDE}\" height=\"{}\" shape-rendering=\"crispEdges\"",
+        height(snapshots)
     );
-    let mut out = Svg::new(columns as f64, rows as f64, "", &attributes);
-    let mut rectangle = |[left, right]: [usize; 2], [top, bottom]: [usize; 2], value: u8| {
-        let [left, right, top, bottom] = [left, right, top, bottom].map(|side| side as f64);
-        let corners = [(left, top), (right, top), (right, bottom), (left, bottom)];
-        out.polygon(&corners, ink(value));
-    };
-    rectangle([0, columns], [0, rows], b'0');
+    let mut out = Svg::new(columns as f64, rows as f64, label, &attributes);
+    out.rectangles(&[[0.0, 0.0, columns as f64, rows as f64]], Ink::solid(colours[0]));
+    let mut runs: Vec<Vec<[f64; 4]>> = vec![Vec::new(); colours.len()];
     for (row, line) in x.as_bytes().chunks(columns).enumerate() {
         let mut from = 0;
         while from < line.len() {
             let run = line[from..].iter().take_while(|value| **value == line[from]).count();
-            if line[from] != b'0' {
-                rectangle([from, from + run], [row, row + 1], line[from]);
-            }
+            let colour = usize::from(line[from].saturating_sub(b'0')) % colours.len();
+            runs[colour].push([from as f64, row as f64, run as f64, 1.0]);
             from += run;
         }
+    }
+    for (colour, runs) in runs.iter().enumerate().skip(1).filter(|(_, runs)| !runs.is_empty()) {
+        out.rectangles(runs, Ink::solid(colours[colour]));
     }
     out.finish()
 }
@@ -62,23 +129,31 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    fn read(shape: &[usize], q: usize, x: &str) -> Snapshots {
+        let frames = json!([{"t": 0.5, "x": x}, {"t": 1.0, "x": x}]);
+        let all = json!({"shape": shape, "q": q, "frames": frames, "sample": [x, "1"]});
+        serde_json::from_value(all).unwrap()
+    }
+
     #[test]
     fn every_site_has_its_colour() {
-        let picture = svg("0110", 2, 2, 2);
-        assert!(picture.contains("1,0 2,0 2,1 1,1") && picture.contains("0,1 1,1 1,2 0,2"));
-        assert_eq!(picture.matches("<polygon").count(), 3, "{picture}");
-        assert_eq!(svg("0120", 2, 2, 3).matches("<polygon").count(), 3);
+        let picture = svg("0110", &read(&[2, 2], 2, ""), "");
+        assert!(picture.contains("M1 0h1v1h-1zM0 1h1v1h-1z"), "{picture}");
+        assert_eq!(picture.matches("<path").count(), 2, "{picture}");
+        let potts = svg("0120", &read(&[2, 2], 3, ""), "");
+        assert_eq!(potts.matches("<path").count(), 3);
+        assert!(potts.contains("#e08a3c") && potts.contains("#5a9e6f"), "{potts}");
     }
 
     #[test]
     fn what_is_no_picture_is_left_out() {
-        let read = |value| serde_json::from_value::<Snapshots>(value).unwrap();
-        let frames = |x: &str| json!([{"t": 0.5, "x": x}]);
-        let odd = read(json!({"shape": [2, 2], "q": 2, "frames": frames("01")}));
-        assert_eq!(pictures(&odd).matches("<svg").count(), 0);
-        let ring = read(json!({"shape": [4], "q": 2, "frames": frames("0101")}));
-        assert_eq!(pictures(&ring), "");
-        let good = read(json!({"shape": [2, 2], "q": 2, "frames": frames("0101")}));
-        assert!(pictures(&good).contains("t = 0.50"));
+        assert_eq!(sliders(&read(&[2, 2], 2, "01")), "");
+        assert_eq!(sliders(&read(&[4], 2, "0101")), "");
+        let page = sliders(&read(&[2, 2], 2, "0101"));
+        assert_eq!(page.matches("<svg").count(), 3, "two frames and one state of the sample");
+        assert!(page.contains("t = 0.50") && page.contains("max=\"1\""));
+        let figures = figures("", &read(&[2, 2], 2, "0101"));
+        assert_eq!(figures.iter().map(|f| &*f.name).collect::<Vec<_>>(), ["walker", "sample"]);
+        assert_eq!(figures[0].element.matches("class=\"lattice\"").count(), 2);
     }
 }

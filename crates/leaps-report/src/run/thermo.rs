@@ -4,7 +4,6 @@ use leaps::results::{FreeEnergyResult, TemperingResult, ThermoPoint};
 use serde_json::Value;
 
 use super::html::{escape, shown, table};
-use crate::free_energy::figure;
 use crate::text::{fixed, sigmas, with_error};
 
 /// Names of quantities at the heads of tables.
@@ -107,12 +106,8 @@ pub fn ladder(results: &Value, tempering: &TemperingResult) -> String {
         let value = shown(results, path, &with_error(log_z.mean, log_z.error));
         notes.push(format!("log Z of the last by thermodynamic integration: {value}."));
     }
-    table("numbers", &rows) + &format!("<p class=\"note\">{}</p>\n", notes.join(" "))
-}
-
-/// Curves or maps of free energies.
-pub fn curves(title: &str, result: &FreeEnergyResult) -> String {
-    format!("<div class=\"wide\">\n{}</div>\n", figure(title, result))
+    table("Temperatures of the ladder", "numbers", &rows)
+        + &format!("<p class=\"note\">{}</p>\n", notes.join(" "))
 }
 
 /// Free energies and averages, point by point.
@@ -135,5 +130,5 @@ pub fn grid(results: &Value, result: &FreeEnergyResult) -> String {
         row.extend(points.cells(at, exact));
         rows.push(row);
     }
-    table("numbers", &rows)
+    table("Free energies", "numbers", &rows)
 }

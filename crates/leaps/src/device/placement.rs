@@ -10,6 +10,7 @@ use crate::{Error, Result};
 
 /// What was asked for: `auto`, `cpu`, `cuda`, or `cuda:1` for the second GPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Device {
     /// A GPU if there is one that can do the work, else the CPU.
     #[default]

@@ -5,6 +5,7 @@
 /// Whatever it is, a network's outputs at a site do not depend on the value there, and out and back rates come from the
 /// same outputs: sampling stays exact. A lower precision costs a little of the quality of the rates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Precision {
     /// 24 bits: agrees with the CPU to about 1e-6.
     Float32,

@@ -6,11 +6,12 @@
 //! | [`transfer`] | pairwise models on strips: a lattice with one short side, any couplings and fields | $q^{W}$ free, $q^{2W}$ periodic |
 //! | [`kaufman`] | uniform Ising models without field on a periodic square lattice | $\min(\text{sides})$ |
 //!
-//! [`draw`] makes independent samples by the first two. [`solve`] picks one; [`known`] does so only if the answer takes well under a second.
+//! [`draw`] makes independent samples by the first two; [`ground_state`] finds the lowest energy. [`solve`] picks one; [`known`] does so only if the answer takes well under a second.
 
 mod band;
 mod draw;
 pub mod enumerate;
+mod ground;
 mod jet;
 pub mod kaufman;
 mod modes;
@@ -21,6 +22,7 @@ pub mod transfer;
 mod walk;
 
 pub use draw::{draw, quick_to_draw};
+pub use ground::{Ground, GroundMethod, MAX_EFFORT, energy_bound, ground_state};
 
 use crate::device::{NoProgress, Progress};
 use crate::observe::Order;
@@ -40,6 +42,7 @@ const LITTLE_WORK: f64 = 6e7;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Method {
     /// Summing over all states: [`enumerate`].
     Enumeration,

@@ -19,6 +19,7 @@ use crate::{Error, Result, finite};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum FreeEnergyMethod {
     /// A network if there is one, else parallel tempering, or smc for energies that are functions of many states at once
     #[default]

@@ -1,6 +1,7 @@
 //! Measurement of an ensemble of walkers: a result, and samples for a file.
 
 use super::Samples;
+use super::snapshots::sample;
 use crate::observe::{Bins, Estimate, Families, Histogram, Layout, WeightedSamples};
 use crate::problem::Problem;
 use crate::results::{
@@ -78,7 +79,10 @@ pub fn measured(
         mode_masses: observables.mode_masses.clone(),
         observables,
         histograms: histograms(&samples, &ensemble)?,
-        snapshots: journey.snapshots,
+        snapshots: journey.snapshots.map(|own| Snapshots {
+            sample: sample(&ensemble.states, target.sites(), &ensemble.weights),
+            ..own
+        }),
         network_passes_per_walker: ensemble.cost.network_passes,
         energy_calls_per_walker: ensemble.cost.energy_calls,
         seconds: journey.seconds,

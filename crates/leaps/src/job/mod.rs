@@ -7,6 +7,7 @@
 //! | [`Sampling`] | weighted walkers that follow a trained network |
 //! | [`Training`] | a network for a problem |
 //! | [`FreeEnergies`] | free energy, entropy and observables over a grid of temperatures and fields |
+//! | [`Minimizing`] | the lowest energy and a state that has it |
 //! | [`Comparison`] | several samplers on one problem |
 //! | [`Experiment`] | networks and samplers that a file describes, with everything kept on the disk |
 //! | [`Reference`] | what results are held against |
@@ -22,6 +23,7 @@ pub mod experiment;
 mod free_energies;
 mod measured;
 mod memory;
+mod minimizing;
 mod monitor;
 mod reference;
 mod sampler;
@@ -42,6 +44,7 @@ pub use experiment::Experiment;
 pub use free_energies::{FreeEnergies, FreeEnergyMethod};
 pub use measured::{bins, energies};
 pub use memory::{check_memory, training_memory};
+pub use minimizing::{BetaRange, MinimizeMethod, Minimizing};
 pub use monitor::Monitor;
 pub use reference::{Law, Reference};
 pub use sampler::Sampler;

@@ -10,6 +10,7 @@ use crate::{Error, Result};
 /// The kernels by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum KernelName {
     /// [`Metropolis`](super::Metropolis).
     Metropolis,

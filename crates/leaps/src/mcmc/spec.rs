@@ -206,7 +206,7 @@ impl ChainSpec {
                 "sample.betas",
                 list.join(","),
                 format!("two or more rising numbers that end at the target's beta {beta}"),
-                "leave it out to spread --temperatures evenly",
+                "leave it out to spread `sample.temperatures` evenly",
             ));
         }
         Ok(())

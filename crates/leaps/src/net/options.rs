@@ -13,6 +13,7 @@ use crate::{Error, Result};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum NetworkKind {
     /// Convolutions over the half-spaces around a site of a lattice.
     Hollow,

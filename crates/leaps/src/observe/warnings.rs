@@ -9,6 +9,7 @@ use super::estimate::null_is_infinite;
 /// A reason to doubt the averages.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case", tag = "warning")]
+#[non_exhaustive]
 pub enum ChainWarning {
     /// Chains are shorter than 50 autocorrelation times.
     #[error(

@@ -13,7 +13,7 @@ use crate::target::{
 };
 use crate::{Error, Result, finite};
 
-pub use models::{EdgeList, Ising, Potts, SpinGlass};
+pub use models::{EdgeList, IndependentSet, Ising, MaxCut, Potts, SpinGlass};
 
 /// The kind of targets that are not ours.
 const CUSTOM: &str = "custom";

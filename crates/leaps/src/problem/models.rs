@@ -88,6 +88,28 @@ impl EdgeList {
     }
 }
 
+/// The largest cut of a graph: $E = -\\sum_{ij} w_{ij} [x_i \\ne x_j]$.
+#[derive(Clone, Copy, Debug)]
+pub struct MaxCut;
+
+impl MaxCut {
+    /// The graph in a file of rudy's format: "vertices edges", then one "i j weight" a line.
+    pub fn file(path: impl Into<PathBuf>) -> TargetSpec {
+        TargetSpec { kind: Some(Kind::Maxcut), ..EdgeList::file(path) }
+    }
+}
+
+/// The largest set of vertices that no edge joins: $E = -\\sum_i x_i + 2 \\sum_{ij} x_i x_j$.
+#[derive(Clone, Copy, Debug)]
+pub struct IndependentSet;
+
+impl IndependentSet {
+    /// The graph in a file of rudy's format: "vertices edges", then one "i j" a line.
+    pub fn file(path: impl Into<PathBuf>) -> TargetSpec {
+        TargetSpec { kind: Some(Kind::IndependentSet), ..EdgeList::file(path) }
+    }
+}
+
 impl TargetSpec {
     /// With coupling J; negative is antiferromagnetic.
     pub fn coupling(self, coupling: f64) -> Self {

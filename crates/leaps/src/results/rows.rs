@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use super::{
     BetaResult, ChainResult, Compared, Comparison, ExactPoints, ExactResult, FreeEnergyResult,
-    Lowest, Origin, Record, SamplerResult, ThermoPoint, WalkerResult, named, named_modes,
+    Lowest, MinimumResult, Origin, Record, SamplerResult, ThermoPoint, WalkerResult, named,
+    named_modes,
 };
 use crate::observe::{Estimate, Observables};
 use crate::target::{Field, printed};
@@ -265,6 +266,39 @@ impl Tabulate for FreeEnergyResult {
     }
 }
 
+impl Tabulate for MinimumResult {
+    fn rows(&self, origin: &Origin) -> Vec<Row> {
+        let sampler = match &self.model {
+            Some(model) => format!("{} {model}", self.method),
+            None => self.method.clone(),
+        };
+        let about = Row::about(origin, sampler, Some(self.seed));
+        let about = Row { beta: self.beta_cold.unwrap_or(f64::NAN), ..about };
+        let optimum = self.optimum;
+        let energy = about.number("lowest_energy", self.lowest.energy);
+        let mut rows = vec![Row { exact: optimum, ..energy }];
+        rows.extend(about.lowest(Some(&self.lowest)));
+        rows.extend(self.cut.map(|cut| about.number("cut", cut)));
+        rows.extend(self.set_size.map(|size| about.number("set_size", size as f64)));
+        for (name, value) in [
+            ("found_restarts", self.found.restarts as f64),
+            ("found_walkers", self.found.walkers as f64),
+            ("walkers", self.found.of_walkers as f64),
+            ("seconds_to_best", self.seconds_to_best),
+            ("seconds", self.seconds),
+        ] {
+            rows.push(about.number(name, value));
+        }
+        for (restart, seconds) in self.restarts.iter().zip(&self.seconds_of_restarts) {
+            let own = Row { seed: Some(restart.seed), ..about.clone() };
+            rows.push(Row { exact: optimum, ..own.number("restart_energy", restart.energy) });
+            rows.push(own.number("restart_found_walkers", restart.found as f64));
+            rows.push(own.number("restart_seconds", *seconds));
+        }
+        rows
+    }
+}
+
 /// Whatever `--json` prints about a target.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(untagged)]
@@ -275,6 +309,8 @@ pub enum AnyResult {
     FreeEnergy(FreeEnergyResult),
     /// Exact ones over such a grid.
     ExactPoints(ExactPoints),
+    /// The lowest energy.
+    Minimum(MinimumResult),
     /// Of one sampler.
     Sampler(SamplerResult),
     /// The exact answer.
@@ -287,6 +323,7 @@ impl Tabulate for AnyResult {
             AnyResult::Comparison(result) => result.rows(origin),
             AnyResult::FreeEnergy(result) => result.rows(origin),
             AnyResult::ExactPoints(result) => result.rows(origin),
+            AnyResult::Minimum(result) => result.rows(origin),
             AnyResult::Sampler(result) => result.rows(origin),
             AnyResult::Exact(result) => result.rows(origin),
         }

@@ -8,8 +8,8 @@
 use super::{Cost, Grid, Interval, Lineage, Resampler, Span, Walkers};
 use crate::device::Progress;
 use crate::observe::{
-    Estimate, Families, Jackknife, LogWeights, Observables, Segments, WeightedSamples, entropy,
-    ess, log_z,
+    Estimate, Families, Jackknife, LogWeights, Observables, Order, Segments, WeightedSamples,
+    entropy, ess, log_z,
 };
 use crate::target::Target;
 use crate::{Error, Result};
@@ -76,6 +76,12 @@ pub struct PathPoint {
     pub energy_per_site: Estimate,
     /// `Var(U_t) / sites`.
     pub heat_capacity_per_site: Estimate,
+    /// `(log Z + <U_t>) / sites`; files of older versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entropy_per_site: Option<Estimate>,
+    /// `<|m|>`; files of older versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub abs_magnetization: Option<Estimate>,
 }
 
 /// Everything that is measured at a stop of the grid.
@@ -242,19 +248,18 @@ impl Look<'_> {
 
     fn point(&self, walkers: &dyn Walkers) -> Result<PathPoint> {
         let (lambda, weights) = (self.at.lambda(), &self.weights);
-        let mut rows = Vec::with_capacity(3 * weights.len());
-        for energies in walkers.energies()?.chunks_exact(lambda.len()) {
-            let h: f64 = energies.iter().sum();
-            let u: f64 = energies.iter().zip(lambda).map(|(e, l)| e * l).sum();
-            rows.extend([h, u, u * u]);
-        }
+        let (energies, states) = (walkers.energies()?, walkers.states()?);
+        let potentials = potentials(&energies, lambda);
+        let entropy = entropy(weights, &self.families, self.segments, &potentials);
         // Squares about a typical value: the variance of a large energy would lose its digits.
-        let origin = rows[1];
-        for row in rows.chunks_exact_mut(3) {
-            row[1] -= origin;
-            row[2] = row[1] * row[1];
+        let origin = potentials[0];
+        let mut rows = Vec::with_capacity(4 * weights.len());
+        let each = energies.chunks_exact(lambda.len()).zip(&potentials);
+        for ((energies, u), x) in each.zip(states.chunks_exact(self.target.sites())) {
+            let (h, u) = (energies.iter().sum::<f64>(), u - origin);
+            rows.extend([h, u, u * u, Order::of(x, self.target.q()).abs]);
         }
-        let jackknife = Jackknife::new(3, &rows, weights.relative(), &self.families);
+        let jackknife = Jackknife::new(4, &rows, weights.relative(), &self.families);
         let sites = self.target.sites() as f64;
         Ok(PathPoint {
             t: self.at.grid.time(self.at.k),
@@ -264,6 +269,8 @@ impl Look<'_> {
             resampled: false,
             energy_per_site: jackknife.estimate(|m| m[0] / sites),
             heat_capacity_per_site: jackknife.estimate(|m| (m[2] - m[1] * m[1]) / sites),
+            entropy_per_site: Some(Estimate::new(entropy.mean / sites, entropy.error / sites)),
+            abs_magnetization: Some(jackknife.mean(3)),
         })
     }
 }

@@ -7,6 +7,7 @@ use crate::observe::LogWeights;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Resampler {
     /// `N` independent draws.
     Multinomial,

@@ -23,6 +23,7 @@ const LARGE_STEP: f64 = 0.75;
 /// A reason to doubt estimates from weighted walkers, with advice.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case", tag = "warning")]
+#[non_exhaustive]
 pub enum WalkerWarning {
     /// A few walkers hold all the weight.
     #[error(
@@ -68,7 +69,7 @@ pub enum WalkerWarning {
     },
     /// Steps of fixed length are not the process that the weights are for.
     #[error(
-        "{scheme} steps are biased by their length, {biased}, and errors do not know of it; use --scheme events, or more intervals"
+        "{scheme} steps are biased by their length, {biased}, and errors do not know of it; use the scheme events, or more intervals"
     )]
     FixedSteps {
         /// `euler` or `trapezoid`.
@@ -78,7 +79,7 @@ pub enum WalkerWarning {
     },
     /// Some step changed the distribution by more than walkers can follow.
     #[error(
-        "a step of the path keeps only {conditional_ess:.2} of the walkers: estimates may be biased and errors too small; use more intervals or --schedule adaptive"
+        "a step of the path keeps only {conditional_ess:.2} of the walkers: estimates may be biased and errors too small; use more intervals or the schedule adaptive"
     )]
     LargeSteps {
         /// The smallest conditional effective sample size of a step.

@@ -6,6 +6,7 @@
 //! | `meta.json` | when, by which command and on what the run was started |
 //! | `metrics.jsonl` | one line per gradient step: step, loss, norm of the gradient, lr, seconds; at validations also ess and log_z |
 //! | `events.jsonl` | what happened: started, resumed, validated, checkpointed, rolled back, failed, stopped |
+//! | `snapshot.json` | a state of the lattice at the last validation, see [`Snapshot`](super::Snapshot) |
 //! | `checkpoints/`, `latest` | see [`Checkpoints`] |
 //! | `target/` | copies of the files that the target is made of, such as a list of edges, if it is |
 //! | `start/` | the run on a smaller lattice that this one starts from, if there is one: a run directory itself |
@@ -28,11 +29,12 @@ use crate::file::{self, DATA, TEXT};
 use crate::{Error, Result};
 
 /// Names that a run directory may hold before its first checkpoint.
-const OURS: [&str; 10] = [
+const OURS: [&str; 11] = [
     "config.toml",
     "meta.json",
     "metrics.jsonl",
     "events.jsonl",
+    "snapshot.json",
     "checkpoints",
     "latest",
     "figures",
@@ -65,7 +67,7 @@ pub fn check_directory(path: &Path) -> Result<()> {
     }
     strange.map_or(Ok(()), |name| {
         Err(Error::invalid(
-            "--out",
+            "out",
             path.display(),
             "an empty directory or a run",
             format!("it holds {name}; give a new name"),

@@ -51,6 +51,7 @@ impl Metrics {
 /// A line of `events.jsonl`, which also has the `time` in seconds since 1970. Files are named from the run directory on, which may be moved.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Event {
     /// A run begins.
     Started {

@@ -14,6 +14,7 @@ mod sealed;
 mod session;
 mod setup;
 mod shipped;
+mod snapshot;
 mod tensors;
 mod training;
 mod upgrade;
@@ -31,5 +32,6 @@ pub use shipped::{
     Found, OWN_MODELS, SETTINGS, SHIPPED, Shipped, model_names, own_models, shipped_settings,
     unknown_model,
 };
+pub use snapshot::Snapshot;
 pub use training::{Outcome, TrainingRun};
 pub use warm::{Origin, WarmStart};

@@ -11,6 +11,7 @@ use super::directory::{RunDirectory, machine, now};
 use super::dump;
 use super::events::{Event, Metrics, Observer, Stop};
 use super::lines::Lines;
+use super::snapshot::Snapshot;
 use super::training::{Outcome, TrainingRun};
 use crate::device::Progress;
 use crate::train::{StepMetrics, Trainer};
@@ -171,6 +172,9 @@ impl<'r> Session<'r> {
         let ensemble =
             self.trainer.validate(spec.validate_walkers, spec.validate_intervals, &bounded)?;
         let step = self.trainer.steps();
+        if let Some(state) = Snapshot::of(&*self.run.setup.target, &ensemble.states, step) {
+            state.write(&self.run.directory)?;
+        }
         let validation = Validation { step, ess: ensemble.weights.ess(), log_z: ensemble.log_z() };
         self.standing = Standing { validation: Some(validation), due: false, ..self.standing };
         if let Some(last) = self.standing.last {

@@ -114,7 +114,7 @@ impl Identity {
             let condition = format!(
                 "the file that the run in {run} was started with, and the file has changed since"
             );
-            let advice = "put the old one back, of which every checkpoint of the run has a copy, or start over in a new directory with --fresh";
+            let advice = "put the old one back, of which every checkpoint of the run has a copy, or start over in a new directory with `fresh`";
             let (key, file) = (format!("target.{own}"), file.unwrap_or("(left out)"));
             return Err(Error::invalid(key, file, condition, advice));
         }
@@ -122,9 +122,9 @@ impl Identity {
         let advice = match key.as_str() {
             "train.steps" => format!(
                 "its learning rate falls towards the last step (decay cosine), so that a longer run is another run; \
-                 go on from its parameters in a new one with --from {run} --out DIR"
+                 go on from its parameters in a new one with `train.from` {run} and a new `out`"
             ),
-            _ => "set it back to continue that run, or start over in a new directory with --fresh"
+            _ => "set it back to continue that run, or start over in a new directory with `fresh`"
                 .into(),
         };
         Err(Error::invalid(key, now, condition, advice))

@@ -39,7 +39,7 @@ pub(super) fn recognised(text: &str) -> Option<(usize, String)> {
     Some((
         number,
         format!(
-            "this looks like a rudy (G-set) file: write 'sites {sites}' for its first line, which counts vertices and edges,{shift} and make couplings of the weights (for a maximum cut J = -w)"
+            "this looks like a rudy (G-set) file, which the targets maxcut and independent-set read; else write 'sites {sites}' for its first line, which counts vertices and edges,{shift} and make couplings of the weights (for a maximum cut J = -w)"
         ),
     ))
 }

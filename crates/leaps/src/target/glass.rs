@@ -16,7 +16,7 @@ pub enum Disorder {
 }
 
 impl Disorder {
-    fn draw(self, stream: &mut Stream) -> f64 {
+    pub(super) fn draw(self, stream: &mut Stream) -> f64 {
         match self {
             Disorder::Pm1 => [-1.0, 1.0][stream.below(2)],
             Disorder::Gaussian => stream.normal(),

@@ -2,7 +2,7 @@
 
 mod chain;
 mod estimate;
-mod evidence;
+mod log_z_estimate;
 mod measure;
 mod modes;
 mod samples;

@@ -1,9 +1,9 @@
 //! Experiments: networks and samplers on one target or several, described in a file, with everything that was found kept on the disk.
 
-mod kept;
 mod mistakes;
 mod networks;
 mod overlay;
+mod part_files;
 mod parts;
 mod shipped;
 mod spec;

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 use toml::Table;
 
-use super::kept;
 use super::networks::{PreparedNetwork, slug};
+use super::part_files;
 use super::spec::{Experiment, RunEntry};
 use super::{Part, Places, RunParts};
 use crate::device::NoProgress;
@@ -246,14 +246,14 @@ impl PartRunner<'_> {
         let result = without_places(found.result);
         let found = PartFound { settings, device: called, result, histograms };
         let part = PartResult { name: label.to_owned(), absent: None, found: Some(found) };
-        let (written, times) = kept::split(&part)?;
+        let (written, times) = part_files::split(&part)?;
         if run.keep {
             let name = format!("{}-{}.npz", experiment.name, slug(label));
             let mut file = NpzWriter::create(self.places.out.join(name))?;
             samples.write(&mut file, &*job.sampler.problem().target, &written)?;
             file.finish()?;
         }
-        kept::write(&file, &written, &times)?;
+        part_files::write(&file, &written, &times)?;
         Ok(part)
     }
 
@@ -272,7 +272,7 @@ impl PartRunner<'_> {
         if !file.exists() {
             return None;
         }
-        let found = kept::read(file);
+        let found = part_files::read(file);
         if let Err(reason) = &found {
             let shown = file.display();
             self.monitor.warn(&format!("{shown}: {reason}; this part is run again"));

@@ -84,7 +84,7 @@ impl Training {
             if start.grow == Some(true) {
                 observer.note(
                     "there is nothing to grow from: only Ising and Potts models on periodic planes with sides of at least 21 and a uniform field, and \
-                     hollow networks without --from, are trained on a smaller lattice first",
+                     hollow networks that start from no other, are trained on a smaller lattice first",
                 );
             }
             let begun = |run: &Path| Checkpoints::of(run).identity().is_some();
@@ -106,7 +106,7 @@ impl Training {
             return Ok(Grown::Start(Some(Box::new(Start::model(START, trained)))));
         };
         if let Some(begun) = Checkpoints::of(directory).identity() {
-            // A run that goes on knows what it started from; one that `--from` started is another run.
+            // A run that goes on knows what it started from; one that `train.from` started is another run.
             let from = begun.from.filter(|from| from.name == START);
             let start = from.map(Start::begun).or_else(|| self.start.clone());
             return Ok(Grown::Start(start.map(Box::new)));

@@ -70,6 +70,8 @@ pub struct Plan {
     pub(super) thresholds: usize,
 }
 
+/// Most neighbours whose values are the bits of a byte.
+const MOST_BITS: usize = 8;
 /// Most thresholds in one class: indices are 16 bits wide.
 const MAX_CLASS: usize = 1 << 16;
 /// Most thresholds in all: 64 MiB.
@@ -86,6 +88,16 @@ impl Plan {
     /// neighbours or values for a table; [`crate::mcmc::HeatBath`] and [`crate::mcmc::Metropolis`] serve such
     /// models one walker at a time.
     pub fn new(model: &Pairwise, rule: Rule, scan: Scan) -> Result<Self> {
+        Self::build(model, rule, scan, false)
+    }
+
+    /// The same for sites with many neighbours of two values too, if their couplings differ in sign alone: what counts is how many
+    /// neighbours pull to value 1. GPUs have not run it.
+    pub fn signed(model: &Pairwise, rule: Rule, scan: Scan) -> Result<Self> {
+        Self::build(model, rule, scan, true)
+    }
+
+    fn build(model: &Pairwise, rule: Rule, scan: Scan, signed: bool) -> Result<Self> {
         let (n, q) = (model.sites(), model.q());
         let terms = model.energy_terms();
         let mut classes: Vec<Class> = Vec::new();
@@ -108,7 +120,12 @@ impl Plan {
             let next = classes.len() as u32;
             let class = *known.entry(signature).or_insert(next);
             if class == next {
-                let mut made = Class::new(q, range.len(), &couplings, &fields)?;
+                let by_sign = signed && q == 2 && range.len() > MOST_BITS;
+                let made = match by_sign.then(|| Class::signed(&couplings, &fields)).flatten() {
+                    Some(class) => Ok(class),
+                    None => Class::new(q, range.len(), &couplings, &fields),
+                };
+                let mut made = made?;
                 made.offset = thresholds;
                 thresholds += made.thresholds(q, rule);
                 if thresholds > MAX_THRESHOLDS {
@@ -197,7 +214,7 @@ impl Class {
             .ok_or_else(too_large)?;
         let code = match (q, uniform) {
             (2, true) if degree < 256 => Code::Sum,
-            (2, false) if degree <= 8 => Code::Bits,
+            (2, false) if degree <= MOST_BITS => Code::Bits,
             _ => Code::General(
                 (0..degree * q)
                     .map(|at| {
@@ -243,6 +260,41 @@ impl Class {
             }
         }
         Ok(class)
+    }
+
+    /// A site of two values whose couplings are one number up to their signs, the same signs in every term; `None` if they are not, or all are equal.
+    ///
+    /// A neighbour pulls to value 1 if it has value 1 and a positive coupling or value 0 and a negative one. Where `k` neighbours pull
+    /// to a value, and `n` couplings are negative, `sum_{x_j = value} A_j = A (k - n)`.
+    fn signed(couplings: &[&[f64]], fields: &[&[f64]]) -> Option<Self> {
+        let first = couplings.iter().find(|list| !list.is_empty())?;
+        let degree = first.len();
+        let signs: Vec<f64> = first.iter().map(|c| c.signum()).collect();
+        let strength = |list: &[f64]| list.first().map_or(0.0, |c| c * signs[0]);
+        let fits =
+            |list: &&[f64]| list.iter().zip(&signs).all(|(c, sign)| *c == sign * strength(list));
+        let negative = signs.iter().filter(|sign| **sign < 0.0).count();
+        if !couplings.iter().all(fits) || negative == 0 || (degree + 1) * 4 > MAX_CLASS {
+            return None;
+        }
+        let contribution = |sign: &f64| if *sign < 0.0 { [1, 0] } else { [0, 1] };
+        let entries = degree + 1;
+        let size = couplings.len() * entries * 2;
+        let code = Code::General(signs.iter().flat_map(contribution).collect());
+        let mut class =
+            Class { code, entries, local: vec![0.0; size], share: vec![0.0; size], offset: 0 };
+        for (k, (couplings, fields)) in couplings.iter().zip(fields).enumerate() {
+            for index in 0..entries {
+                for (value, pulling) in [degree - index, index].into_iter().enumerate() {
+                    let bonds = strength(couplings) * (pulling as f64 - negative as f64);
+                    let field = fields.get(value).copied().unwrap_or(0.0);
+                    let at = (k * entries + index) * 2 + value;
+                    class.local[at] = field - bonds;
+                    class.share[at] = field - 0.5 * bonds;
+                }
+            }
+        }
+        Some(class)
     }
 
     /// Length of one of the class' tables.

@@ -36,6 +36,13 @@ impl LadderPlan {
         Ok(LadderPlan { rungs, infinite })
     }
 
+    /// The same by [`Plan::signed`].
+    pub fn signed(model: &Pairwise, rule: Rule, scan: Scan) -> Result<Self> {
+        let rungs = Plan::signed(model, rule, scan)?;
+        let infinite = Plan::signed(model, Rule::HeatBath, Scan::Systematic)?;
+        Ok(LadderPlan { rungs, infinite })
+    }
+
     /// The acceptance of the rungs of a ladder that is now in these states, and what its steps are charged.
     pub(in crate::mcmc) fn charged(
         &self,

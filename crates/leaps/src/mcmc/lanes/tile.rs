@@ -175,8 +175,10 @@ impl Tile {
                     let mut index = L::widen(L::zero());
                     for (end, contribution) in ends.iter().zip(contribution.chunks_exact(q)) {
                         let row = row(end);
-                        for (site_value, &value) in contribution.iter().enumerate().skip(1) {
-                            index = L::add_where(index, row, site_value as u8, value);
+                        for (site_value, &value) in contribution.iter().enumerate() {
+                            if value != 0 {
+                                index = L::add_where(index, row, site_value as u8, value);
+                            }
                         }
                     }
                     index

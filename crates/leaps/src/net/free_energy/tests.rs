@@ -27,12 +27,12 @@ fn times() -> D {
 }
 
 /// What a function is conditioned on beside a time.
-const TOLD: [f64; 2] = [0.4, -0.9];
+const CONDITIONS: [f64; 2] = [0.4, -0.9];
 
 fn feature_rows(function: &FreeEnergy, t: D) -> Vec<D> {
     let mut rows = vec![Array([0.0; WIDTH]); features_with(function.conditions())];
     for (lane, t) in t.0.into_iter().enumerate() {
-        for (row, value) in rows.iter_mut().zip(conditioned_features(t, &TOLD)) {
+        for (row, value) in rows.iter_mut().zip(conditioned_features(t, &CONDITIONS)) {
             row.0[lane] = value;
         }
     }
@@ -94,16 +94,16 @@ fn any_number_of_times_is_served_in_single_precision() {
         let p64 = parameters(&function);
         let p: Vec<f32> = p64.iter().map(|&p| p as f32).collect();
         let times: Vec<f64> = (0..21).map(|i| f64::from(i) / 20.0).collect();
-        let all = function.rates_at(&p, &times, |_| &TOLD);
+        let all = function.rates_at(&p, &times, |_| &CONDITIONS);
         for (i, &t) in times.iter().enumerate() {
             let (exact, _) = rates(&function, &p64, Array([t; WIDTH]));
             assert!((f64::from(all[i]) - exact.0[0]).abs() < 1e-5 * (1.0 + exact.0[0].abs()));
         }
         let (mut whole, mut parts) = (vec![0.0; p.len()], vec![0.0; p.len()]);
         let weights: Vec<f32> = (0..21).map(|i| 1.0 - 0.1 * i as f32).collect();
-        function.gradient_conditioned_on(&p, &times, |_| &TOLD, &weights, &mut whole);
+        function.gradient_conditioned_on(&p, &times, |_| &CONDITIONS, &weights, &mut whole);
         for (t, w) in times.iter().zip(&weights) {
-            function.gradient_conditioned_on(&p, &[*t], |_| &TOLD, &[*w], &mut parts);
+            function.gradient_conditioned_on(&p, &[*t], |_| &CONDITIONS, &[*w], &mut parts);
         }
         let scale = whole.iter().fold(0.0, |m: f32, g| m.max(g.abs()));
         assert!(whole.iter().zip(&parts).all(|(a, b)| (a - b).abs() < 1e-5 * scale));

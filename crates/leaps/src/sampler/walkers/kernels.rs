@@ -88,10 +88,8 @@ impl<K: Kernel + Sync> Walkers for KernelWalkers<K> {
     }
 
     fn start_at(&mut self, states: &[u8]) -> Result<()> {
-        let (target, population) = (&*self.target, self.population);
-        let starts = states.par_chunks_exact(target.sites());
-        self.walkers.par_iter_mut().zip(starts).enumerate().try_for_each(|(i, (walker, x))| {
-            population.put(target, i, x, (&mut walker.x, &mut walker.energies))
+        self.population.put(&*self.target, &mut self.walkers, states, |walker| {
+            (&mut walker.x, &mut walker.energies)
         })
     }
 

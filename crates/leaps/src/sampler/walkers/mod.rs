@@ -6,6 +6,8 @@ pub(crate) mod lanes;
 pub(crate) mod lockstep;
 pub(crate) mod network;
 
+use rayon::prelude::*;
+
 use crate::device::{Progress, Purpose, Stream};
 use crate::observe::{LogWeights, Segments};
 use crate::sampler::{Interval, Resampling, Span};
@@ -54,16 +56,20 @@ impl Population {
         Visit { target, seed: self.seed, walker: self.first + i, step }
     }
 
-    /// Put walker `i`, which has not moved, into the state `x`.
-    pub(crate) fn put(
+    /// Put walkers, none of which has moved, into states of their own: `place` is where a walker has its state and energies.
+    pub(crate) fn put<W: Send>(
         &self,
         target: &dyn Target,
-        i: usize,
-        x: &[u8],
-        (own, energies): (&mut [u8], &mut [f64]),
+        walkers: &mut [W],
+        states: &[u8],
+        place: impl Fn(&mut W) -> (&mut Vec<u8>, &mut Vec<f64>) + Sync,
     ) -> Result<()> {
-        own.copy_from_slice(x);
-        self.visit(target, i, 0).measure(x, energies)
+        let starts = states.par_chunks_exact(target.sites());
+        walkers.par_iter_mut().zip(starts).enumerate().try_for_each(|(i, (walker, x))| {
+            let (own, energies) = place(walker);
+            own.copy_from_slice(x);
+            self.visit(target, i, 0).measure(x, energies)
+        })
     }
 
     /// The initial state of walker `i`, uniform over all states, and its energies.

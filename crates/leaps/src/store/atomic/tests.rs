@@ -1,3 +1,5 @@
+//! Tests of files and directories that appear whole or not at all.
+
 use super::*;
 
 fn names(directory: &Path) -> Vec<String> {

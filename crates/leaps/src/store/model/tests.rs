@@ -1,3 +1,5 @@
+//! Tests of models in files.
+
 use serde_json::json;
 
 use super::*;

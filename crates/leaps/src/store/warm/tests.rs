@@ -1,3 +1,5 @@
+//! Tests of starts from other networks.
+
 use serde_json::Value;
 
 use super::*;

@@ -1,7 +1,7 @@
 //! The energy that a description stands for.
 
 use super::{Field, Geometry, Kind, Size, TargetSpec};
-use crate::target::{Boundary, Disorder, Lattice, Pairwise, Target, read_edges};
+use crate::target::{Boundary, Disorder, Graph, Lattice, Pairwise, Target, read_edges};
 use crate::{Result, finite};
 
 impl TargetSpec {
@@ -19,6 +19,11 @@ impl TargetSpec {
 
     fn disorder(&self) -> Disorder {
         self.couplings.unwrap_or(Disorder::Pm1)
+    }
+
+    /// The graph of a problem on one: read from its file.
+    pub fn graph(&self) -> Result<Graph> {
+        Graph::read(self.path.as_deref().unwrap_or("".as_ref()))
     }
 
     /// The energy of a [`filled`](Self::filled) description.
@@ -43,6 +48,8 @@ impl TargetSpec {
                 self.weight_scale.unwrap_or(0.5),
                 seed,
             )?,
+            Some(Kind::Maxcut) => Pairwise::max_cut(&self.graph()?)?,
+            Some(Kind::IndependentSet) => Pairwise::independent_set(&self.graph()?)?,
             Some(Kind::File) | None => read_edges(self.path.as_deref().unwrap_or("".as_ref()))?,
         };
         match self.field.as_ref().map(Field::values).transpose()?.as_deref() {

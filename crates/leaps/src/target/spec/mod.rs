@@ -32,6 +32,10 @@ pub enum Kind {
     Rbm,
     /// Edges and fields read from a text file
     File,
+    /// The largest cut of a graph read from a rudy (G-set) file
+    Maxcut,
+    /// The largest independent set of such a graph
+    IndependentSet,
 }
 
 /// Which spins of a glass interact.
@@ -51,14 +55,14 @@ pub enum Geometry {
 #[serde(default, deny_unknown_fields)]
 #[cfg_attr(feature = "clap", command(next_help_heading = "Target"))]
 pub struct TargetSpec {
-    /// What to sample: ising, potts, spin-glass, rbm or file
+    /// What to sample: ising, potts, spin-glass, rbm, file, maxcut or independent-set
     #[cfg_attr(
         feature = "clap",
         arg(index = 1, value_enum, value_name = "TARGET", hide_possible_values = true)
     )]
     #[cfg_attr(feature = "clap", arg(help_heading = None::<&str>))]
     pub kind: Option<Kind>,
-    /// File of edges and fields, one "i j J" or "field i h" a line (file)
+    /// File of edges and fields, one "i j J" or "field i h" a line (file), or a graph in rudy's format (maxcut, independent-set)
     #[cfg_attr(feature = "clap", arg(index = 2, value_name = "PATH", help_heading = None::<&str>, value_parser = text_path))]
     #[serde(serialize_with = "shown")]
     pub path: Option<PathBuf>,
@@ -114,7 +118,15 @@ pub struct TargetSpec {
 
 impl Kind {
     /// Every family.
-    pub const ALL: [Kind; 5] = [Kind::Ising, Kind::Potts, Kind::SpinGlass, Kind::Rbm, Kind::File];
+    pub const ALL: [Kind; 7] = [
+        Kind::Ising,
+        Kind::Potts,
+        Kind::SpinGlass,
+        Kind::Rbm,
+        Kind::File,
+        Kind::Maxcut,
+        Kind::IndependentSet,
+    ];
 
     /// The name users write.
     pub fn name(self) -> &'static str {
@@ -124,6 +136,8 @@ impl Kind {
             Kind::SpinGlass => "spin-glass",
             Kind::Rbm => "rbm",
             Kind::File => "file",
+            Kind::Maxcut => "maxcut",
+            Kind::IndependentSet => "independent-set",
         }
     }
 
@@ -143,7 +157,7 @@ impl Kind {
                 "disorder_seed",
             ],
             Kind::Rbm => &["beta", "visible", "hidden", "weight_scale", "disorder_seed"],
-            Kind::File => &["path", "beta"],
+            Kind::File | Kind::Maxcut | Kind::IndependentSet => &["path", "beta"],
         }
     }
 }
@@ -164,22 +178,25 @@ impl TargetSpec {
             Error::invalid(
                 "target.kind",
                 "(missing)",
-                "ising, potts, spin-glass, rbm or file",
+                "ising, potts, spin-glass, rbm, file, maxcut or independent-set",
                 "name a target, or give a configuration",
             )
         })?;
         self.refuse_strangers(kind)?;
-        if kind == Kind::File && self.path.is_none() {
+        if kind.keys().contains(&"path") && self.path.is_none() {
             return Err(Error::invalid(
                 "target.path",
                 "(missing)",
-                "the name of a file of edges",
-                "write it after the word file",
+                match kind {
+                    Kind::File => "the name of a file of edges",
+                    _ => "the name of a graph's file in rudy's format",
+                },
+                format!("write it after the word {}", kind.name()),
             ));
         }
         let complete = self.geometry == Some(Geometry::Complete);
         let (size, dimensions) = match kind {
-            Kind::Rbm | Kind::File => (None, None),
+            Kind::Rbm | Kind::File | Kind::Maxcut | Kind::IndependentSet => (None, None),
             Kind::SpinGlass if complete => (Some(self.number_of_spins()?), None),
             _ => {
                 let (size, dimensions) =

@@ -69,11 +69,20 @@ impl TargetSpec {
                 spec.visible.unwrap_or(0),
                 spec.hidden.unwrap_or(0)
             ),
-            Some(Kind::File) | None => {
-                let name = spec.path.as_deref().and_then(Path::file_name).unwrap_or_default();
-                format!("{} ({sites} sites)", name.to_string_lossy())
+            Some(kind @ (Kind::Maxcut | Kind::IndependentSet)) => {
+                let what = match kind {
+                    Kind::Maxcut => "maximum cut",
+                    _ => "maximum independent set",
+                };
+                format!("{what} of {} ({sites} vertices)", spec.file_name())
             }
+            Some(Kind::File) | None => format!("{} ({sites} sites)", spec.file_name()),
         }
+    }
+
+    fn file_name(&self) -> String {
+        let name = self.path.as_deref().and_then(Path::file_name).unwrap_or_default();
+        name.to_string_lossy().into_owned()
     }
 
     /// The energy and the distribution as formulas with their numbers.
@@ -97,6 +106,8 @@ impl TargetSpec {
                 format!("-N^(-1/2) sum_(i<j) J_ij s_i s_j{}", field("s_i"))
             }
             Some(Kind::SpinGlass) => format!("-sum_<ij> J_ij s_i s_j{}", field("s_i")),
+            Some(Kind::Maxcut) => "-sum_ij w_ij [x_i != x_j]".to_owned(),
+            Some(Kind::IndependentSet) => "-sum_i x_i + 2 sum_ij x_i x_j".to_owned(),
             Some(Kind::Rbm) => "-sum_ij v_i W_ij h_j - sum_i a_i v_i - sum_j b_j h_j".to_owned(),
             Some(Kind::File) | None => {
                 "-sum_ij J_ij s_i s_j + sum_i h_i s_i (Potts: [x_i = x_j] and [x_i = 0])".to_owned()

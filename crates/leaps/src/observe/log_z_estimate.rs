@@ -1,4 +1,4 @@
-//! Estimate log Z and the effective sample size of weighted walkers, with errors.
+//! log Z and the effective sample size of weighted walkers, with their errors.
 
 use super::{Estimate, Families, Jackknife};
 use crate::observe::LogWeights;

@@ -1,0 +1,269 @@
+//! The tables of a report, and how to repeat it; what has no data is left out.
+
+use leaps::observe::Estimate;
+use leaps::results::{Compared, Comparison, SamplerResult, attach_exact, named};
+use serde_json::Value;
+
+use super::charts::merits;
+use super::html::{escape, lookup, number, quoted, shown, table};
+use super::page::Page;
+use super::source::words;
+use crate::text::{Short, fixed, sigmas, with_error};
+
+impl Page<'_> {
+    pub fn observables(&self) -> String {
+        let results = &self.source.results;
+        let Some(all) = results["observables"].as_object() else { return String::new() };
+        let law = self.reference.law.as_ref();
+        let mut law = law.map(|law| (law.name.as_str(), named(&law.samples.observables())));
+        let known = self.known();
+        let exact_of = |name: &str| {
+            let own = number(results, &format!("observables.{name}.exact"));
+            own.or_else(|| known.iter().find(|(other, _)| *other == name)?.1.exact)
+        };
+        // Where the exact value is known nothing else is worth a look, and a column of nothing is none.
+        law.as_mut().into_iter().for_each(|(of, others)| {
+            others.retain(|(name, _)| *of == "exact" || exact_of(name).is_none());
+            others
+                .retain(|(name, _)| number(results, &format!("observables.{name}.mean")).is_some());
+        });
+        let law = law.filter(|(_, others)| !others.is_empty());
+        let mut head = ["", "estimate", "exact", "sigmas"].map(str::to_owned).to_vec();
+        head.extend(law.iter().map(|(name, _)| escape(name)));
+        let mut rows = vec![head];
+        let free = ["free_energy_per_site", "entropy_per_site"].map(|name| (name, ""));
+        let observed = all.keys().map(|name| (name.as_str(), "observables."));
+        for (name, place) in free.into_iter().chain(observed) {
+            let path = |part: &str| format!("{place}{name}.{part}");
+            let value = |part: &str| number(results, &path(part));
+            let Some(mean) = value("mean") else { continue };
+            let error = value("error").unwrap_or(f64::INFINITY);
+            let own = value("exact");
+            let exact = own.or_else(|| exact_of(name));
+            let cell = |value: f64| match own {
+                Some(_) => shown(results, &path("exact"), &fixed(value, 6)),
+                None => escape(&fixed(value, 6)),
+            };
+            let mut row = vec![
+                escape(&name.replace('_', " ")),
+                shown(results, &path("mean"), &with_error(mean, error)),
+                exact.map(cell).unwrap_or_default(),
+                exact.map(|exact| sigmas(mean, error, exact)).unwrap_or_default(),
+            ];
+            if let Some((name_of, others)) = &law {
+                let other = others.iter().find(|(other, _)| *other == name);
+                let other = other.map(|(_, value)| value);
+                let text = other.map(|value| match *name_of {
+                    "exact" => fixed(value.mean, 6),
+                    _ => with_error(value.mean, value.error),
+                });
+                row.push(text.unwrap_or_default());
+            }
+            rows.push(row);
+        }
+        let note = escape(&self.reference.sentence());
+        table("Observables", "numbers", &rows) + &format!("<p class=\"note\">{note}</p>\n")
+    }
+
+    /// Both measures of merit, and what each is for.
+    pub fn worth(&self) -> String {
+        let results = &self.source.results;
+        let measures = [
+            (
+                "effective_samples_per_second",
+                "effective samples per second",
+                "averages: their variance after a second is that of one sample divided by this",
+            ),
+            (
+                "log_z_merit",
+                "log Z merit, 1/(variance &times; seconds)",
+                "log Z: its variance after a second is one over this",
+            ),
+            (
+                "two_sided.log_z_merit",
+                "the same of walkers that go both ways",
+                "log Z from both ends of the path",
+            ),
+        ];
+        let mut rows = vec![["measure", "value", "for"].map(str::to_owned).to_vec()];
+        for (key, name, purpose) in measures {
+            if let Some(value) = number(results, key) {
+                let value = shown(results, key, &Short(value).to_string());
+                rows.push(vec![name.to_owned(), value, purpose.to_owned()]);
+            }
+        }
+        if rows.len() == 1 {
+            return String::new();
+        }
+        let note = "Training is not counted. Either number is of this machine and this run alone.";
+        table("What a second is worth", "words", &rows) + &format!("<p class=\"note\">{note}</p>\n")
+    }
+
+    /// Estimates at inverse temperatures that the walkers passed.
+    pub fn at_beta(&self) -> String {
+        let results = &self.source.results;
+        let stops = results["at_beta"].as_array().map_or(0, Vec::len);
+        if stops == 0 {
+            return String::new();
+        }
+        let head = ["beta", "log Z", "F/N", "S/N", "E/N", "C/N", "|m|", "ESS"];
+        let mut rows = vec![head.map(str::to_owned).to_vec()];
+        for stop in 0..stops {
+            let cell = |mean: &str, error: &str| {
+                let path = format!("at_beta.{stop}.{mean}");
+                let error = number(results, &format!("at_beta.{stop}.{error}"));
+                let text = number(results, &path)
+                    .map(|mean| with_error(mean, error.unwrap_or(f64::INFINITY)));
+                shown(results, &path, &text.unwrap_or_default())
+            };
+            let estimate = |name: &str| cell(&format!("{name}.mean"), &format!("{name}.error"));
+            let beta = format!("at_beta.{stop}.beta");
+            rows.push(vec![
+                shown(results, &beta, &plain(&results["at_beta"][stop]["beta"])),
+                estimate("log_z"),
+                estimate("free_energy_per_site"),
+                estimate("entropy_per_site"),
+                estimate("observables.energy_per_site"),
+                estimate("observables.heat_capacity_per_site"),
+                estimate("observables.abs_magnetization"),
+                cell("ess", "ess_error"),
+            ]);
+        }
+        table("On the way", "numbers", &rows)
+    }
+
+    /// The observables of the run with the exact values that the reference has.
+    fn known(&self) -> Vec<(&'static str, Estimate)> {
+        let own = self.source.result.as_ref().map(|result| match result {
+            SamplerResult::Walkers(result) => result.observables.clone(),
+            SamplerResult::Chains(result) => result.estimates(),
+        });
+        let (Some(mut own), Some(exact), Some(problem)) =
+            (own, &self.reference.exact, self.problem)
+        else {
+            return Vec::new();
+        };
+        attach_exact(&mut own, exact, &*problem.target, problem.path.ends());
+        named(&own)
+    }
+
+    pub fn comparison(&self) -> String {
+        let Some(Comparison { samplers, .. }) = &self.source.compared else {
+            return String::new();
+        };
+        let head = [
+            "sampler",
+            "ESS",
+            "log Z",
+            "sigmas",
+            "network passes",
+            "energy calls",
+            "seconds",
+            "samples/s",
+            "log Z merit",
+        ];
+        let mut rows = vec![head.map(str::to_owned).to_vec()];
+        for Compared { name, result, .. } in samplers {
+            let (ess, log_z, cost) = match result {
+                SamplerResult::Walkers(r) => (
+                    [r.ess, r.ess_error],
+                    Some(r.log_z),
+                    [r.network_passes_per_walker, r.energy_calls_per_walker, r.seconds],
+                ),
+                SamplerResult::Chains(r) => (
+                    [r.ess, r.ess_error],
+                    r.log_z,
+                    [r.network_passes_per_walker, r.energy_calls_per_walker, r.seconds],
+                ),
+            };
+            let none = || "-".to_owned();
+            let sigmas = |e: Estimate| Some(sigmas(e.mean, e.error, e.exact?));
+            let mut row = vec![
+                escape(name),
+                with_error(ess[0], ess[1]),
+                log_z.map_or_else(none, |e| with_error(e.mean, e.error)),
+                log_z.and_then(sigmas).unwrap_or_else(none),
+            ];
+            let numbers = cost.into_iter().chain(merits(result));
+            row.extend(numbers.map(|number| Short(number).to_string()));
+            rows.push(row);
+        }
+        table("Comparison", "numbers", &rows)
+    }
+
+    pub fn settings(&self) -> String {
+        let results = &self.source.results;
+        let mut rows = vec![vec!["setting".to_owned(), "value".to_owned()]];
+        for (key, value) in results["target"].as_object().into_iter().flatten() {
+            rows.push(vec![format!("target {}", escape(&key.replace('_', " "))), plain(value)]);
+        }
+        for key in [
+            "method",
+            "scheme",
+            "kernel",
+            "model",
+            "walkers",
+            "intervals",
+            "resamplings",
+            "chains",
+            "steps",
+            "interrupted",
+            "seed",
+            "device",
+        ] {
+            if let Some(value) = lookup(results, key) {
+                rows.push(vec![key.to_owned(), plain(value)]);
+            }
+        }
+        let mut out =
+            if rows.len() > 1 { table("Settings", "settings", &rows) } else { String::new() };
+        if let Some(config) = &self.source.config {
+            let config = escape(config);
+            out +=
+                &format!("<details><summary>config.toml</summary><pre>{config}</pre></details>\n");
+        }
+        out
+    }
+
+    pub fn commands(&self) -> String {
+        let mut lines = Vec::new();
+        let line = |words: &[String]| {
+            let program = std::iter::once("leaps".to_owned());
+            let rest = untimed(words).into_iter().skip(1).map(quoted);
+            program.chain(rest).collect::<Vec<_>>().join(" ")
+        };
+        lines.extend(self.source.training.as_deref().map(line));
+        for results in [&self.source.results, &self.source.comparison] {
+            let Some(words) = words(&results["command"]) else { continue };
+            let mut own = line(&words);
+            if self.source.from_file {
+                own += &format!(" > {}", quoted(&self.source.name));
+            }
+            if words.iter().any(|word| word == "-" || word == "--config=-") {
+                own += "  # the configuration came from standard input";
+            }
+            if !lines.contains(&own) {
+                lines.push(own);
+            }
+        }
+        lines.push(format!("leaps report {}", quoted(&self.source.name)));
+        format!("<pre>{}</pre>\n", escape(&lines.join("\n")))
+    }
+}
+
+/// The words of a command without its time limit: whoever repeats it wants all of it.
+fn untimed(words: &[String]) -> Vec<&str> {
+    let (mut kept, mut rest) = (Vec::new(), words.iter().map(String::as_str));
+    while let Some(word) = rest.next() {
+        match word {
+            "--time-limit" => drop(rest.next()),
+            word if word.starts_with("--time-limit=") => {}
+            word => kept.push(word),
+        }
+    }
+    kept
+}
+
+fn plain(value: &Value) -> String {
+    escape(&value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+}
