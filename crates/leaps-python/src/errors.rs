@@ -24,6 +24,10 @@ pub fn exception(error: Error) -> PyErr {
         }
         Error::UnknownKey { key, advice } => {
             let key = keyword(&key);
+            let advice = match advice.strip_prefix("did you mean ") {
+                Some(near) => format!("did you mean {}", keyword(near)),
+                None => advice,
+            };
             PyTypeError::new_err(format!("{key}: no such keyword argument; {advice}"))
         }
         Error::NonFinite { .. } | Error::Weights(_) => {

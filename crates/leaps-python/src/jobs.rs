@@ -31,18 +31,27 @@ fn configured(
     Ok((spec, problem))
 }
 
+/// How a target is solved, and how many samples are drawn.
+#[derive(FromPyObject)]
+pub struct Question {
+    #[pyo3(item)]
+    method: Option<String>,
+    #[pyo3(item)]
+    samples: usize,
+}
+
 /// Solve a target exactly, and draw samples.
 #[pyfunction]
 pub fn exact(
     py: Python<'_>,
     problem: &Problem,
-    method: Option<&str>,
-    samples: usize,
+    question: Question,
     settings: &Bound<'_, PyDict>,
     place: Place,
 ) -> PyResult<Run> {
     let (spec, inner) = configured("exact", problem, settings)?;
-    let method: Option<Method> = method.map(str::parse).transpose().or_raise()?;
+    let Question { method, samples } = question;
+    let method: Option<Method> = method.as_deref().map(str::parse).transpose().or_raise()?;
     let job = Solving { problem: inner, method, samples, seed: spec.seed };
     let failure = problem.failure.as_ref();
     let run = place.run(py, failure, |_| false, |context, _| job.run_in(context))?;
@@ -111,6 +120,8 @@ pub struct Wanted {
     fields: Vec<f64>,
     #[pyo3(item)]
     method: String,
+    #[pyo3(item)]
+    model: Option<Py<Model>>,
 }
 
 /// Free energies over a grid of temperatures and fields, with a network or without.
@@ -118,7 +129,6 @@ pub struct Wanted {
 pub fn free_energy(
     py: Python<'_>,
     problem: &Problem,
-    model: Option<&Model>,
     wanted: Wanted,
     settings: &Bound<'_, PyDict>,
     place: Place,
@@ -129,7 +139,7 @@ pub fn free_energy(
         betas: wanted.betas,
         fields: wanted.fields,
         method: wanted.method.parse().or_raise()?,
-        model: model.map(Model::named),
+        model: wanted.model.as_ref().map(|model| model.get().named()),
         fit_ladder: !given.contains_key("temperatures") && !given.contains_key("betas"),
         spec,
         ..FreeEnergies::new(inner)

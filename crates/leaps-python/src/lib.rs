@@ -8,6 +8,7 @@ mod energy;
 mod errors;
 mod jobs;
 mod model;
+mod network;
 mod problem;
 mod program;
 mod run;
@@ -25,6 +26,8 @@ mod _leaps {
     use super::jobs::{ais, exact, free_energy, mcmc, smc};
     #[pymodule_export]
     use super::model::{Model, models};
+    #[pymodule_export]
+    use super::network::{forward, gradient, parameters, rates};
     #[pymodule_export]
     use super::problem::Problem;
     #[pymodule_export]

@@ -36,21 +36,21 @@ impl Problem {
         let target = &self.inner.target;
         target.lattice().map_or_else(|| vec![target.sites()], |lattice| lattice.shape().to_vec())
     }
+}
 
-    /// States of any shape that ends in one state, as the library has them.
-    pub fn check_states(&self, states: &[u8]) -> PyResult<()> {
-        let (sites, q) = (self.inner.target.sites(), self.inner.target.q());
-        if !states.len().is_multiple_of(sites) {
-            let words = format!("x: must be states of {sites} sites, not {} values", states.len());
-            return Err(PyValueError::new_err(words));
+/// Refuse what are no states of a problem, one after the other.
+pub fn check_states(problem: &problem::Problem, states: &[u8]) -> PyResult<()> {
+    let (sites, q) = (problem.target.sites(), problem.target.q());
+    if !states.len().is_multiple_of(sites) {
+        let words = format!("x: must be states of {sites} sites, not {} values", states.len());
+        return Err(PyValueError::new_err(words));
+    }
+    match states.iter().find(|&&value| value as usize >= q) {
+        Some(value) => {
+            let words = format!("x: must hold values below {q}, not {value}");
+            Err(PyValueError::new_err(words))
         }
-        match states.iter().find(|&&value| value as usize >= q) {
-            Some(value) => {
-                let words = format!("x: must hold values below {q}, not {value}");
-                Err(PyValueError::new_err(words))
-            }
-            None => Ok(()),
-        }
+        None => Ok(()),
     }
 }
 
@@ -134,7 +134,7 @@ impl Problem {
         states: PyReadonlyArray1<'_, u8>,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let states = states.as_slice()?;
-        self.check_states(states)?;
+        check_states(&self.inner, states)?;
         let target = &*self.inner.target;
         let terms = target.terms();
         let mut energies = vec![0.0; states.len() / target.sites() * terms];

@@ -7,7 +7,7 @@ verbs of the program ``leaps`` and take its settings by the same names:
 >>> import leaps
 >>> target = leaps.Ising(size=4, beta=0.4, field=0.1)
 >>> leaps.exact(target).log_z
-13.73...
+14.69...
 >>> run = leaps.ais(target, walkers=500)
 >>> run.states.shape
 (500, 4, 4)

@@ -49,7 +49,7 @@ def exact(target: Target, samples: int | None = None, *, method: str | None = No
     """
     problem = _problem(target)
     with _placed("exact", settings) as place:
-        return ExactRun(_leaps.exact(problem, method, samples or 0, settings, place))
+        return ExactRun(_leaps.exact(problem, {"method": method, "samples": samples or 0}, settings, place))
 
 
 def ais(target: Target, walkers: int | None = None, **settings: Any) -> WalkerRun:
@@ -187,7 +187,7 @@ def free_energy(
         "betas": [] if beta is None else np.atleast_1d(np.asarray(beta, dtype=float)).tolist(),
         "fields": [] if field is None else np.atleast_1d(np.asarray(field, dtype=float)).tolist(),
         "method": method,
+        "model": None if model is None else model._inner,
     }
     with _placed("free energy", settings) as place:
-        inner = None if model is None else model._inner
-        return FreeEnergyRun(_leaps.free_energy(problem, inner, wanted, settings, place))
+        return FreeEnergyRun(_leaps.free_energy(problem, wanted, settings, place))

@@ -6,8 +6,10 @@ import json
 import os
 from typing import Any
 
+import numpy as np
+
 from . import _leaps
-from ._targets import Target
+from ._targets import Target, flattened
 
 
 class Model:
@@ -40,6 +42,74 @@ class Model:
         from ._jobs import sample
 
         return sample(self, walkers, **settings)
+
+    def parameters(self) -> dict[str, np.ndarray]:
+        """The network's averaged parameters by name, ``float32``: views of one array.
+
+        >>> parameters = leaps.load("ising-8-critical").parameters()
+        >>> sum(array.size for array in parameters.values())
+        5921
+        """
+        named, flat = _leaps.parameters(self._inner)
+        return self._split(named, flat)
+
+    @staticmethod
+    def _split(named: list[tuple[str, list[int]]], flat: np.ndarray) -> dict[str, np.ndarray]:
+        parts, start = {}, 0
+        for name, shape in named:
+            size = int(np.prod(shape))
+            parts[name] = flat[start : start + size].reshape(shape)
+            start += size
+        return parts
+
+    def _inputs(self, x: Any, t: Any) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
+        states, shape = flattened(self._inner.target, x)
+        times = np.broadcast_to(np.asarray(t, dtype=np.float64), shape)
+        return states, np.ascontiguousarray(times).reshape(-1), shape
+
+    def forward(self, x: Any, t: Any) -> np.ndarray:
+        """The raw outputs of the network at states ``x`` and times ``t``: one for every site, for more than two values one for every
+        site and value in the last axis. ``x`` is of shape ``[..., *lattice]``, ``t`` is a number or of shape ``[...]``.
+
+        >>> model = leaps.load("ising-8-critical")
+        >>> model.forward(np.zeros((5, 8, 8), dtype=np.uint8), 0.5).shape
+        (5, 8, 8)
+        """
+        states, times, shape = self._inputs(x, t)
+        each, outputs = _leaps.forward(self._inner, states, times)
+        sides = tuple(self._inner.target.shape)
+        return outputs.reshape(*shape, *sides, *([each] if each > 1 else []))
+
+    def gradient(self, x: Any, t: Any, d_out: Any) -> dict[str, np.ndarray]:
+        """The gradient of ``sum(d_out * forward(x, t))`` with respect to every parameter, by name.
+
+        >>> model = leaps.load("ising-8-critical")
+        >>> x = np.zeros((5, 8, 8), dtype=np.uint8)
+        >>> gradient = model.gradient(x, 0.5, np.ones((5, 8, 8)))
+        >>> gradient.keys() == model.parameters().keys()
+        True
+        """
+        states, times, _ = self._inputs(x, t)
+        flat = np.ascontiguousarray(d_out, dtype=np.float32).reshape(-1)
+        named, _ = _leaps.parameters(self._inner)
+        return self._split(named, _leaps.gradient(self._inner, states, times, flat))
+
+    def rates(self, x: Any, t: Any) -> dict[str, np.ndarray]:
+        """What ``leaps rates`` writes, at states ``x`` and times ``t``: for every move ``G`` (the flux), ``out_rates``, ``back_rates`` and
+        ``delta_U``, of shape ``[..., *lattice]`` for two values (the flip) and ``[..., q, *lattice]`` for more; for every state ``U``,
+        ``dU_dt``, ``dF_dt``, ``K`` (the rate of the log-weight) and ``residual``.
+
+        >>> model = leaps.load("ising-8-critical")
+        >>> found = model.rates(np.zeros((5, 8, 8), dtype=np.uint8), 0.5)
+        >>> found["out_rates"].shape, found["K"].shape
+        ((5, 8, 8), (5,))
+        """
+        states, times, shape = self._inputs(x, t)
+        problem = self._inner.target
+        moves = (*shape, *([problem.q] if problem.q > 2 else []), *problem.shape)
+        found = _leaps.rates(self._inner, states, times)
+        of_moves = ("G", "out_rates", "back_rates", "delta_U")
+        return {name: values.reshape(moves if name in of_moves else shape) for name, values in found.items()}
 
     def __repr__(self) -> str:
         described = self.description

@@ -12,11 +12,13 @@
 //! | [`Experiment`] | networks and samplers that a file describes, with everything kept on the disk |
 //! | [`Reference`] | what results are held against |
 //! | [`Solving`] | the exact answer, where there is one |
+//! | [`evaluate`] | all outputs of a network at given states |
 
 mod annealing;
 mod chains;
 mod comparison;
 mod context;
+mod evaluation;
 pub mod experiment;
 mod free_energies;
 mod measured;
@@ -37,6 +39,7 @@ pub use annealing::Annealing;
 pub use chains::Chains;
 pub use comparison::{Comparison, NamedSampler, SamplerEntry};
 pub use context::Context;
+pub use evaluation::{Evaluated, evaluate};
 pub use experiment::Experiment;
 pub use free_energies::{FreeEnergies, FreeEnergyMethod};
 pub use measured::{bins, energies};

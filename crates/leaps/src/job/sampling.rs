@@ -136,11 +136,7 @@ impl Sampling {
             other => other,
         })?;
         memory::check_network(problem, &self.walkers, &net)?;
-        let conditions = match (&model.family, &problem.spec) {
-            (Some(ranges), Some(spec)) => spec.condition(ranges)?,
-            (Some(ranges), None) => ranges.condition(problem.beta, 0.0)?,
-            (None, _) => Vec::new(),
-        };
+        let conditions = model.condition(problem)?;
         let rates = &model.rates(&Arc::new(net))?.conditioned_on(&conditions);
         let scheme = self.scheme.scheme;
         let cuts = self.scheme.cuts(self.walkers.intervals);

@@ -1,6 +1,5 @@
 //! `leaps rates`: a network evaluated at given states and times, to examine it from outside.
 
-mod evaluate;
 mod input;
 
 use std::path::{Path, PathBuf};
@@ -8,13 +7,13 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::Args;
 use leaps::Error;
+use leaps::job::{Evaluated, evaluate};
 use safetensors::Dtype;
 use safetensors::tensor::{TensorView, serialize};
 
 use crate::app::Context;
 use crate::error::usage;
 use crate::models;
-use evaluate::{Evaluated, evaluate};
 use input::Input;
 
 /// Flags of `rates`.
@@ -54,9 +53,7 @@ pub fn run(args: &RatesArgs, context: &Context) -> Result<()> {
     }
     writable(&args.output)?;
     let input = Input::read(&args.input, &*problem.target)?;
-    let condition =
-        found.model.family.map(|ranges| config.target.condition(&ranges)).transpose()?;
-    let evaluated = evaluate(&found.model, &problem, &condition.unwrap_or_default(), &input)?;
+    let evaluated = evaluate(&found.model, &problem, &input.states, &input.times)?;
     leaps::store::write_file(&args.output, &encode(&evaluated, &input, problem.target.q())?)?;
     let (states, output) = (input.times.len(), args.output.display());
     context.say(format!("{}, {states} states, wrote {output}", problem.description));

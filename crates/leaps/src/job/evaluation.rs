@@ -1,59 +1,99 @@
-//! All outputs of a network for given states.
+//! All outputs of a trained network at given states and times, to examine it from outside.
 
-use leaps::Result;
-use leaps::device::Placement;
-use leaps::net::Inputs;
-use leaps::rates::{Parametrisation, flux};
-use leaps::store::Model;
-use leaps::target::potential;
 use rayon::prelude::*;
 
-use super::input::Input;
-use leaps::problem::Problem;
+use crate::Result;
+use crate::device::Placement;
+use crate::net::{Evaluator, Inputs, Net};
+use crate::problem::Problem;
+use crate::rates::{Parametrisation, flux};
+use crate::store::Model;
+use crate::target::potential;
 
 /// What the network says, one number for each state, or for each move: `[state][value][site]`, for two values
 /// `[state][site]`.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Evaluated {
+    /// The flux of every move.
     pub flux: Vec<f32>,
+    /// The rate of every move.
     pub out: Vec<f64>,
+    /// The rate of every move in the time reversal.
     pub back: Vec<f64>,
+    /// The change of $U_t$ by every move.
     pub changes: Vec<f64>,
+    /// $U_t$ of every state.
     pub potential: Vec<f64>,
+    /// $\partial_t U_t$ of every state.
     pub slope: Vec<f64>,
+    /// $\partial_t F_t$ as the model knows it.
     pub free: Vec<f64>,
+    /// The rate of the log-weight, $K$.
     pub balance: Vec<f64>,
+    /// $K + \partial_t F_t$.
     pub residual: Vec<f64>,
 }
 
 /// States that the network is given at a time.
 const BATCH: usize = 1024;
 
-/// Evaluate the averaged network of `model`, conditioned on `condition`.
+impl Model {
+    /// What the network is conditioned on for a problem beside the time; nothing unless it was trained for a family.
+    pub fn condition(&self, problem: &Problem) -> Result<Vec<f64>> {
+        match (&self.family, &problem.spec) {
+            (Some(ranges), Some(spec)) => spec.condition(ranges),
+            (Some(ranges), None) => ranges.condition(problem.beta, 0.0),
+            (None, _) => Ok(Vec::new()),
+        }
+    }
+
+    /// The averaged network for a problem with its parameters on the CPU, and what it is conditioned on at every one of `states` states.
+    pub fn evaluator(
+        &self,
+        problem: &Problem,
+        states: usize,
+    ) -> Result<(Net, Box<dyn Evaluator>, Vec<f64>)> {
+        let net = self.net(&*problem.target)?;
+        let mut evaluator = net.evaluator(&Placement::Cpu, BATCH)?;
+        evaluator.load(&self.parameters(&net)?)?;
+        Ok((net, evaluator, self.condition(problem)?.repeat(states)))
+    }
+}
+
+/// Evaluate the averaged network of `model` at states `[state * sites + site]` of a problem, each at its time.
+///
+/// ```
+/// # #[cfg(feature = "models")] {
+/// use leaps::job::evaluate;
+/// use leaps::store::Model;
+///
+/// let model = Model::open("ising-8-critical")?;
+/// let found = evaluate(&model, &model.problem()?, &[0; 64], &[0.5])?;
+/// assert_eq!((found.out.len(), found.residual.len()), (64, 1));
+/// # }
+/// # Ok::<(), leaps::Error>(())
+/// ```
 pub fn evaluate(
     model: &Model,
     problem: &Problem,
-    condition: &[f64],
-    input: &Input,
+    states: &[u8],
+    times: &[f64],
 ) -> Result<Evaluated> {
-    let (net, free) = (model.net(&*problem.target)?, model.free(&*problem.target)?);
+    let (net, mut evaluator, conditions) = model.evaluator(problem, times.len())?;
+    let free = model.free(&*problem.target)?;
     let (sites, size) = (net.sites(), net.sites() * net.outputs());
-    let conditions = condition.repeat(input.times.len());
-    let x = Inputs { states: &input.states, times: &input.times, conditions: &conditions };
-    let mut outputs = vec![0.0; input.times.len() * size];
-    let mut evaluator = net.evaluator(&Placement::Cpu, BATCH)?;
-    evaluator.load(&model.parameters(&net)?)?;
-    evaluator.forward(x, &mut outputs)?;
+    let mut outputs = vec![0.0; times.len() * size];
+    evaluator.forward(Inputs { states, times, conditions: &conditions }, &mut outputs)?;
     let state = State { outputs: net.outputs(), parametrisation: model.parametrisation, problem };
-    let states: Vec<Evaluated> = input
-        .states
+    let looked: Vec<Evaluated> = states
         .par_chunks_exact(sites)
-        .zip(&input.times)
+        .zip(times)
         .zip(outputs.par_chunks_exact(size))
         .map(|((x, &t), outputs)| state.look(outputs, x, t))
         .collect();
     let mut all = Evaluated::default();
-    for state in states {
+    for state in looked {
         all.flux.extend(state.flux);
         all.out.extend(state.out);
         all.back.extend(state.back);
@@ -63,7 +103,8 @@ pub fn evaluate(
         all.balance.extend(state.balance);
     }
     let parameters = model.free_parameters(&free)?;
-    let rates = free.rates_at(&parameters, &input.times, |_| condition);
+    let condition = model.condition(problem)?;
+    let rates = free.rates_at(&parameters, times, |_| &condition);
     all.free = rates.into_iter().map(f64::from).collect();
     all.residual = all.balance.iter().zip(&all.free).map(|(k, f)| k + f).collect();
     Ok(all)

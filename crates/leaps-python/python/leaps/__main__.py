@@ -1,0 +1,5 @@
+"""``python -m leaps``: the program."""
+
+from ._program import main
+
+main()
