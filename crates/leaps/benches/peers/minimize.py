@@ -67,7 +67,8 @@ if package == "dwave":
 else:
     import openjij
     sampler = openjij.SASampler()
-    run = lambda: sampler.sample_ising(h, J, num_reads=reads, num_sweeps=sweeps, seed=seed)
+    # With a seed all of its reads would share their random numbers.
+    run = lambda: sampler.sample_ising(h, J, num_reads=reads, num_sweeps=sweeps)
 start = time.perf_counter()
 answer = run()
 seconds = time.perf_counter() - start
