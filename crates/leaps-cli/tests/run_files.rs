@@ -80,7 +80,7 @@ fn fields_of_metrics_and_events_are_documented() {
     let scratch = tempfile::tempdir().unwrap();
     let run = scratch.path().join("a");
     stdout(&train(&run, "--steps 40 --decay none"));
-    let stopped = train(&run, "--steps 10000000 --decay none --time-limit 0s");
+    let stopped = train(&run, "--steps 10000000 --decay none --time-limit 1s");
     assert_eq!(code(&stopped).0, Some(75), "{}", code(&stopped).1);
     let written: Names = lines(&run, "metrics.jsonl").iter().flat_map(keys).collect();
     let named: Names = documented("metrics.jsonl").into_iter().flat_map(|row| row.0).collect();
