@@ -1,4 +1,4 @@
-//! The commit and the features that the program is built of.
+//! What the program is built of, and what its tests can use.
 
 use std::env;
 use std::process::Command;
@@ -6,6 +6,16 @@ use std::process::Command;
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rustc-env=LEAPS_BUILD={}", build());
+    test_resources();
+}
+
+/// Tests that need a browser are ignored where none is named, and say so. One that is named but missing makes them fail.
+fn test_resources() {
+    println!("cargo:rerun-if-env-changed=LEAPS_CHROMIUM");
+    println!("cargo:rustc-check-cfg=cfg(has_chromium)");
+    if env::var_os("LEAPS_CHROMIUM").is_some() {
+        println!("cargo:rustc-cfg=has_chromium");
+    }
 }
 
 /// The commit, where the source is a clone, and the features.

@@ -1,7 +1,6 @@
 """mdBook preprocessor: what a Git host renders by itself and mdBook does not.
 
 - ```math blocks and $...$ become elements of class `math`, which KaTeX renders (theme/head.hbs);
-- `<!-- not run: REASON -->` becomes a line that readers see;
 - a page with `<!-- on the site: ../FILE.md -->` shows that file of the repository, which may be a notebook (.ipynb);
 - links to pages outside docs/ that the site shows go there; those to other files go to copies under files/,
   which `build` makes; those to folders become plain text.
@@ -110,8 +109,6 @@ def site(text, source, page, shown, copied):
         elif mark:
             fence = mark[2]
             out.append(line)
-        elif note := re.match(r"\s*<!-- not run: (.+) -->$", line):
-            out += ["", f'<p class="not-run">Not run by the tests: {html.escape(note[1])}.</p>', ""]
         else:
             out.append(line_of(line, source, page, shown, copied))
     return "\n".join(out)

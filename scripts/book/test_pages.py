@@ -29,9 +29,6 @@ class Pages(unittest.TestCase):
         self.assertEqual(site("[a](../crates/leaps/src/)"), "a (`crates/leaps/src/`)")
         self.assertEqual(site("[a](https://b.c/d)"), "[a](https://b.c/d)")
 
-    def test_readers_see_what_is_not_run(self):
-        self.assertIn("Not run by the tests: needs a GPU.", site("<!-- not run: needs a GPU -->"))
-
 
 class Notebooks(unittest.TestCase):
     def test_cells_and_outputs_are_shown(self):

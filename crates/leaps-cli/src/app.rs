@@ -227,6 +227,7 @@ fn execute(cli: Cli, matches: &ArgMatches, words: &[OsString], grid: Grid) -> Re
         Verb::Models(args) => verbs::models::run(args, &context),
         Verb::Status(args) => verbs::status::run(args, &context),
         Verb::Watch(args) => verbs::watch::run(args, &context),
+        Verb::Serve(args) => verbs::serve::run(args, &context),
         Verb::Report(args) => verbs::report::run(args, &context),
         Verb::Plot(args) => verbs::plot::run(args, &context),
         Verb::Rates(args) => verbs::rates::run(args, &context),

@@ -72,6 +72,8 @@ pub enum Verb {
     Status(verbs::status::StatusArgs),
     /// A training run on the terminal, while it goes on
     Watch(verbs::watch::WatchArgs),
+    /// The report of a run as a page that is renewed while it goes on, for browsers on this machine
+    Serve(verbs::serve::ServeArgs),
     /// One page with everything about a run or a result
     Report(verbs::report::ReportArgs),
     /// Figures of a run, a result or an experiment, as SVG, PNG or PDF

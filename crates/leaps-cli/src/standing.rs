@@ -9,6 +9,7 @@ use leaps::job;
 use leaps::observe::Estimate;
 use leaps::path::Ranges;
 use leaps::store::{Checkpoints, Event, Metrics};
+use leaps_report::text::{Short, fixed, sigmas, span, with_error};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -112,6 +113,36 @@ impl Standing {
         };
         job::still_there(run)?;
         Ok((standing, warnings))
+    }
+
+    /// Steps, and while it goes on speed and time left.
+    pub fn pace(&self) -> String {
+        let mut words = vec![format!("step {}/{}", self.step, self.steps)];
+        if self.is_running() {
+            words.extend(self.rate.map(|rate| format!("{} steps/s", Short(rate))));
+            words.extend(self.left.map(|left| format!("{} left", span(left))));
+        }
+        words.join(", ")
+    }
+
+    /// Loss, effective sample size and log Z beside its exact value, if that is known.
+    pub fn numbers(&self, exact: Option<f64>) -> String {
+        let mut words = Vec::new();
+        words.extend(self.loss.map(|loss| format!("loss {}", Short(loss))));
+        words.extend(self.ess.map(|ess| format!("ESS {ess:.4}")));
+        if let Some(log_z) = self.log_z {
+            words.push(format!("log Z {}", with_error(log_z.mean, log_z.error)));
+            words.extend(exact.map(|exact| {
+                let off = sigmas(log_z.mean, log_z.error, exact);
+                format!("exact {} ({off} σ)", fixed(exact, 4))
+            }));
+        } else {
+            words.extend(exact.map(|exact| format!("exact log Z {}", fixed(exact, 4))));
+        }
+        let seconds = self.metrics.last().map(|line| line.seconds);
+        words.extend(seconds.map(|seconds| format!("{} of training", span(seconds))));
+        words.extend(self.family.as_ref().map(|ranges| ranges.describe()));
+        words.join(", ")
     }
 
     /// Whether a process trains in it.

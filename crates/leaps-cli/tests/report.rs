@@ -2,8 +2,7 @@
 
 mod common;
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
 use common::{fails, run, run_line, stdout, train};
 use serde_json::Value;
@@ -43,8 +42,13 @@ fn agrees(page: &str, results: &Value, wanted: &[&str]) {
     assert_eq!(&serde_json::from_str::<Value>(embedded).unwrap(), results);
 }
 
-/// Nothing on the page asks for anything outside of it.
+/// Nothing on the page asks for anything outside of it, and all that changes is in one element.
 fn stands_alone(page: &str) {
+    assert!(page.contains("Content-Security-Policy\" content=\"default-src 'none'; "));
+    let [before, main] = [page.split_once("<main>"), page.split_once("</main>")];
+    let (head, rest) = (before.unwrap().0, main.unwrap().1);
+    assert!(!head.contains("data-key") && !rest.contains("data-key"));
+    assert_eq!(page.matches("<table").count(), page.matches("<div class=\"scroll\"").count());
     for word in
         ["http:", "https:", "src=", "href=", "url(", "@import", "<link", "<img", "NaN", "inf,"]
     {
@@ -56,38 +60,6 @@ fn stands_alone(page: &str) {
     }
 }
 
-fn chromium() -> Option<PathBuf> {
-    let named = std::env::var_os("LEAPS_CHROMIUM").map(PathBuf::from);
-    let names = ["chromium", "chromium-browser", "google-chrome", "chrome"];
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path)
-        .flat_map(|folder| names.map(|name| folder.join(name)))
-        .find(|program| program.is_file());
-    named.or(found)
-}
-
-/// A browser draws the page without complaint and without a network.
-fn opens(page: &Path) {
-    let Some(browser) = chromium() else {
-        eprintln!("skipped: no Chromium in PATH or LEAPS_CHROMIUM");
-        return;
-    };
-    let profile = tempfile::tempdir().unwrap();
-    let output = Command::new(browser)
-        .args(["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr"])
-        .args(["--host-resolver-rules=MAP * ~NOTFOUND", "--virtual-time-budget=2000", "--dump-dom"])
-        .arg(format!("--user-data-dir={}", profile.path().display()))
-        .arg(format!("file://{}", page.display()))
-        .output()
-        .unwrap();
-    let talk = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{talk}");
-    assert!(!talk.contains("CONSOLE"), "{talk}");
-    let drawn = String::from_utf8_lossy(&output.stdout);
-    assert!(drawn.contains("</svg>") && drawn.contains("How to repeat it"), "{drawn}");
-    assert_eq!(numbers(&drawn), numbers(&std::fs::read_to_string(page).unwrap()));
-}
-
 const WANTED: [&str; 6] = [
     "log_z.mean",
     "log_z.exact",
@@ -95,6 +67,15 @@ const WANTED: [&str; 6] = [
     "elbo",
     "observables.energy_per_site.mean",
     "observables.abs_magnetization.exact",
+];
+
+/// Both measures of merit, modes and what they cost.
+const MERITS: [&str; 5] = [
+    "network_passes_per_walker",
+    "effective_samples_per_second",
+    "log_z_merit",
+    "mode_masses.0.mean",
+    "mode_masses.1.mean",
 ];
 
 #[test]
@@ -107,7 +88,7 @@ fn a_run_has_a_page() {
     let page = std::fs::read_to_string(&path).unwrap();
     let results = std::fs::read_to_string(directory.join("results.json")).unwrap();
     agrees(&page, &serde_json::from_str(&results).unwrap(), &WANTED);
-    agrees(&page, &serde_json::from_str(&results).unwrap(), &["network_passes_per_walker"]);
+    agrees(&page, &serde_json::from_str(&results).unwrap(), &MERITS);
     stands_alone(&page);
     for word in [
         "Loss",
@@ -117,13 +98,18 @@ fn a_run_has_a_page() {
         "exact, all 512 states",
         "G(r)",
         "t = 1.00",
+        "Free energy along the path",
+        "Entropy along the path",
+        "Heat capacity along the path",
+        "Order along the path",
+        "log Z along the path, less the exact one",
+        "Masses of modes",
         "config.toml",
         "leaps train ising --size 3",
     ] {
         assert!(page.contains(word), "no {word} in the page");
     }
-    assert_eq!(page.matches("class=\"lattice\"").count(), 5);
-    opens(&path);
+    assert_eq!(page.matches("class=\"lattice\"").count(), 17 + 12, "one walker, and the sample");
 
     // Without results the page tells of training alone; a torn last line is one that is being written.
     std::fs::remove_file(directory.join("results.json")).unwrap();
@@ -186,7 +172,7 @@ fn results_of_other_samplers_have_pages() {
     }
     let out = scratch.path().join("other.html");
     stdout(&run(&["report", name, "--out", out.to_str().unwrap()]));
-    opens(&out);
+    assert!(out.exists());
 }
 
 /// What a page says of a number, as text.

@@ -153,13 +153,14 @@ fn numerical_failures_end_with_3_and_a_way_out() {
 }
 
 /// Every verb.
-const VERBS: [&str; 21] = [
+const VERBS: [&str; 22] = [
     "demo",
     "train",
     "sample",
     "models",
     "status",
     "watch",
+    "serve",
     "report",
     "rates",
     "exact",

@@ -19,6 +19,7 @@ pub mod report;
 pub mod reproduce;
 pub mod sample;
 mod sampling;
+pub mod serve;
 pub mod status;
 pub mod table;
 pub mod train;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
+use leaps::Error;
 use leaps::device::NoProgress;
 use leaps::store::write_file;
 use leaps_report::experiment::figures_of;
@@ -110,6 +111,8 @@ pub fn run(args: &PlotArgs, context: &Context) -> Result<()> {
                 let source = args.source.display();
                 return Err(usage(format!("{source}: has no figures; there is nothing to draw")));
             }
+            let fail = |source| Error::Io { path: folder.clone(), source };
+            std::fs::create_dir_all(&folder).map_err(fail)?;
             for figure in &figures {
                 let path = folder.join(format!("{}.{}", figure.name, format.extension()));
                 write(figure, &path, format, context)?;

@@ -1,7 +1,7 @@
 //! Commands of README and docs/, in the shell they are written for.
 //!
 //! A block of `sh` or `console` that calls leaps is run, all blocks of a page in order in one folder. One below
-//! `<!-- not run: REASON -->` is not: the program then only reads its flags, and so it does with commands in running text.
+//! `*Not run by the tests: REASON.*` is not: the program then only reads its flags, and so it does with commands in running text.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::markdown::{Block, Page, below};
 use crate::{common, root};
 
-const MARK: &str = "<!-- not run";
+const MARK: &str = "*Not run";
 
 /// README and docs/.
 fn pages() -> Vec<Page> {
@@ -41,7 +41,7 @@ fn commands(block: &Block) -> Option<String> {
 /// Why a block is not run.
 fn reason(page: &Page, block: &Block) -> Option<String> {
     let rest = block.before.strip_prefix(MARK)?;
-    let reason = rest.strip_prefix(": ").and_then(|rest| rest.strip_suffix("-->"));
+    let reason = rest.strip_prefix(" by the tests: ").and_then(|r| r.strip_suffix(".*"));
     let reason = reason.map(str::trim).filter(|reason| !reason.is_empty());
     let words = || panic!("{}:{}: '{}' gives no reason", page.name, block.line, block.before);
     Some(reason.unwrap_or_else(words).to_owned())
@@ -192,9 +192,9 @@ fn a_mark_without_a_reason_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path: PathBuf = folder.path().join("page.md");
     for (mark, fails) in [
-        ("<!-- not run: needs a GPU -->", false),
-        ("<!-- not run: -->", true),
-        ("<!-- not run -->", true),
+        ("*Not run by the tests: needs a GPU.*", false),
+        ("*Not run by the tests: .*", true),
+        ("*Not run.*", true),
     ] {
         std::fs::write(&path, format!("{mark}\n\n```sh\nleaps demo\n```\n")).unwrap();
         let page = Page::read(folder.path(), &path);

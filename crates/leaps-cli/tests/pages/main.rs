@@ -5,6 +5,7 @@ mod commands;
 #[path = "../common/mod.rs"]
 mod common;
 mod links;
+#[cfg_attr(not(unix), allow(dead_code))] // commands are for a shell of Unix
 mod markdown;
 
 use std::path::{Path, PathBuf};

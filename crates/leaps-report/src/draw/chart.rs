@@ -316,7 +316,8 @@ impl Chart {
         {
             svg.line(&[(frame.left, at), (frame.right, at)], RULE);
         }
-        let dots = |series: &&Series| !matches!(series.mark, Mark::Steps | Mark::Dashes);
+        let dots =
+            |series: &&Series| !matches!(series.mark, Mark::Steps | Mark::Bars | Mark::Dashes);
         let aside = self.series.iter().filter(dots).count() as f64 - 1.0;
         let mut number = 0.0;
         for series in &self.series {
@@ -504,10 +505,23 @@ mod tests {
     }
 
     #[test]
+    fn columns_have_names_and_bars_of_their_own() {
+        let names = vec!["m < 0".to_owned(), "m > 0".to_owned()];
+        let points = vec![(0.0, 0.25, 0.01), (1.0, 0.75, 0.01)];
+        let chart = Chart::new("t", "mode", "p").columns(names).y_between(0.0, 1.0);
+        let svg = chart.series("", Mark::Bars, points).svg();
+        is_well_formed(&svg);
+        assert!(svg.contains(">m &lt; 0<") && svg.contains(">m &gt; 0<") && !svg.contains(">0.5<"));
+        assert_eq!(svg.matches("fill-opacity=\"0.16\"").count(), 2, "{svg}");
+    }
+
+    #[test]
     fn odd_numbers_do_not_break_it() {
         for odd in [f64::NAN, f64::INFINITY, -1.0, 0.0] {
             for log in [false, true] {
-                for mark in [Mark::Line, Mark::Steps, Mark::Dots, Mark::Joined, Mark::Open] {
+                for mark in
+                    [Mark::Line, Mark::Steps, Mark::Bars, Mark::Dots, Mark::Joined, Mark::Open]
+                {
                     let mut chart = Chart::new("t", "x", "y").series(
                         "s",
                         mark,

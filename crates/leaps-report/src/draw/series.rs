@@ -14,6 +14,8 @@ pub enum Mark {
     Dashes,
     /// One bar per point, whose width is the distance of the points; a filled outline.
     Steps,
+    /// One bar per point with room between them: what has names, not numbers, along x.
+    Bars,
     /// Dots with error bars.
     Dots,
     /// Dots with error bars, joined by a line.
@@ -85,6 +87,7 @@ impl Series {
         match self.mark {
             Mark::Line | Mark::Dashes => self.path(frame, svg),
             Mark::Steps => self.steps(frame, svg),
+            Mark::Bars => self.bars(frame, svg),
             Mark::Dots => self.dots(frame, svg),
             Mark::Joined | Mark::Open => {
                 self.path(frame, svg);
@@ -117,6 +120,20 @@ impl Series {
         }
     }
 
+    fn bars(&self, frame: &Frame, svg: &mut Svg) {
+        let half = 0.3 * spacing(&self.points);
+        for &(x, y, error) in &self.points {
+            let edges = [x - half, x + half].map(|edge| frame.near(edge, y));
+            let [Some(left), Some(right)] = edges else { continue };
+            let outline = [(left.0, frame.bottom), left, right, (right.0, frame.bottom)];
+            svg.open(&format!("{x}: {y}"));
+            svg.polygon(&outline, self.ink().faint(0.16));
+            svg.line(&outline, self.pen());
+            svg.close();
+            self.error_bar(frame, (x, y), error, 2.0, svg);
+        }
+    }
+
     pub(super) fn dots(&self, frame: &Frame, svg: &mut Svg) {
         for &(x, y, error) in &self.points {
             self.error_bar(frame, (x, y), error, 2.0, svg);
@@ -132,7 +149,7 @@ impl Series {
 
     /// The mark of a point: the colour and the shape say which series it is of.
     pub(super) fn dot(&self, at: Point, svg: &mut Svg) {
-        if matches!(self.mark, Mark::Line | Mark::Dashes | Mark::Steps) {
+        if matches!(self.mark, Mark::Line | Mark::Dashes | Mark::Steps | Mark::Bars) {
             return;
         }
         self.shape(at, 1.0, self.ink(), svg);

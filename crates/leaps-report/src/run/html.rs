@@ -39,10 +39,10 @@ pub fn table(name: &str, class: &str, rows: &[Vec<String>]) -> String {
         escape(name)
     );
     for (number, row) in rows.iter().enumerate() {
-        let (tag, scope) = if number == 0 { ("th", " scope=\"col\"") } else { ("td", "") };
+        let tag = if number == 0 { "th" } else { "td" };
         out += "<tr>";
         for cell in row {
-            out += &format!("<{tag}{scope}>{cell}</{tag}>");
+            out += &format!("<{tag}>{cell}</{tag}>");
         }
         out += "</tr>\n";
     }

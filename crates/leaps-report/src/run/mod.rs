@@ -37,12 +37,15 @@ pub fn page(source: &Source, context: &Context<'_>, monitor: &dyn Monitor) -> Re
     let (config, problem) = source.problem()?;
     // Free energies over a grid have their exact values beside them.
     let compared = source.free_energy.is_none();
+    // A run that is trained still has nothing to be compared yet.
+    let trained = source.results.is_null() && source.comparison.is_null();
     let reference = match &problem {
         _ if !compared => Reference::none("each point has its exact value where it is known"),
+        Ok(_) if trained => Reference::none("there are no results yet"),
         Ok(problem) => Reference::find(&config, problem, context, monitor)?,
         Err(why) => Reference::none(why),
     };
-    if compared && reference.law.is_none() {
+    if compared && !trained && reference.law.is_none() {
         monitor.note(&reference.sentence());
     }
     let problem = problem.as_ref().ok();

@@ -41,7 +41,7 @@ pub fn chart(masses: &[ModeMass], reference: Option<&Law>) -> Chart {
         return chart;
     }
     let chart =
-        chart.columns(names).y_between(0.0, 1.0).series("this run", Mark::Steps, bars.collect());
+        chart.columns(names).y_between(0.0, 1.0).series("this run", Mark::Bars, bars.collect());
     match reference {
         Some(law) => chart.coloured(&law.name, Mark::Dots, dots.collect(), GREY),
         None => chart,

@@ -27,7 +27,7 @@ const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("page.js");
 
 /// What browsers let the page do: its own style and script, known by their SHA-256, and nothing else, no network above all.
-pub const POLICY: &str = "default-src 'none'; style-src 'sha256-6GRVO3evl6AcLYYVW6UwOB3uKe3VvKHiwcNH4ssIRLo='; script-src 'sha256-gItpbeL1h0jkwADNHoGswZPp/zPVtyWY4yhHFw0Aci4='; \
+pub const POLICY: &str = "default-src 'none'; style-src 'sha256-PvxqgIHI2MYvP9TzHX2spv4GaFSeVfuyqOymzcYGYeA='; script-src 'sha256-gItpbeL1h0jkwADNHoGswZPp/zPVtyWY4yhHFw0Aci4='; \
     base-uri 'none'; form-action 'none'";
 
 /// The target in words.

@@ -10,6 +10,7 @@
 //! | `checkpoints/`, `latest` | see [`Checkpoints`] |
 //! | `target/` | copies of the files that the target is made of, such as a list of edges, if it is |
 //! | `start/` | the run on a smaller lattice that this one starts from, if there is one: a run directory itself |
+//! | `tb/` | the metrics for TensorBoard, if asked for ([`TrainSpec::tensorboard`](crate::train::TrainSpec::tensorboard)) |
 //! | `dump-step-*.safetensors` | the batch on which a loss was not finite |
 
 use std::collections::BTreeMap;
@@ -29,7 +30,7 @@ use crate::file::{self, DATA, TEXT};
 use crate::{Error, Result};
 
 /// Names that a run directory may hold before its first checkpoint.
-const OURS: [&str; 11] = [
+const OURS: [&str; 12] = [
     "config.toml",
     "meta.json",
     "metrics.jsonl",
@@ -39,6 +40,7 @@ const OURS: [&str; 11] = [
     "latest",
     "figures",
     "target",
+    super::tensorboard::FOLDER,
     START,
     LOCK,
 ];

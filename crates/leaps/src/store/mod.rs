@@ -15,6 +15,7 @@ mod session;
 mod setup;
 mod shipped;
 mod snapshot;
+mod tensorboard;
 mod tensors;
 mod training;
 mod upgrade;

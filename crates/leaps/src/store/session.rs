@@ -12,6 +12,7 @@ use super::dump;
 use super::events::{Event, Metrics, Observer, Stop};
 use super::lines::Lines;
 use super::snapshot::Snapshot;
+use super::tensorboard::Tensorboard;
 use super::training::{Outcome, TrainingRun};
 use crate::device::Progress;
 use crate::train::{StepMetrics, Trainer};
@@ -33,6 +34,7 @@ pub(crate) struct Session<'r> {
     observer: &'r dyn Observer,
     metrics: Lines,
     events: Lines,
+    board: Option<Tensorboard>,
     trainer: Trainer,
     standing: Standing,
     /// The newest checkpoint, if it is of the present step.
@@ -57,6 +59,7 @@ impl<'r> Session<'r> {
             observer,
             metrics: Lines::open(run.directory.join("metrics.jsonl"))?,
             events: Lines::open(run.directory.join("events.jsonl"))?,
+            board: None,
             trainer,
             standing: Standing::default(),
             saved: None,
@@ -67,6 +70,7 @@ impl<'r> Session<'r> {
         observer.advance(step);
         let Some((checkpoint, damaged)) = found else {
             session.metrics.keep(0)?;
+            session.begin_board()?;
             session.event(Event::Started { step, steps })?;
             session.save()?;
             return Ok(session);
@@ -89,7 +93,18 @@ impl<'r> Session<'r> {
         self.standing = checkpoint.manifest.standing;
         // One whose validation is due is written again once that is done.
         self.saved = (!self.standing.due).then(|| checkpoint.directory.clone());
-        self.metrics.keep(checkpoint.manifest.step)
+        let last = self.metrics.keep(checkpoint.manifest.step)?;
+        self.begin_board()?;
+        Ok(last)
+    }
+
+    /// Begin a file for TensorBoard with the metrics up to here, if it is asked for.
+    fn begin_board(&mut self) -> Result<()> {
+        if self.run.setup.train.tensorboard {
+            let (lines, _) = Metrics::read(&self.run.directory)?;
+            self.board = Some(Tensorboard::begin(&self.run.directory, &lines)?);
+        }
+        Ok(())
     }
 
     /// Train until there is a reason to stop.
@@ -194,6 +209,9 @@ impl<'r> Session<'r> {
         let every = steps.div_ceil(LINES);
         if validation.is_some() || step == 1 || step == steps || step.is_multiple_of(every) {
             self.metrics.append(&metrics)?;
+            if let Some(board) = &mut self.board {
+                board.add(&metrics)?;
+            }
         }
         self.observer.measured(&metrics);
         Ok(())

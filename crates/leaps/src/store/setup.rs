@@ -81,8 +81,14 @@ pub struct Identity {
 
 /// Settings that may change when a run continues: without roll-backs they leave the parameters alone. So does the
 /// number of steps, unless the learning rate falls towards the last one.
-const FREE: [&str; 5] =
-    ["validate_every", "validate_walkers", "validate_intervals", "checkpoint_every", "rollbacks"];
+const FREE: [&str; 6] = [
+    "validate_every",
+    "validate_walkers",
+    "validate_intervals",
+    "checkpoint_every",
+    "rollbacks",
+    "tensorboard",
+];
 
 impl Identity {
     /// The first setting in which `self` is not what `old` was: its name, its value now, its value then.

@@ -134,6 +134,11 @@ pub struct TrainSpec {
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = seed, default_value_t = TrainSpec::default().rollbacks))]
     #[cfg_attr(feature = "clap", arg(hide_short_help = true))]
     pub rollbacks: u64,
+    /// Write the metrics for TensorBoard as well, to tb/ in the run directory
+    #[cfg_attr(feature = "clap", arg(long, hide_short_help = true))]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    // checkpoints of runs without it stay as they were
+    pub tensorboard: bool,
     /// Train one network for all inverse temperatures from LOW to HIGH; 'leaps sample --beta' chooses one
     #[cfg_attr(feature = "clap", arg(long, value_name = "LOW,HIGH", value_parser = range, allow_hyphen_values = true))]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -194,6 +199,7 @@ impl Default for TrainSpec {
             validate_intervals: 50,
             checkpoint_every: 500,
             rollbacks: 0,
+            tensorboard: false,
             beta_range: None,
             field_range: None,
             members: None,

@@ -3,7 +3,7 @@
 mod charts;
 mod lattice;
 mod screen;
-mod view;
+pub mod view;
 
 use std::io::IsTerminal;
 use std::path::PathBuf;

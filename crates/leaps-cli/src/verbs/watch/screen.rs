@@ -1,6 +1,5 @@
 //! The whole picture of a run: numbers, curves and the lattice.
 
-use leaps_report::text::{Short, fixed, sigmas, span, with_error};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Style, Stylize};
@@ -81,14 +80,9 @@ impl Screen<'_> {
 
     /// Steps, speed and time left.
     fn bar(&self, area: Rect, buffer: &mut Buffer) {
-        let Standing { step, steps, rate, left, .. } = self.view.standing;
-        let mut words = vec![format!("step {step}/{steps}")];
-        if self.view.standing.is_running() {
-            words.extend(rate.map(|rate| format!("{} steps/s", Short(rate))));
-            words.extend(left.map(|left| format!("{} left", span(left))));
-        }
+        let Standing { step, steps, .. } = self.view.standing;
         let ratio = if steps == 0 { 0.0 } else { (step as f64 / steps as f64).clamp(0.0, 1.0) };
-        let words = words.join(", ");
+        let words = self.view.standing.pace();
         if self.look.plain {
             return Line::from(format!("{words} ({:.0} %)", 100.0 * ratio)).render(area, buffer);
         }
@@ -97,24 +91,7 @@ impl Screen<'_> {
     }
 
     fn numbers(&self) -> Line<'static> {
-        let standing = &self.view.standing;
-        let mut words = Vec::new();
-        words.extend(standing.loss.map(|loss| format!("loss {}", Short(loss))));
-        words.extend(standing.ess.map(|ess| format!("ESS {ess:.4}")));
-        if let Some(log_z) = standing.log_z {
-            words.push(format!("log Z {}", with_error(log_z.mean, log_z.error)));
-            words.extend(self.view.exact.map(|exact| {
-                let off = sigmas(log_z.mean, log_z.error, exact);
-                format!("exact {} ({off} σ)", fixed(exact, 4))
-            }));
-        } else {
-            words.extend(self.view.exact.map(|exact| format!("exact log Z {}", fixed(exact, 4))));
-        }
-        words.extend(
-            standing.metrics.last().map(|line| format!("{} of training", span(line.seconds))),
-        );
-        words.extend(standing.family.as_ref().map(|ranges| ranges.describe()));
-        Line::from(words.join(", "))
+        Line::from(self.view.standing.numbers(self.view.exact))
     }
 
     /// The lattices that are trained on one after another.
