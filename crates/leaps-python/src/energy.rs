@@ -94,9 +94,16 @@ fn copied<const N: usize>(
     Ok(())
 }
 
+/// Let the allocator keep what energies free after every call: glibc gives memory at the end of a heap back to the system when more of it is free
+/// than twice the largest block that it ever got from there and freed, and taking it again, page by page, can cost more than the energies.
+fn keep_freed_memory() {
+    drop(std::hint::black_box(vec![0u8; 24 << 20]));
+}
+
 impl Parts {
     /// The target, and where its exceptions go.
     pub fn build(self) -> (BatchEnergy, Arc<Failure>) {
+        keep_freed_memory();
         let Parts { energy, delta, asarray, sites, q, name } = self;
         let failure = Arc::new(Failure::default());
         let attached = Python::attach(|py| asarray.clone_ref(py));

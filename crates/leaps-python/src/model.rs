@@ -94,8 +94,8 @@ impl Model {
     ) -> PyResult<Self> {
         let target = problem.inner.spec.clone().unwrap_or_default();
         let path = problem.inner.path_spec.clone();
-        let base = RunSpec { target, path, ..RunSpec::default() };
-        let spec = base.with_job("train", &table(settings)?).or_raise()?;
+        let plain = RunSpec { target, path, ..RunSpec::default() };
+        let spec = plain.with_job("train", &table(settings)?).or_raise()?;
         spec.path.check().or_raise()?;
         let inner = problem.inner.clone().along(&spec.path).or_raise()?;
         let mut job = Training::of(spec.clone(), inner.clone());
@@ -110,8 +110,11 @@ impl Model {
             |_| false,
             |context, watch| job.run_in(context, watch),
         )?;
-        let name = directory.as_deref().map_or("", |d| d.to_str().unwrap_or_default()).to_owned();
-        Ok(Model { inner: trained.model, name, base: spec, problem: Some(inner), failure })
+        let name = directory.as_ref().map_or_else(String::new, |d| d.display().to_string());
+        // The settings it is sampled with are those that loading it would find.
+        let found = Found { model: trained.model, directory };
+        let base = settings_of(&found, Some(&inner)).or_raise()?;
+        Ok(Model { inner: found.model, name, base, problem: Some(inner), failure })
     }
 
     /// Let walkers follow the network.

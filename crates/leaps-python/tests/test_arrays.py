@@ -62,7 +62,7 @@ def test_other_threads_go_on_during_a_job():
     thread.start()
     try:
         # It would take hours.
-        leaps.ais(leaps.Ising(size=32), walkers=200000, intervals=100000, progress=progress)
+        leaps.ais(leaps.Ising(size=32), walkers=20000, intervals=100000, progress=progress)
     except Enough:
         pass
     thread.join()

@@ -12,8 +12,8 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="consoles of Windows hav
 # Each script says when its work has begun; then it is sent SIGINT. None of them would end by itself.
 SCRIPTS = {
     "chains": """
-run = leaps.mcmc(leaps.Ising(size=16), steps=10**9, chains=4, burn_in=10, thin=10**4, progress=begun)
-print("returned", run.interrupted, run.steps < run.asked == 10**9, run.states.shape[0])
+run = leaps.mcmc(leaps.Ising(size=16), steps=10**8, chains=4, burn_in=10, thin=1000, progress=begun)
+print("returned", run.interrupted, run.steps < run.asked == 10**8, run.states.shape[0])
 """,
     "walkers": """
 try:

@@ -14,18 +14,19 @@ SHIPPED = leaps.load("ising-8-critical")
 def test_training_saving_and_sampling(tmp_path):
     target = leaps.Ising(size=4, beta=0.3, field=0.1)
     model = leaps.train(target, steps=60, batch=64, network="mlp", seed=3)
-    run = model.sample(500, intervals=20)
+    # Sweeps make up for a network that is hardly trained.
+    run = model.sample(500, intervals=40, sweeps=2)
     assert abs(run.log_z.z) < 5 and run.scheme == "events"
     model.save(tmp_path / "model")
-    again = leaps.sample(tmp_path / "model", 500, intervals=20)
+    again = leaps.sample(tmp_path / "model", 500, intervals=40, sweeps=2)
     assert (again.states == run.states).all() and (again.log_weights == run.log_weights).all()
     assert "mlp" in repr(model) and model.description["training"]["steps"] == 60
 
 
 def test_a_run_directory_goes_on_and_is_the_programs(tmp_path):
     target = leaps.Ising(size=4, beta=0.3)
-    first = leaps.train(target, steps=10, batch=32, network="mlp", out=tmp_path / "run", validate_every=5)
-    more = leaps.train(target, steps=20, batch=32, network="mlp", out=tmp_path / "run", validate_every=5)
+    first = leaps.train(target, steps=10, batch=32, network="mlp", decay="none", out=tmp_path / "run", seed=5)
+    more = leaps.train(target, steps=20, batch=32, network="mlp", decay="none", out=tmp_path / "run", seed=5)
     assert (first.description["training"]["steps"], more.description["training"]["steps"]) == (10, 20)
     words = ["sample", "--model", str(tmp_path / "run"), "--walkers", "50", "--intervals", "10", "--json", "--quiet"]
     done = subprocess.run([sys.executable, "-m", "leaps", *words], capture_output=True, text=True, check=True)
@@ -33,6 +34,7 @@ def test_a_run_directory_goes_on_and_is_the_programs(tmp_path):
     assert json.loads(done.stdout)["log_z"] == run.to_dict()["log_z"]
     with pytest.raises(ValueError):
         leaps.train(leaps.Ising(size=4, beta=0.2), steps=30, batch=32, network="mlp", out=tmp_path / "run")
+    assert (more.sample(50, intervals=10).states == run.states).all()
 
 
 def test_training_from_a_model(tmp_path):

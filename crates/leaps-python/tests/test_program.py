@@ -65,7 +65,7 @@ def run(*words, **settings):
 
 
 def test_exit_codes_are_the_programs(tmp_path):
-    assert run("--version").stdout.strip() == f"leaps {leaps.__version__}"
+    assert run("--version").stdout.startswith(f"leaps {leaps.__version__}")
     assert run("exact", "ising", "--size", "4").returncode == 0
     wrong = run("exact", "ising", "--sise", "4")
     assert wrong.returncode == 2 and "--size" in wrong.stderr
@@ -96,4 +96,4 @@ def test_the_program_is_installed():
     if shutil.which(script) is None:
         pytest.skip("the package is not installed but used from its folder")
     found = subprocess.run([script, "--version"], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == f"leaps {leaps.__version__}"
+    assert found.stdout.startswith(f"leaps {leaps.__version__}")

@@ -48,7 +48,7 @@ class Model:
 
         >>> parameters = leaps.load("ising-8-critical").parameters()
         >>> sum(array.size for array in parameters.values())
-        5921
+        13409
         """
         named, flat = _leaps.parameters(self._inner)
         return self._split(named, flat)

@@ -246,7 +246,7 @@ class WalkerRun(_Sampled):
 
         >>> run = leaps.ais(leaps.Ising(size=4, beta=0.3), walkers=200)
         >>> log_z = 16 * np.log(2) + np.log(np.mean(np.exp(run.log_weights)))
-        >>> abs(log_z - run.log_z.mean) < 1e-9
+        >>> bool(abs(log_z - run.log_z.mean) < 1e-9)
         True
         """
         return self._run.log_weights

@@ -1,0 +1,25 @@
+"""The code of docs/python.md, with shorter runs."""
+
+import pathlib
+import re
+
+import leaps
+import numpy as np
+import pytest
+
+GUIDE = pathlib.Path(__file__).parents[3] / "docs" / "python.md"
+
+
+@pytest.mark.skipif(not GUIDE.exists(), reason="the guide is in the repository alone")
+def test_the_code_of_the_guide_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "instance.txt").write_text("0 1 1.0\n1 2 -1.0\nfield 2 0.5\n")
+    x = np.zeros((3, 8, 8), dtype=np.uint8)
+    names = {"leaps": leaps, "J": np.ones((4, 4)) - np.eye(4), "h": np.zeros(4), "x": x, "t": 0.5, "d_out": np.ones(x.shape)}
+    blocks = re.findall(r"```python\n(.*?)```", GUIDE.read_text(), flags=re.S)
+    assert len(blocks) >= 4
+    for block in blocks:
+        for long, short in [("steps=2000", "steps=2, batch=16"), ("walkers=5000", "walkers=20, intervals=4")]:
+            block = block.replace(long, short)
+        exec(compile(block, str(GUIDE), "exec"), names)
+    assert names["out"].shape == x.shape and "residual" in names["rates"]
