@@ -46,7 +46,10 @@ impl Browser {
             .args(["-c", "exec \"$0\" \"$@\" 3<\"$INTO\" 4>\"$OUT\""])
             .arg(&program)
             .args(["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"])
-            .args(["--host-resolver-rules=MAP * ~NOTFOUND", "--remote-debugging-pipe"])
+            .args([
+                "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+                "--remote-debugging-pipe",
+            ])
             .arg(format!("--user-data-dir={}", scratch.path().join("profile").display()))
             .env("INTO", &into)
             .env("OUT", &out)
