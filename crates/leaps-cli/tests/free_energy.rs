@@ -141,7 +141,7 @@ fn what_cannot_be_meant_is_refused() {
         ("free-energy ising --method network", &["network", "model"]),
         ("train ising --beta 0.2:0.4:3 --out x", &["--beta", "leaps free-energy"]),
         ("smc ising --field 0:0.2:3", &["--field", "leaps free-energy"]),
-        ("free-energy ising --figure x.pdf", &["--figure = x.pdf", ".svg or .png"]),
+        ("free-energy ising --figure x.gif", &["--figure = x.gif", ".svg, .png or .pdf"]),
         ("free-energy ising --csv x.txt", &["--csv = x.txt", ".csv"]),
         ("free-energy rbm --field 0:1:2", &["field", "rbm"]),
     ] {

@@ -141,7 +141,7 @@ fn what_cannot_be_drawn_is_refused() {
     ] {
         fails(&[&["plot", &file], words].concat(), 2, hints);
     }
-    fails(&["plot", &out("none.json"), "--list"], 2, &["none.json"]);
+    fails(&["plot", &out("none.json"), "--list"], 4, &["none.json", common::NOT_FOUND]);
     std::fs::write(here.join("odd.json"), "{\"a\": 1}").unwrap();
     fails(&["plot", &out("odd.json"), "--list"], 2, &["odd.json", "has no target"]);
     assert!(!run(&["plot", &file, "entropy", "--out", &out("no/a.svg")]).status.success());

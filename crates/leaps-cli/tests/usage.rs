@@ -153,7 +153,7 @@ fn numerical_failures_end_with_3_and_a_way_out() {
 }
 
 /// Every verb.
-const VERBS: [&str; 22] = [
+const VERBS: &[&str] = &[
     "demo",
     "train",
     "sample",
@@ -162,6 +162,7 @@ const VERBS: [&str; 22] = [
     "watch",
     "serve",
     "report",
+    "plot",
     "rates",
     "exact",
     "free-energy",

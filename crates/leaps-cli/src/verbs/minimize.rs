@@ -110,8 +110,10 @@ pub fn run(args: &MinimizeArgs, context: &Context) -> Result<()> {
         job.seed
     );
     let progress = context.progress("minimize").titled(title);
-    progress.announce();
     let done = job.run_in(&context.job(&progress), context);
+    if done.is_ok() {
+        progress.announce();
+    }
     drop(progress);
     if matches!(done, Err(Error::Interrupted)) {
         return Err(signals.failure(Error::Interrupted.to_string()));

@@ -46,7 +46,10 @@ impl Browser {
             .args(["-c", "exec \"$0\" \"$@\" 3<\"$INTO\" 4>\"$OUT\""])
             .arg(&program)
             .args(["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"])
-            .args(["--host-resolver-rules=MAP * ~NOTFOUND", "--remote-debugging-pipe"])
+            .args([
+                "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+                "--remote-debugging-pipe",
+            ])
             .arg(format!("--user-data-dir={}", scratch.path().join("profile").display()))
             .env("INTO", &into)
             .env("OUT", &out)
@@ -102,13 +105,18 @@ impl Browser {
     }
 
     /// Open a page on a screen of a size, in the light or in the dark, and wait until it is there.
-    pub fn open(&mut self, page: &Path, (width, height): (u32, u32), scheme: &str) {
+    pub fn open(&mut self, page: &Path, size: (u32, u32), scheme: &str) {
+        self.open_address(&format!("file://{}", page.display()), size, scheme);
+    }
+
+    /// The same for a page that is served.
+    pub fn open_address(&mut self, address: &str, (width, height): (u32, u32), scheme: &str) {
         self.events.clear();
         let screen = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600});
         self.call("Emulation.setDeviceMetricsOverride", screen);
         let scheme = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});
         self.call("Emulation.setEmulatedMedia", scheme);
-        self.call("Page.navigate", json!({"url": format!("file://{}", page.display())}));
+        self.call("Page.navigate", json!({"url": address}));
         let loaded = |event: &Value| event["method"] == "Page.loadEventFired";
         while !self.events.iter().any(loaded) {
             let event = self.next();
@@ -124,14 +132,29 @@ impl Browser {
         answer["result"]["value"].take()
     }
 
+    /// The value that an expression promises, once it is there.
+    pub fn promised(&mut self, expression: &str) -> Value {
+        let asked = json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
+        let mut answer = self.call("Runtime.evaluate", asked);
+        assert!(answer.get("exceptionDetails").is_none(), "{expression}: {answer}");
+        answer["result"]["value"].take()
+    }
+
     /// What the page complained of, and what it asked for beside itself.
     pub fn complaints(&self, page: &Path) -> Vec<String> {
         let own = format!("file://{}", page.display());
+        self.complaints_beside(|address| address == own)
+    }
+
+    /// What the page complained of, and what it asked for that is not its own.
+    pub fn complaints_beside(&self, own: impl Fn(&str) -> bool) -> Vec<String> {
         let complaint = |event: &Value| {
             let method = event["method"].as_str()?;
             let wrong = match method {
                 "Runtime.consoleAPICalled" | "Runtime.exceptionThrown" | "Log.entryAdded" => true,
-                "Network.requestWillBeSent" => event["params"]["request"]["url"] != own.as_str(),
+                "Network.requestWillBeSent" => {
+                    !event["params"]["request"]["url"].as_str().is_some_and(&own)
+                }
                 _ => false,
             };
             wrong.then(|| event.to_string())

@@ -7,9 +7,11 @@
 mod common;
 mod devtools;
 
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
-use common::{run, run_line, stdout, train};
+use common::{leaps, run, run_line, stdout, train};
 use devtools::Browser;
 use serde_json::Value;
 
@@ -147,4 +149,45 @@ fn sliders_turn_pages() {
     assert_eq!(browser.value("document.getElementById('walker-at').value"), "4");
     assert_eq!(browser.value("document.querySelectorAll('#sample-slides figure').length"), 12);
     assert_eq!(browser.complaints(&page), Vec::<String>::new());
+}
+
+/// A page that is served shows new results without being loaded again.
+#[test]
+#[cfg_attr(not(has_chromium), ignore = "needs a browser: set LEAPS_CHROMIUM to Chromium")]
+fn served_pages_are_renewed() {
+    let scratch = tempfile::tempdir().unwrap();
+    let directory = scratch.path().join("run");
+    stdout(&train(&directory, "--steps 40"));
+    let mut child = leaps(&["serve", directory.to_str().unwrap(), "--port", "0"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut address = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut address).unwrap();
+    let address = address.trim();
+    let mut browser = Browser::start();
+    browser.open_address(address, DESK, "light");
+    let file = directory.join("results.json");
+    let mut results: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    numbers_agree(&mut browser, &results);
+    let line = "document.getElementById('live').textContent";
+    assert!(browser.value(line).as_str().unwrap().contains("finished, step 40/40"));
+    browser.value(
+        "window.sameDocument = true;
+         window.renewed = new Promise(done => new MutationObserver(() => done(1)).observe(document.querySelector('main'), { childList: true })); 0",
+    );
+    results["log_z"]["mean"] = 123.25.into();
+    std::fs::write(&file, results.to_string()).unwrap();
+    assert_eq!(browser.promised("window.renewed"), 1);
+    numbers_agree(&mut browser, &results);
+    let shown = "document.querySelector('[data-key=\"log_z.mean\"]').dataset.value";
+    assert_eq!(browser.value(shown), "123.25");
+    assert_eq!(browser.value("window.sameDocument"), true);
+    let picture = browser.picture(&pictures().join("served-desk-light.png"));
+    assert!(picture.starts_with(b"\x89PNG") && picture.len() > 20_000, "{}", picture.len());
+    let complaints = browser.complaints_beside(|asked| asked.starts_with(address));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(complaints, Vec::<String>::new());
 }

@@ -124,7 +124,9 @@ impl Series {
         let half = 0.3 * spacing(&self.points);
         for &(x, y, error) in &self.points {
             let edges = [x - half, x + half].map(|edge| frame.near(edge, y));
-            let [Some(left), Some(right)] = edges else { continue };
+            let ([Some(left), Some(right)], true) = (edges, x.is_finite() && y.is_finite()) else {
+                continue;
+            };
             let outline = [(left.0, frame.bottom), left, right, (right.0, frame.bottom)];
             svg.open(&format!("{x}: {y}"));
             svg.polygon(&outline, self.ink().faint(0.16));

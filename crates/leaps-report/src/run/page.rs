@@ -61,8 +61,7 @@ impl Page<'_> {
         let grid = self.source.free_energy.as_ref();
         let doubts = result.map(SamplerResult::doubts).into_iter().flatten();
         for doubt in doubts.chain(grid.into_iter().flat_map(|grid| grid.warnings.clone())) {
-            out +=
-                &format!("<p class=\"warning\" role=\"alert\">Warning: {}</p>\n", escape(&doubt));
+            out += &format!("<p class=\"warning\">Warning: {}</p>\n", escape(&doubt));
         }
         let walkers = result.and_then(|result| match result {
             SamplerResult::Walkers(result) => Some(&**result),

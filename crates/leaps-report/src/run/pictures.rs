@@ -98,14 +98,16 @@ fn height(snapshots: &Snapshots) -> f64 {
     }
 }
 
-/// One picture: a rectangle for every run of equal values in a row.
+/// One picture, called `label` on a page and nothing within a figure: a rectangle for every run of equal values in a row.
 fn svg(x: &str, snapshots: &Snapshots, label: &str) -> String {
     let &[rows, columns] = &snapshots.shape[..] else { return String::new() };
     let colours: &[u32] = if snapshots.q == 2 { &TWO } else { &MANY };
-    let attributes = format!(
-        " class=\"lattice\" width=\"{SIDE}\" height=\"{}\" shape-rendering=\"crispEdges\"",
-        height(snapshots)
-    );
+    // Within a figure of several the figure says how large each is.
+    let size = match label {
+        "" => String::new(),
+        _ => format!(" width=\"{SIDE}\" height=\"{}\"", height(snapshots)),
+    };
+    let attributes = format!(" class=\"lattice\"{size} shape-rendering=\"crispEdges\"");
     let mut out = Svg::new(columns as f64, rows as f64, label, &attributes);
     out.rectangles(&[[0.0, 0.0, columns as f64, rows as f64]], Ink::solid(colours[0]));
     let mut runs: Vec<Vec<[f64; 4]>> = vec![Vec::new(); colours.len()];
@@ -155,5 +157,8 @@ mod tests {
         let figures = figures("", &read(&[2, 2], 2, "0101"));
         assert_eq!(figures.iter().map(|f| &*f.name).collect::<Vec<_>>(), ["walker", "sample"]);
         assert_eq!(figures[0].element.matches("class=\"lattice\"").count(), 2);
+        for format in crate::figure::Format::ALL {
+            assert!(figures[0].encode(format).is_ok(), "{format:?}");
+        }
     }
 }

@@ -4,7 +4,7 @@ use leaps::results::{FreeEnergyResult, TemperingResult, ThermoPoint};
 use serde_json::Value;
 
 use super::html::{escape, shown, table};
-use crate::text::{fixed, sigmas, with_error};
+use crate::text::{Short, fixed, sigmas, with_error};
 
 /// Names of quantities at the heads of tables.
 const HEADS: [&str; 7] = ["log Z", "F/N", "S/N", "E/N", "C/N", "|m|", "chi/N"];
@@ -119,6 +119,7 @@ pub fn grid(results: &Value, result: &FreeEnergyResult) -> String {
     head.extend(fields.then(|| "h".to_owned()));
     head.push("ESS".to_owned());
     head.extend(Points::head(exact));
+    head.push("log Z merit".to_owned());
     let mut rows = vec![head];
     for (at, point) in result.points.iter().enumerate() {
         let mut row = vec![points.number(at, "beta", &escape(&point.beta.to_string()))];
@@ -128,6 +129,8 @@ pub fn grid(results: &Value, result: &FreeEnergyResult) -> String {
         }
         row.push(points.number(at, "ess", &fixed(point.ess, 3)));
         row.extend(points.cells(at, exact));
+        let merit = Short(point.log_z_merit).to_string();
+        row.push(points.number(at, "log_z_merit", &merit));
         rows.push(row);
     }
     table("Free energies", "numbers", &rows)

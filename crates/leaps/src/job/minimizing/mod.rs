@@ -369,7 +369,7 @@ impl Minimizing {
 
 /// Whether two energies are the same but for rounding.
 fn same(a: f64, b: f64) -> bool {
-    (a - b).abs() <= SAME * (1.0 + a.abs().max(b.abs()))
+    a == b || (a - b).abs() <= SAME * (1.0 + a.abs().min(b.abs()))
 }
 
 /// What has been found so far.

@@ -11,7 +11,7 @@ const STATES: u32 = 8;
 const SMALLEST: f64 = 0.05;
 
 /// At the coldest temperature the smallest changes that count happen with a chance of `exp(-COLD)`.
-const COLD: f64 = 5.0;
+const COLD: f64 = 12.0;
 
 /// Inverse temperatures from hot, where most changes are accepted, to cold, where hardly any is.
 #[derive(Clone, Copy, Debug, PartialEq)]
