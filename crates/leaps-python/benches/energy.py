@@ -1,13 +1,13 @@
 """How fast a Python energy is sampled, beside its own vectorised evaluation, and a shipped model beside the program.
 
-    python crates/leaps-python/benches/energy.py
+    python crates/leaps-python/benches/energy.py [PROGRAM]
 
 The share is the time of as many evaluations of the same states in the same batches, alone, over the time of the job.
 """
 
+import json
 import subprocess
 import sys
-import sysconfig
 import time
 
 import leaps
@@ -60,13 +60,11 @@ def energies():
 
 
 def models(walkers=2000, rounds=5):
-    """The wall time of `leaps sample` as a process, of which starting it is a part, and the seconds that both report."""
-    script = [sysconfig.get_path("scripts") + "/leaps"] if len(sys.argv) < 2 else [sys.argv[1]]
+    """The seconds that the program and the package report for the same walkers, in turn."""
+    script = [sys.executable, "-m", "leaps"] if len(sys.argv) < 2 else sys.argv[1:]
     words = ["sample", "--model", "ising-8-critical", "--walkers", str(walkers), "--quiet", "--json"]
     pairs = []
     for _ in range(rounds):
-        import json
-
         done = subprocess.run([*script, *words], capture_output=True, text=True, check=True)
         pairs.append((leaps.sample("ising-8-critical", walkers).seconds, json.loads(done.stdout)["seconds"]))
     own, other = np.array(pairs).T
