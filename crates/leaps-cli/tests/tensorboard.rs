@@ -21,7 +21,7 @@ fn masked_crc(bytes: &[u8]) -> u32 {
         .collect();
     let crc =
         bytes.iter().fold(u32::MAX, |c, b| table[usize::from(c as u8 ^ b)] ^ c >> 8) ^ u32::MAX;
-    (crc >> 15 | crc << 17).wrapping_add(0xa282_ead8)
+    crc.rotate_right(15).wrapping_add(0xa282_ead8)
 }
 
 /// The fields of a message: their numbers, and their bytes or numbers.

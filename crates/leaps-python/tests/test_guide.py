@@ -1,4 +1,4 @@
-"""The code of docs/python.md, with shorter runs."""
+"""The code of docs/python.md, with shorter runs, and that of the README."""
 
 import pathlib
 import re
@@ -7,7 +7,8 @@ import leaps
 import numpy as np
 import pytest
 
-GUIDE = pathlib.Path(__file__).parents[3] / "docs" / "python.md"
+README = pathlib.Path(__file__).parents[3] / "README.md"
+GUIDE = README.parent / "docs" / "python.md"
 
 
 @pytest.mark.skipif(not GUIDE.exists(), reason="the guide is in the repository alone")
@@ -23,3 +24,16 @@ def test_the_code_of_the_guide_runs(tmp_path, monkeypatch):
             block = block.replace(long, short)
         exec(compile(block, str(GUIDE), "exec"), names)
     assert names["out"].shape == x.shape and "residual" in names["rates"]
+
+
+@pytest.mark.skipif(not README.exists(), reason="the README is in the repository alone")
+def test_the_code_of_the_readme_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    # The file that a command of the README writes before.
+    leaps_npz = dict(x=np.ones((3, 4, 4), np.uint8), log_weight=np.zeros(3), energy=np.ones(3))
+    np.savez(tmp_path / "samples.npz", **leaps_npz)
+    blocks = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.S)
+    assert len(blocks) == 2
+    for block in blocks:
+        exec(compile(block, str(README), "exec"), {})
+    assert "(500, 8, 8)" in capsys.readouterr().out

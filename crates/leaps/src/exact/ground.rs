@@ -126,6 +126,9 @@ pub fn energy_bound(model: &Pairwise) -> f64 {
     constant + fields - 0.5 * bonds
 }
 
+/// The lowest energy met so far, and its state.
+type Lowest = Option<(f64, Vec<u8>)>;
+
 /// The first state of lowest energy, in the order of the walk.
 fn search(target: &dyn Target, states: u64, progress: &dyn Progress) -> Result<Option<Vec<u8>>> {
     progress.total(states);
@@ -137,9 +140,9 @@ fn search(target: &dyn Target, states: u64, progress: &dyn Progress) -> Result<O
             None => search_chunk(&Plain(target), target, range, progress),
         }
     };
-    let chunks: Vec<Result<Option<(f64, Vec<u8>)>>> =
+    let chunks: Vec<Result<Lowest>> =
         (0..states.div_ceil(size)).into_par_iter().map(best).collect();
-    let mut lowest: Option<(f64, Vec<u8>)> = None;
+    let mut lowest: Lowest = None;
     for chunk in chunks {
         if let Some(own) = chunk?
             && lowest.as_ref().is_none_or(|(energy, _)| own.0 < *energy)
@@ -155,10 +158,10 @@ fn search_chunk(
     target: &dyn Target,
     range: std::ops::Range<u64>,
     progress: &dyn Progress,
-) -> Result<Option<(f64, Vec<u8>)>> {
+) -> Result<Lowest> {
     let mut walk = Gray::at(range.start, target.sites(), target.q());
     let mut energies = vec![0.0; target.terms()];
-    let mut lowest: Option<(f64, Vec<u8>)> = None;
+    let mut lowest: Lowest = None;
     let mut next = range.start;
     while next < range.end {
         progress.check()?;

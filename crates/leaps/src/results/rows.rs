@@ -310,9 +310,9 @@ pub enum AnyResult {
     /// Exact ones over such a grid.
     ExactPoints(ExactPoints),
     /// The lowest energy.
-    Minimum(MinimumResult),
+    Minimum(Box<MinimumResult>),
     /// Of one sampler.
-    Sampler(SamplerResult),
+    Sampler(Box<SamplerResult>),
     /// The exact answer.
     Exact(ExactResult),
 }
