@@ -233,7 +233,7 @@ fn another_run_is_refused_by_the_name_of_its_key() {
         let error = TrainingRun::new(scratch.path(), other).run(&NoProgress).unwrap_err();
         let text = error.to_string();
         assert!(matches!(error, Error::Invalid { key: named, .. } if named == key), "{text}");
-        assert!(text.contains("--fresh"), "{text}");
+        assert!(text.contains("`fresh`"), "{text}");
     }
     assert_eq!(files(scratch.path()), before);
 }
