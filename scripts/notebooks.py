@@ -34,7 +34,7 @@ def plain(notebook):
     for cell in notebook.cells:
         cell.metadata = {}
         if cell.cell_type == "code":
-            cell.outputs = joined(output for output in cell.outputs if output.get("name") != "stderr" and not is_bar(output))
+            cell.outputs = joined(output for output in cell.outputs if not is_bar(output))
     return notebook
 
 
@@ -51,7 +51,7 @@ def joined(outputs):
 
 def is_bar(output):
     """Whether an output is a bar of progress, of which a page would show the last state for ever."""
-    return "application/vnd.jupyter.widget-view+json" in output.get("data", {})
+    return output.get("name") == "stderr" or "application/vnd.jupyter.widget-view+json" in output.get("data", {})
 
 
 def paths_of_machine(text):
