@@ -9,7 +9,7 @@ use super::moves::{accept, other_value};
 use super::{ChainOutcome, ChainSettings};
 use crate::device::{Draw, Progress, Purpose, Stream};
 use crate::observe::Recorder;
-use crate::target::{Density, initial_state, show_state};
+use crate::target::{Density, Target, initial_state, show_state};
 use crate::{Error, Result};
 
 /// Sweep over the sites of all `states`, `[walker * sites + site]`, every walker with its own `draws`. Returns the mean acceptance probability of
@@ -44,6 +44,36 @@ pub(crate) fn sweep<D: Draw>(
     }
     acceptance.iter_mut().for_each(|sum| *sum /= sites as f64);
     Ok(acceptance)
+}
+
+/// A heat-bath sweep over the sites of all `states` where every walker has weights of its own for the energy terms, `[walker * terms + term]`.
+pub(crate) fn sweep_apart<D: Draw>(
+    target: &dyn Target,
+    weights: &[f64],
+    states: &mut [u8],
+    draws: &mut [D],
+) -> Result<()> {
+    let (sites, q, terms) = (target.sites(), target.q(), target.terms());
+    let mut of_term = vec![0.0; draws.len() * q];
+    let mut changes = vec![0.0; draws.len() * q];
+    for site in 0..sites {
+        changes.fill(0.0);
+        for term in 0..terms {
+            let mut alone = vec![0.0; terms];
+            alone[term] = 1.0;
+            target.changes_many(&alone, states, site, &mut of_term)?;
+            let rows = changes.chunks_exact_mut(q).zip(of_term.chunks_exact(q));
+            for ((sums, own), weights) in rows.zip(weights.chunks_exact(terms)) {
+                let weighted = own.iter().map(|change| weights[term] * change);
+                sums.iter_mut().zip(weighted).for_each(|(sum, change)| *sum += change);
+            }
+        }
+        let rows = states.chunks_exact_mut(sites).zip(changes.chunks_exact_mut(q));
+        for ((x, changes), draw) in rows.zip(&mut *draws) {
+            x[site] = drawn(x[site], changes, draw);
+        }
+    }
+    Ok(())
 }
 
 /// How all chains move: by this rule, at so many energies a step.
@@ -131,7 +161,7 @@ mod tests {
     use super::*;
     use crate::device::NoProgress;
     use crate::mcmc::{HeatBath, Kernel, Metropolis, run_chains};
-    use crate::target::{Boundary, Lattice, Pairwise, Target};
+    use crate::target::{Boundary, Lattice, Pairwise};
 
     /// Keeps states, and sums of energies.
     struct Kept(Vec<u8>);

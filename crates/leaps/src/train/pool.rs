@@ -4,6 +4,7 @@ use rayon::prelude::*;
 
 use super::{Batch, Objective};
 use crate::device::{Progress, Purpose, Stream};
+use crate::mcmc::lockstep::sweep_apart;
 use crate::mcmc::{AnyKernel, Kernel, KernelName};
 use crate::target::{Density, initial_state};
 use crate::{Error, Result};
@@ -47,17 +48,33 @@ impl Pool {
         let sites = target.sites();
         let mut states = vec![0; walkers * sites];
         let kernel = AnyKernel::new(KernelName::HeatBath, target, members[0].path.ends())?;
+        let lambda = |walker: usize, sweep: u64| {
+            let t = (walker as f64 + 0.5) / walkers as f64;
+            let fraction = (2.0 * (sweep + 1) as f64 / PREPARATION as f64).min(1.0);
+            members[walker % members.len()].path.lambda(t * fraction)
+        };
+        let stream = |walker: usize, sweep: u64| {
+            Stream::new(seed, Purpose::Initial, walker as u32, 1 + sweep)
+        };
+        if target.prefers_batches() {
+            for (walker, x) in states.chunks_exact_mut(sites).enumerate() {
+                x.copy_from_slice(&initial_state(target, seed, walker as u32));
+            }
+            for sweep in 0..PREPARATION {
+                progress.check()?;
+                let weights: Vec<f64> = (0..walkers).flat_map(|w| lambda(w, sweep)).collect();
+                let mut draws: Vec<Stream> = (0..walkers).map(|w| stream(w, sweep)).collect();
+                sweep_apart(target, &weights, &mut states, &mut draws)?;
+            }
+            return Ok(Pool { states, sites, seed });
+        }
         states.par_chunks_mut(sites).enumerate().try_for_each_init(
             || kernel.clone(),
             |kernel, (walker, x)| {
                 progress.check()?;
                 x.copy_from_slice(&initial_state(target, seed, walker as u32));
-                let t = (walker as f64 + 0.5) / walkers as f64;
-                let path = &members[walker % members.len()].path;
                 for sweep in 0..PREPARATION {
-                    let fraction = (2.0 * (sweep + 1) as f64 / PREPARATION as f64).min(1.0);
-                    let lambda = path.lambda(t * fraction);
-                    let mut stream = Stream::new(seed, Purpose::Initial, walker as u32, 1 + sweep);
+                    let (lambda, mut stream) = (lambda(walker, sweep), stream(walker, sweep));
                     kernel.step(&Density::new(target, &lambda), x, &mut stream);
                 }
                 Ok(())
@@ -130,22 +147,37 @@ impl Pool {
         let mut batch = Batch::new(sites);
         batch.times.extend(chosen.iter().map(|(_, t)| *t));
         batch.members = self.members(&chosen, objective);
+        let seed = self.seed;
+        let lambda = |walker: usize, t: f64| members[walker % members.len()].path.lambda(t);
+        let stream = |walker: usize, sweep: u64| {
+            Stream::new(seed, Purpose::Reference, walker as u32, step * sweeps + sweep)
+        };
+        if target.prefers_batches() {
+            let weights: Vec<f64> = chosen.iter().flat_map(|&(w, t)| lambda(w, t)).collect();
+            let walkers: Vec<usize> = chosen.into_iter().map(|(walker, _)| walker).collect();
+            let own = |&walker: &usize| &self.states[walker * sites..][..sites];
+            batch.states = walkers.iter().flat_map(own).copied().collect();
+            for sweep in 0..sweeps {
+                progress.check()?;
+                let mut draws: Vec<Stream> = walkers.iter().map(|&w| stream(w, sweep)).collect();
+                sweep_apart(target, &weights, &mut batch.states, &mut draws)?;
+            }
+            return Ok((walkers, batch));
+        }
         let mut taken: Vec<(usize, f64, Vec<u8>)> = chosen
             .into_iter()
             .map(|(walker, t)| (walker, t, self.states[walker * sites..][..sites].to_vec()))
             .collect();
-        let seed = self.seed;
         taken.par_iter_mut().try_for_each_init(
             || kernel.clone(),
             |kernel, (walker, t, x)| {
-                let lambda = members[*walker % members.len()].path.lambda(*t);
+                let lambda = lambda(*walker, *t);
                 for sweep in 0..sweeps {
                     // Now and then: a look at the clock costs as much as some updates.
                     if sweep % 16 == 0 {
                         progress.check()?;
                     }
-                    let at = step * sweeps + sweep;
-                    let mut stream = Stream::new(seed, Purpose::Reference, *walker as u32, at);
+                    let mut stream = stream(*walker, sweep);
                     kernel.step(&Density::new(target, &lambda), x, &mut stream);
                 }
                 Result::Ok(())
@@ -162,5 +194,44 @@ impl Pool {
         for (i, walker) in walkers.iter().enumerate() {
             self.states[walker * self.sites..][..self.sites].copy_from_slice(batch.state(i));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::device::NoProgress;
+    use crate::net::{FreeEnergy, FreeEnergySpec, MlpSpec, Net, NetSpec};
+    use crate::path::{Path, Schedule};
+    use crate::rates::Parametrisation;
+    use crate::target::{BatchEnergy, Boundary, Lattice, Pairwise, Target};
+
+    /// States of a pool, and of the walkers drawn from it, do not depend on whether energies are asked for in batches.
+    #[test]
+    fn pools_in_batches_are_pools() {
+        let lattice = Lattice::new(&[3, 4], Boundary::Periodic).unwrap();
+        let plain = Arc::new(Pairwise::potts(lattice, 3, 1.0, 0.2).unwrap());
+        let own = plain.clone();
+        let together = BatchEnergy::new("potts", 12, 3, move |states, out| {
+            for (x, out) in states.chunks_exact(12).zip(out) {
+                *out = (0..own.terms()).map(|term| own.energy(term, x)).sum();
+            }
+            Ok(())
+        });
+        let pool = |target: Arc<dyn Target>| {
+            let path = Path::new(&vec![0.8; target.terms()], Schedule::Linear).unwrap();
+            let net = Net::new(&NetSpec::Mlp(MlpSpec { hidden: 4 }), &*target).unwrap();
+            let free = FreeEnergy::new(&FreeEnergySpec::Rate, 12).unwrap();
+            let (net, free) = (Arc::new(net), Arc::new(free));
+            let objective = Objective::new(&target, &path, &net, &free, Parametrisation::Barker);
+            let kernel = AnyKernel::new(KernelName::HeatBath, &*target, path.ends()).unwrap();
+            let pool = Pool::new(&objective, 40, 7, &NoProgress).unwrap();
+            let draw = PoolDraw { size: 16, sweeps: 2, step: 3 };
+            let (walkers, batch) = pool.draw(&objective, &kernel, draw, &NoProgress).unwrap();
+            (pool.states, walkers, batch.states, batch.times)
+        };
+        assert_eq!(pool(plain), pool(Arc::new(together)));
     }
 }
