@@ -56,6 +56,10 @@ impl Found {
             layers.parse_file(&text, &config)?;
         }
         let folder = self.model.file().parent().unwrap_or(Path::new(""));
+        if self.model.target["kind"] == "custom" {
+            // The error names the energy.
+            self.model.problem()?;
+        }
         let target = undescribed(self.model.target.clone(), folder, &self.model.files)?;
         for (section, value) in [("target", &target), ("path", &self.model.path)] {
             layers.describe(section, value, &self.name, folder).map_err(|error| {

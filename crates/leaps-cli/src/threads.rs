@@ -5,19 +5,17 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
 use anyhow::Result;
+use leaps::job::MOST_THREADS;
 use rayon::ThreadBuilder;
 
 use crate::error::usage;
-
-/// Most threads that can be asked for.
-const MOST: usize = 4096;
 
 /// Start `asked` threads; without a wish one for every core, or as many as the system lets this process have. Says how many there are if they are fewer.
 ///
 /// The threads are started before the pool is made of them: a pool that cannot start one of its threads is lost, and with it all parallel work.
 pub fn start(asked: Option<usize>) -> Result<Option<String>> {
-    if let Some(threads) = asked.filter(|threads| !(1..=MOST).contains(threads)) {
-        return Err(usage(format!("--threads = {threads}: must be from 1 to {MOST}")));
+    if let Some(threads) = asked.filter(|threads| !(1..=MOST_THREADS).contains(threads)) {
+        return Err(usage(format!("--threads = {threads}: must be from 1 to {MOST_THREADS}")));
     }
     share_one_heap();
     let wanted = asked.unwrap_or_else(usual);
@@ -82,5 +80,5 @@ fn idle(wanted: usize) -> (Vec<Sender<ThreadBuilder>>, Option<std::io::Error>) {
 fn usual() -> usize {
     let said = std::env::var("RAYON_NUM_THREADS").ok().and_then(|text| text.parse().ok());
     let cores = || thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    said.filter(|said| (1..=MOST).contains(said)).unwrap_or_else(cores)
+    said.filter(|said| (1..=MOST_THREADS).contains(said)).unwrap_or_else(cores)
 }

@@ -1,10 +1,13 @@
 //! The jobs that sample a target or solve it.
 
+use std::time::Duration;
+
 use leaps::exact::Method;
-use leaps::job::{Annealing, Chains, FreeEnergies, Solving};
+use leaps::job::{Annealing, Chains, FreeEnergies, Minimizing, Solving};
 use leaps::problem;
-use leaps::results::ChainResult;
+use leaps::results::{ChainResult, MinimumResult};
 use leaps::spec::RunSpec;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use toml::Table;
@@ -148,4 +151,59 @@ pub fn free_energy(
     let failure = problem.failure.as_ref();
     let run = place.run(py, failure, |_| false, |context, watch| job.run_in(context, watch))?;
     Run::free_energies(py, problem, run)
+}
+
+/// How the lowest energy is looked for; what is left out is as the library has it.
+#[derive(FromPyObject)]
+pub struct Search {
+    #[pyo3(item)]
+    method: String,
+    #[pyo3(item)]
+    walkers: Option<usize>,
+    #[pyo3(item)]
+    sweeps: Option<usize>,
+    #[pyo3(item)]
+    temperatures: Option<usize>,
+    #[pyo3(item)]
+    beta: Option<f64>,
+    #[pyo3(item)]
+    restarts: Option<usize>,
+    #[pyo3(item)]
+    time_limit: Option<f64>,
+    #[pyo3(item)]
+    target_energy: Option<f64>,
+    #[pyo3(item)]
+    model: Option<Py<Model>>,
+}
+
+/// The lowest energy and its state.
+#[pyfunction]
+pub fn minimize(
+    py: Python<'_>,
+    problem: &Problem,
+    search: Search,
+    settings: &Bound<'_, PyDict>,
+    place: Place,
+) -> PyResult<Run> {
+    let (spec, inner) = configured("minimize", problem, settings)?;
+    let plain = Minimizing::new(inner);
+    let time_limit = search.time_limit.map(Duration::try_from_secs_f64).transpose();
+    let job = Minimizing {
+        method: search.method.parse().or_raise()?,
+        model: search.model.as_ref().map(|model| model.get().named()),
+        walkers: search.walkers.unwrap_or(plain.walkers),
+        sweeps: search.sweeps.unwrap_or(plain.sweeps),
+        temperatures: search.temperatures.unwrap_or(plain.temperatures),
+        beta: search.beta,
+        restarts: search.restarts,
+        time_limit: time_limit
+            .map_err(|error| PyValueError::new_err(format!("time_limit: {error}")))?,
+        target_energy: search.target_energy,
+        seed: spec.seed,
+        ..plain
+    };
+    let failure = problem.failure.as_ref();
+    let partial = |run: &leaps::job::Run<MinimumResult>| run.interrupted();
+    let run = place.run(py, failure, partial, |context, watch| job.run_in(context, watch))?;
+    Run::minimum(py, problem, run)
 }

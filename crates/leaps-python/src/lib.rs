@@ -23,7 +23,7 @@ mod _leaps {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use super::jobs::{ais, exact, free_energy, mcmc, smc};
+    use super::jobs::{ais, exact, free_energy, mcmc, minimize, smc};
     #[pymodule_export]
     use super::model::{Model, models};
     #[pymodule_export]

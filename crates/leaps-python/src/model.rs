@@ -73,7 +73,13 @@ impl Model {
         let found = Found::look_up(&name).or_raise()?;
         let found = found.ok_or_else(|| exception(unknown_model("model", &name)))?;
         let problem = match target {
-            Some(target) => Some(target.inner.clone()),
+            Some(target) => {
+                target
+                    .inner
+                    .check_same(&found.model.target, &name.display().to_string())
+                    .or_raise()?;
+                Some(target.inner.clone())
+            }
             None if found.model.target["kind"] == "custom" => None,
             None => Some(found.model.problem().or_raise()?),
         };

@@ -113,7 +113,8 @@ impl Problem {
         if let Some(version) = version {
             target = target.version(version);
         }
-        match (problem::Problem::new(target, beta), failure.take()) {
+        let checked = target.check().and_then(|()| problem::Problem::new(target, beta));
+        match (checked, failure.take()) {
             (_, Some(raised)) => Err(raised),
             (Ok(inner), None) => Ok(Problem { inner, failure: Some(failure) }),
             (Err(error), None) => Err(exception(error)),

@@ -1,7 +1,9 @@
 //! What a job found: the result as the program prints it, and states with their weights as arrays.
 
 use leaps::job::{self, Samples};
-use leaps::results::{ChainResult, ExactResult, FreeEnergyResult, SamplerResult, WalkerResult};
+use leaps::results::{
+    ChainResult, ExactResult, FreeEnergyResult, MinimumResult, SamplerResult, WalkerResult,
+};
 use leaps_report::{free_energy, run as report};
 use numpy::{IntoPyArray, PyArray1, PyArrayDyn, PyArrayMethods};
 use pyo3::exceptions::PyRuntimeError;
@@ -28,6 +30,9 @@ pub struct Run {
     /// Energies, `[walker]` or `[chain, draw]`.
     #[pyo3(get)]
     energies: Option<Py<PyArrayDyn<f64>>>,
+    /// Values of a site.
+    #[pyo3(get)]
+    q: usize,
     found: Found,
 }
 
@@ -63,7 +68,8 @@ impl Run {
             log_weights = numbers(samples.log_weights)?;
             energies = numbers(samples.energies)?;
         }
-        Ok(Run { record, doubts, states, log_weights, energies, found })
+        let q = problem.inner.target.q();
+        Ok(Run { record, doubts, states, log_weights, energies, q, found })
     }
 
     /// Of weighted walkers.
@@ -91,6 +97,17 @@ impl Run {
 
     /// Of an exact answer.
     pub fn exact(py: Python<'_>, problem: &Problem, run: job::Run<ExactResult>) -> PyResult<Self> {
+        let found = (record(problem, &run)?, Vec::new(), Found::Exact);
+        let rows = [run.samples.log_weights.len()];
+        Self::new(py, problem, found, run.samples, &rows)
+    }
+
+    /// Of the lowest energy, with the state that every restart found.
+    pub fn minimum(
+        py: Python<'_>,
+        problem: &Problem,
+        run: job::Run<MinimumResult>,
+    ) -> PyResult<Self> {
         let found = (record(problem, &run)?, Vec::new(), Found::Exact);
         let rows = [run.samples.log_weights.len()];
         Self::new(py, problem, found, run.samples, &rows)

@@ -1,5 +1,8 @@
 """Python functions as energies, against the same target of the library's."""
 
+import subprocess
+import sys
+
 import leaps
 import numpy as np
 import pytest
@@ -144,3 +147,45 @@ def test_answers_of_other_types_are_taken():
         lambda x: np.repeat(x.sum(axis=1, dtype=float), 2)[::2],
     ]:
         assert leaps.exact(leaps.Energy(energy, sites=6)).log_z == exact
+
+
+def test_a_delta_of_another_energy_is_refused():
+    def delta(x, site):
+        return np.zeros((len(x), 2))
+
+    with pytest.raises(ValueError, match="delta"):
+        leaps.Energy(lambda x: x.sum(axis=1), sites=6, delta=delta)
+
+
+def test_spins_are_of_two_values():
+    run = leaps.ais(leaps.Potts(q=3, size=3, beta=0.5), walkers=10, intervals=2, progress=False)
+    with pytest.raises(ValueError, match="two values"):
+        run.spins
+
+
+def test_more_threads_than_can_be_are_refused():
+    for threads in (0, 1_000_000):
+        with pytest.raises(ValueError, match="threads"):
+            leaps.ais(leaps.Ising(size=3), walkers=10, intervals=2, threads=threads, progress=False)
+
+
+def test_models_of_an_energy_belong_to_it(tmp_path):
+    def energy(x):
+        return x.sum(axis=1) + 0.3 * x[:, 0] * x[:, 1]
+
+    own = leaps.Energy(energy, sites=5, name="own")
+    other = leaps.Energy(lambda x: 2.0 * energy(x), sites=5, name="own")
+    small = dict(network="mlp", hidden_units=4, steps=2, batch=16, pool=32, validate_walkers=16, progress=False)
+    leaps.train(own, out=tmp_path / "run", **small)
+    assert leaps.load(tmp_path / "run", own).rates(np.zeros((1, 5), np.uint8), 0.5)["U"].shape == (1,)
+    with pytest.raises(ValueError, match="energies are other"):
+        leaps.load(tmp_path / "run", other)
+    with pytest.raises(ValueError, match="other energies"):
+        leaps.train(other, out=tmp_path / "run", **small)
+    # The program has no such energy: it says so, and reports what it can.
+    program = [sys.executable, "-m", "leaps"]
+    run = dict(capture_output=True, text=True, cwd=tmp_path)
+    refused = subprocess.run([*program, "sample", "--model", "run"], **run)
+    assert refused.returncode == 2 and "which only its program has" in refused.stderr
+    report = subprocess.run([*program, "report", "run"], **run)
+    assert report.returncode == 0, report.stderr

@@ -17,10 +17,10 @@ True
 See docs/python.md in the repository for a guide.
 """
 
-from ._jobs import ais, exact, free_energy, load, mcmc, models, sample, smc, train
+from ._jobs import ais, exact, free_energy, load, mcmc, minimize, models, sample, smc, train
 from ._leaps import __version__
 from ._models import Model
-from ._results import ChainRun, Estimate, ExactRun, FreeEnergyRun, Result, WalkerRun
+from ._results import ChainRun, Estimate, ExactRun, FreeEnergyRun, MinimumRun, Result, WalkerRun
 from ._targets import Couplings, Energy, File, Ising, Potts, Rbm, SpinGlass, Target
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "File",
     "FreeEnergyRun",
     "Ising",
+    "MinimumRun",
     "Model",
     "Potts",
     "Rbm",
@@ -45,6 +46,7 @@ __all__ = [
     "free_energy",
     "load",
     "mcmc",
+    "minimize",
     "models",
     "sample",
     "smc",

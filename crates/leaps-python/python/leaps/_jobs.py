@@ -11,7 +11,7 @@ import numpy as np
 
 from . import _leaps, _progress
 from ._models import Model
-from ._results import ChainRun, ExactRun, FreeEnergyRun, WalkerRun
+from ._results import ChainRun, ExactRun, FreeEnergyRun, MinimumRun, WalkerRun
 from ._targets import Target
 
 Named = Union[str, "os.PathLike[str]"]
@@ -191,3 +191,45 @@ def free_energy(
     }
     with _placed("free energy", settings) as place:
         return FreeEnergyRun(_leaps.free_energy(problem, wanted, settings, place))
+
+
+def minimize(
+    target: Target,
+    restarts: int | None = None,
+    *,
+    method: str = "auto",
+    walkers: int | None = None,
+    sweeps: int | None = None,
+    temperatures: int | None = None,
+    beta: float | None = None,
+    time_limit: float | None = None,
+    target_energy: float | None = None,
+    model: Model | Named | None = None,
+    **settings: Any,
+) -> MinimumRun:
+    """The lowest energy and a state that has it, by restarts of annealing, tempering, Houdayer moves or a network.
+
+    ``method`` is "exact", "annealing", "tempering", "houdayer" or "network"; "auto" proves the ground state where that is quick. The search ends after
+    ``restarts`` (10 if nothing else says when), ``time_limit`` seconds, or at ``target_energy``. Ctrl-C ends it with what was found.
+
+    >>> glass = leaps.SpinGlass(size=6, disorder_seed=3, field=0.1)
+    >>> found = leaps.minimize(glass, restarts=2, method="annealing", sweeps=100)
+    >>> bool(abs(glass.energies(found.state) - found.energy) < 1e-9)
+    True
+    """
+    if isinstance(model, (str, os.PathLike)):
+        model = load(model)
+    search = {
+        "method": method,
+        "walkers": walkers,
+        "sweeps": sweeps,
+        "temperatures": temperatures,
+        "beta": beta,
+        "restarts": restarts,
+        "time_limit": time_limit,
+        "target_energy": target_energy,
+        "model": None if model is None else model._inner,
+    }
+    problem = _problem(target)
+    with _placed("minimize", settings) as place:
+        return MinimumRun(_leaps.minimize(problem, search, settings, place))

@@ -185,8 +185,10 @@ class _Sampled(Result):
 
     @property
     def spins(self) -> np.ndarray | None:
-        """The states of two values as spins -1 and +1, ``int8``."""
+        """The states of two values as spins -1 and +1, ``int8``. Raises ValueError for more values."""
         states = self.states
+        if self._run.q != 2:
+            raise ValueError(f"spins: must be of states with two values, not {self._run.q}; use states")
         return None if states is None else (2 * states.view(np.int8) - 1)
 
     def _kept(self, method: str) -> np.ndarray:
@@ -295,6 +297,29 @@ class ExactRun(_Sampled):
         "abs_magnetization",
     )
     _axes = ("sample",)
+
+
+class MinimumRun(_Sampled):
+    """The lowest energy that was found, from `minimize`; ``states`` has what every restart found."""
+
+    _shown = ("method", "energy", "proven", "optimum", "cut", "set_size", "seconds_to_best", "seconds")
+    _axes = ("restart",)
+
+    def _rows(self) -> list[tuple[str, Any]]:
+        rows = [(name, getattr(self, name, None)) for name in self._shown]
+        return [(name, value) for name, value in rows if value is not None]
+
+    @property
+    def energy(self) -> float:
+        """The lowest energy."""
+        return self._record["lowest"]["energy"]
+
+    @property
+    def state(self) -> np.ndarray:
+        """A state that has it, shaped as the lattice."""
+        text = self._record["lowest"]["state"]
+        values = text.split(",") if "," in text else list(text)
+        return np.array(values, dtype=np.uint8).reshape(self._kept("state").shape[1:])
 
 
 class FreeEnergyRun(Result):

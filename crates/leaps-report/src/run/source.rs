@@ -114,6 +114,11 @@ impl Source {
         let spec = if let Some(config) = &self.config {
             RunSpec::parse(config, &self.folder.join("config.toml"))?
         } else {
+            let custom = |results: &Value| results["target"]["kind"] == "custom";
+            if custom(&self.results) || custom(&self.comparison) {
+                let own = "the energy is that of a program, which alone has it".to_owned();
+                return Ok((RunSpec::default(), Err(own)));
+            }
             let results = if self.results.is_null() { &self.comparison } else { &self.results };
             let folder =
                 if self.from_file { Path::new(&self.name).parent() } else { Some(&*self.folder) };
@@ -131,6 +136,10 @@ impl Source {
             RunSpec::from_table(&Table::from_iter([("target".to_owned(), target.into())]))
                 .map_err(|error| error.within(&self.name))?
         };
+        if spec.target.kind.is_none() {
+            let own = "the energy is that of a program, which alone has it".to_owned();
+            return Ok((spec, Err(own)));
+        }
         let spec = spec.resolve().map_err(|error| error.within(&self.name))?;
         let problem = match lack {
             Some(lack) => Err(lack),

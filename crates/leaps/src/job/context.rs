@@ -6,6 +6,9 @@ use crate::device::{Device, NoProgress, Placement, Precision, Progress, Ranks, S
 use crate::results::Computed;
 use crate::{Error, Result};
 
+/// Most threads that can be asked for.
+pub const MOST_THREADS: usize = 4096;
+
 /// What every job is given.
 #[derive(Clone)]
 pub struct Context<'a> {
@@ -40,7 +43,16 @@ impl Context<'_> {
     /// Do work with as many threads as were asked for.
     pub(super) fn install<T: Send>(&self, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
         let Some(threads) = self.threads else { return work() };
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.max(1)).build();
+        if !(1..=MOST_THREADS).contains(&threads) {
+            let condition = format!("from 1 to {MOST_THREADS}");
+            return Err(Error::invalid(
+                "threads",
+                threads,
+                condition,
+                "leave it out for all cores",
+            ));
+        }
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
         let pool = pool.map_err(|error| {
             let condition = format!("as many as the system can start: {error}");
             Error::invalid("threads", threads, condition, "ask for fewer")

@@ -38,7 +38,7 @@ use std::ops::Deref;
 pub use annealing::Annealing;
 pub use chains::Chains;
 pub use comparison::{Comparison, NamedSampler, SamplerEntry};
-pub use context::Context;
+pub use context::{Context, MOST_THREADS};
 pub use evaluation::{Evaluated, evaluate};
 pub use experiment::Experiment;
 pub use free_energies::{FreeEnergies, FreeEnergyMethod};

@@ -171,7 +171,9 @@ impl Problem {
         };
         if target["kind"] == CUSTOM {
             let name = target["name"].as_str().unwrap_or(CUSTOM);
-            let reason = format!("it was trained on the energy {name}, which only its program has");
+            let reason = format!(
+                "it was trained on the energy {name}, which only its program has; load it there (leaps.load(directory, energy) in Python)"
+            );
             return Err(Error::not_applicable("the model without its energy", reason));
         }
         let target = undescribed(target.clone(), folder, copies)?;
@@ -191,7 +193,7 @@ impl Problem {
     }
 
     /// Refuse to use a model that was trained on another custom energy or another version of it, by energies of a few states.
-    pub(crate) fn check_same(&self, described: &Value, model: &str) -> Result<()> {
+    pub fn check_same(&self, described: &Value, model: &str) -> Result<()> {
         let custom = |target: &Value| target["kind"] == CUSTOM;
         let own = &self.described.target;
         if !custom(described) && !custom(own) {

@@ -10,7 +10,8 @@ use crate::sampler::{ResampleSpec, SchemeSpec, UpdateSpec, WalkerSpec};
 use crate::{Error, Result};
 
 /// The jobs that have settings, by the names of the program's verbs.
-pub const JOBS: [&str; 7] = ["exact", "ais", "smc", "mcmc", "sample", "free-energy", "train"];
+pub const JOBS: [&str; 8] =
+    ["exact", "ais", "smc", "mcmc", "sample", "free-energy", "minimize", "train"];
 
 /// The keys that a job reads, each with its section; no key is there twice.
 ///

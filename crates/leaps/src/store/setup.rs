@@ -112,8 +112,14 @@ impl Identity {
     /// Refuse to continue a run that is another one.
     pub(crate) fn check(&self, old: &Identity, run: &std::path::Path) -> Result<()> {
         let Some((key, now, then)) = self.difference(old) else { return Ok(()) };
+        let run = run.display();
+        if key == "target.energies" {
+            let condition = format!("that of the run in {run}, which has other energies");
+            let advice = "train in another directory, or start over in this one with `fresh`";
+            return Err(Error::invalid("target", "another energy", condition, advice));
+        }
         let shown = |value: Value| if value.is_null() { "(left out)".into() } else { value };
-        let (now, then, run) = (shown(now), shown(then), run.display());
+        let (now, then) = (shown(now), shown(then));
         if let Some(own) = key.strip_prefix("target.").and_then(|k| k.strip_suffix("_checksum")) {
             // Names were compared before: it is the contents that differ.
             let file = self.target[own].as_str().and_then(|name| name.rsplit('/').next());

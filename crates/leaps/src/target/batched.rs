@@ -2,14 +2,17 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use super::{Lattice, Target, TargetIdentity};
-use crate::Result;
+use super::{Lattice, Target, TargetIdentity, initial_state, show_state};
+use crate::{Error, Result};
 
 /// Energies of states `[state * sites + site]`, one number for each.
 pub type BatchEnergies = Box<dyn Fn(&[u8], &mut [f64]) -> Result<()> + Send + Sync>;
 
 /// Changes of the energies of states when a site becomes any value: `out[state * q + value]`. What is written for the value in place is not read.
 pub type BatchChanges = Box<dyn Fn(&[u8], usize, &mut [f64]) -> Result<()> + Send + Sync>;
+
+/// States, and sites at the most, that changes are checked at.
+const CHECKED: u32 = 16;
 
 /// Most values of the states of one call.
 const MOST_VALUES: usize = 1 << 25;
@@ -109,6 +112,41 @@ impl BatchEnergy {
     /// With a version, which models of it are bound to.
     pub fn version(self, version: impl Into<String>) -> Self {
         BatchEnergy { version: Some(version.into()), ..self }
+    }
+
+    /// Refuse changes that are not those of the energies, by some states and sites: weights would be wrong without a sign of it.
+    ///
+    /// # Errors
+    /// The first change that differs, and those of the functions.
+    pub fn check(&self) -> Result<()> {
+        let Some(changes) = &self.changes else { return Ok(()) };
+        let (sites, q) = (self.sites, self.q);
+        let states: Vec<u8> = (0..CHECKED).flat_map(|w| initial_state(self, 0, w)).collect();
+        let mut known = vec![0.0; CHECKED as usize];
+        self.evaluate(&states, &mut known)?;
+        let mut out = vec![0.0; known.len() * q];
+        for turn in 0..sites.min(CHECKED as usize) {
+            let site = turn * sites / sites.min(CHECKED as usize);
+            changes(&states, site, &mut out)?;
+            let all = self.all_values(&states, site, &known)?;
+            for (k, (found, energies)) in out.chunks_exact(q).zip(all.chunks_exact(q)).enumerate() {
+                let old = states[k * sites + site] as usize;
+                for value in (0..q).filter(|&value| value != old) {
+                    let change = energies[value] - known[k];
+                    let scale = 1.0 + energies[value].abs().max(known[k].abs());
+                    // Also where one of them is no number.
+                    if (found[value] - change).abs() <= 1e-5 * scale || change.is_nan() {
+                        continue;
+                    }
+                    let what = format!("{} where site {site} becomes {value}", found[value]);
+                    let condition = format!("the change of the energy, {change}");
+                    let state = show_state(&states[k * sites..][..sites]);
+                    let advice = format!("the state is {state}; or leave it out");
+                    return Err(Error::invalid("delta", what, condition, advice));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Energies of any number of states, in calls of a bounded size.
@@ -274,7 +312,6 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
-    use crate::Error;
 
     /// A clock model of three values in a field, and how many states were evaluated.
     fn chain(sites: usize) -> (BatchEnergy, Arc<AtomicUsize>) {
@@ -344,6 +381,23 @@ mod tests {
         assert_eq!(all, same);
         let changed = target.change(&[0.7], &mut x, 2, 2);
         assert_eq!(changed, Plain(5).change(&[0.7], &mut x, 2, 2));
+    }
+
+    #[test]
+    fn changes_that_are_not_those_of_the_energies_are_refused() {
+        let with = |factor: f64| {
+            chain(5).0.with_changes(move |states, site, out| {
+                Plain(5).changes_many(&[factor], &mut states.to_vec(), site, out)
+            })
+        };
+        with(1.0).check().unwrap();
+        for wrong in [0.0, -1.0, 1.01, f64::NAN] {
+            let error = with(wrong).check().unwrap_err().to_string();
+            assert!(
+                error.contains("delta") && error.contains("the change of the energy"),
+                "{error}"
+            );
+        }
     }
 
     #[test]

@@ -51,6 +51,26 @@ pub enum MinimizeMethod {
     Network,
 }
 
+impl std::str::FromStr for MinimizeMethod {
+    type Err = Error;
+
+    fn from_str(word: &str) -> Result<Self> {
+        let all = [
+            MinimizeMethod::Auto,
+            MinimizeMethod::Exact,
+            MinimizeMethod::Annealing,
+            MinimizeMethod::Tempering,
+            MinimizeMethod::Houdayer,
+            MinimizeMethod::Network,
+        ];
+        let found = all.into_iter().find(|method| method.to_string() == word);
+        found.ok_or_else(|| {
+            let names: Vec<String> = all.iter().map(ToString::to_string).collect();
+            Error::invalid("method", word, format!("one of {}", names.join(", ")), "auto is usual")
+        })
+    }
+}
+
 impl std::fmt::Display for MinimizeMethod {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
