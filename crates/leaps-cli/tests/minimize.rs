@@ -4,7 +4,7 @@ mod common;
 
 use std::path::Path;
 
-use common::{fails, json, leaps, number, refused, run, run_line, stdout};
+use common::{fails, json, number, refused, run, run_line, stdout};
 
 /// A graph of 8 vertices whose largest cut and largest independent set are found by hand below.
 const GRAPH: &str =
@@ -134,7 +134,7 @@ fn signals_keep_what_was_found() {
     use std::process::Stdio;
     for (signal, code) in [("INT", 130), ("TERM", 75)] {
         let words = ["minimize", "spin-glass", "--size", "30", "--restarts", "100000000", "--json"];
-        let mut command = leaps(&words);
+        let mut command = common::leaps(&words);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();

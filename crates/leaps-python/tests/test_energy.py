@@ -115,9 +115,13 @@ def test_answers_of_another_shape_are_refused(ising_energy):
             leaps.Energy(energy, sites=4)
     with pytest.raises((TypeError, ValueError)):
         leaps.Energy(lambda x: ["a"] * len(x), sites=4)
-    target = leaps.Energy(ising_energy, sites=16, delta=lambda x, site: np.zeros(len(x)))
-    with pytest.raises(ValueError, match=r"delta\(x, site\) must return numbers of shape \(50, 2\)"):
-        leaps.ais(target, 50)
+    with pytest.raises(ValueError, match=r"delta\(x, site\) must return numbers of shape \(16, 2\)"):
+        leaps.Energy(ising_energy, sites=16, delta=lambda x, site: np.zeros(len(x)))
+    with pytest.raises(TypeError):
+        leaps.Energy(ising_energy, sites=2.5)
+    for wrong in (dict(sites=0), dict(shape=()), dict(sites=4, q=-1)):
+        with pytest.raises(ValueError, match="must be"):
+            leaps.Energy(ising_energy, **wrong)
     with pytest.raises(FloatingPointError, match="is NaN|is nan"):
         leaps.ais(leaps.Energy(lambda x: np.where(x[:, 0] == 1, np.nan, 0.0), sites=4), 50)
     with pytest.raises(TypeError, match="either sites"):
@@ -175,7 +179,7 @@ def test_models_of_an_energy_belong_to_it(tmp_path):
 
     own = leaps.Energy(energy, sites=5, name="own")
     other = leaps.Energy(lambda x: 2.0 * energy(x), sites=5, name="own")
-    small = dict(network="mlp", hidden_units=4, steps=2, batch=16, pool=32, validate_walkers=16, progress=False)
+    small = dict(network="mlp", hidden=4, steps=2, batch=16, pool=32, validate_walkers=16, progress=False)
     leaps.train(own, out=tmp_path / "run", **small)
     assert leaps.load(tmp_path / "run", own).rates(np.zeros((1, 5), np.uint8), 0.5)["U"].shape == (1,)
     with pytest.raises(ValueError, match="energies are other"):

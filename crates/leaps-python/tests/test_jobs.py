@@ -1,5 +1,8 @@
 """Jobs against exact answers, and what they refuse."""
 
+import os
+import subprocess
+import sys
 import leaps
 import numpy as np
 import pytest
@@ -112,3 +115,17 @@ def test_results_show_themselves():
     with pytest.raises(AttributeError, match="has no logz"):
         run.logz
     assert "<svg" in leaps.free_energy(TARGET, beta=[0.2, 0.4], chains=4, steps=100)._repr_html_()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_jobs_run_in_a_forked_process():
+    code = """if True:
+        import multiprocessing
+        import leaps
+        def work(seed):
+            return leaps.ais(leaps.Ising(size=3, field=0.1), walkers=20, intervals=4, seed=seed, progress=False).log_z.mean
+        own = work(1)
+        with multiprocessing.get_context("fork").Pool(1) as pool:
+            assert pool.apply(work, (1,)) == own
+    """
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

@@ -100,3 +100,13 @@ def test_every_key_of_the_library_works_and_others_are_refused():
 def test_another_temperature():
     target = leaps.Ising(size=4, beta=0.4, field=0.1)
     assert leaps.exact(target.at(0.2, 0.3)).log_z == leaps.exact(leaps.Ising(size=4, beta=0.2, field=0.3)).log_z
+
+
+def test_couplings_given_twice_are_added_and_ambiguous_ones_refused():
+    sparse = pytest.importorskip("scipy.sparse")
+    twice = sparse.coo_matrix(([1.0, 2.0], ([0, 0], [1, 1])), shape=(2, 2))
+    assert leaps.Couplings(twice).energy([1, 1]) == -3.0
+    matrix = [[0, 1, 2.0], [1, 0, 3.0], [2, 3, 0]]
+    assert leaps.Couplings(np.array(matrix)).sites == 3
+    with pytest.raises(ValueError, match="matrix or edges"):
+        leaps.Couplings(matrix)

@@ -17,10 +17,16 @@ from ._targets import Target
 Named = Union[str, "os.PathLike[str]"]
 
 
+#: The process that imported the package. Threads do not survive a fork: a child starts its own for every job.
+_PROCESS = os.getpid()
+
+
 @contextmanager
 def _placed(label: str, settings: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Where a job runs and who watches it, taken out of its keyword arguments."""
     place = {key: settings.pop(key, None) for key in ("device", "precision", "threads")}
+    if place["threads"] is None and os.getpid() != _PROCESS:
+        place["threads"] = os.cpu_count() or 1
     bar = _progress.chosen(settings.pop("progress", None), label)
     try:
         yield {**place, "show": bar}
@@ -214,7 +220,7 @@ def minimize(
 
     >>> glass = leaps.SpinGlass(size=6, disorder_seed=3, field=0.1)
     >>> found = leaps.minimize(glass, restarts=2, method="annealing", sweeps=100)
-    >>> bool(abs(glass.energies(found.state) - found.energy) < 1e-9)
+    >>> bool(abs(glass.energy(found.state) - found.energy) < 1e-9)
     True
     """
     if isinstance(model, (str, os.PathLike)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 from typing import Any, Callable
 
 import numpy as np
@@ -202,14 +203,18 @@ class Couplings(Target):
 def _edges(couplings: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
     """Pairs of sites, their couplings, and how many sites there are."""
     if hasattr(couplings, "tocoo"):
-        matrix = couplings.tocoo()
+        matrix = couplings.tocoo(copy=True)
+        matrix.sum_duplicates()
         rows, columns, values, shape = matrix.row, matrix.col, np.asarray(matrix.data, dtype=np.float64), matrix.shape
     else:
         array = np.asarray(couplings, dtype=np.float64)
         if array.size == 0:
             array = array.reshape(0, 3)
-        # A list of triples is edges; only an array of shape (3, 3) could be both.
+        # A list of triples is edges; only an array of shape (3, 3) could be both, and is a matrix.
         square = array.ndim == 2 and array.shape[0] == array.shape[1]
+        if array.shape == (3, 3) and not isinstance(couplings, np.ndarray):
+            both = "couplings: a list of three triples may be a matrix or edges"
+            raise ValueError(f"{both}; give an array for a matrix, or edges as a SciPy sparse matrix")
         if array.ndim == 2 and array.shape[1] == 3 and not (square and isinstance(couplings, np.ndarray)):
             ends = array[:, :2]
             if not np.array_equal(ends, ends.astype(np.uint32)):
@@ -283,13 +288,18 @@ class Energy(Target):
             raise TypeError("give either sites=16 or shape=(4, 4)")
         if boundary not in ("periodic", "free"):
             raise ValueError(f"boundary = {boundary}: must be periodic or free")
+        if not 2 <= operator.index(q) <= 255:
+            raise ValueError(f"q = {q}: must be from 2 to 255")
+        sides = [operator.index(side) for side in ([sites] if shape is None else shape)]
+        if min(sides, default=0) < 1:
+            raise ValueError(f"{'sites' if shape is None else 'shape'} = {sites or shape}: must be at least 1")
         self.function = function
         self._problem = _leaps.Problem.custom(
             function,
             delta,
             np.asarray,
             {
-                "shape": [int(sites)] if shape is None else [int(side) for side in shape],
+                "shape": sides,
                 "lattice": shape is not None,
                 "periodic": boundary == "periodic",
                 "q": q,

@@ -2,6 +2,7 @@
 
 mod descent;
 mod range;
+mod rounding;
 mod rounds;
 #[cfg(test)]
 mod tests;
@@ -23,13 +24,11 @@ use crate::{Error, Result};
 
 use descent::descend;
 pub use range::BetaRange;
+use rounding::Rounding;
 use watch::Watch;
 
 /// Restarts if nothing else says when to end.
 const USUAL_RESTARTS: usize = 10;
-
-/// Energies that are closer than this part of them are the same.
-const SAME: f64 = 1e-9;
 
 /// How to look for the lowest energy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -254,7 +253,8 @@ impl Minimizing {
             (MinimizeMethod::Auto, None) => MinimizeMethod::Annealing,
             (method, _) => method,
         };
-        let mut search = Search::default();
+        let rounding = Rounding::of(target);
+        let mut search = Search::new(rounding);
         let mut range = None;
         let ended_by = if let (MinimizeMethod::Exact, Some(ground)) = (method, &ground) {
             search.take(self.seed, &[(ground.energy, &ground.state)], start.elapsed());
@@ -270,7 +270,7 @@ impl Minimizing {
             Some(ground) => (Some(ground.method.to_string()), Some(ground.energy)),
             None => {
                 let bound = target.pairwise().map(exact::energy_bound);
-                let bound = bound.filter(|bound| same(energy, *bound));
+                let bound = bound.filter(|bound| rounding.same(energy, *bound));
                 (bound.map(|_| "bound".to_owned()), bound)
             }
         };
@@ -295,7 +295,7 @@ impl Minimizing {
                 .and_then(|(_, graph)| graph.independent(&search.state)),
             lowest: Lowest::new(energy, &search.state, target.q()),
             found: search.found(),
-            proven: optimum.is_some_and(|optimum| energy <= optimum || same(energy, optimum)),
+            proven: optimum.is_some_and(|optimum| rounding.reaches(energy, optimum)),
             proof,
             optimum,
             target_energy: self.target_energy,
@@ -356,10 +356,9 @@ impl Minimizing {
                 if better { monitor.note(&text) } else { monitor.detail(&text) }
             }
             watch.end();
-            if self
-                .target_energy
-                .is_some_and(|wanted| search.energy <= wanted || same(search.energy, wanted))
-            {
+            if self.target_energy.is_some_and(|wanted| {
+                search.energy <= wanted || search.rounding.same(search.energy, wanted)
+            }) {
                 return Ok("target-energy");
             }
             if watch.stopped() {
@@ -387,13 +386,9 @@ impl Minimizing {
     }
 }
 
-/// Whether two energies are the same but for rounding.
-fn same(a: f64, b: f64) -> bool {
-    a == b || (a - b).abs() <= SAME * (1.0 + a.abs().min(b.abs()))
-}
-
 /// What has been found so far.
 struct Search {
+    rounding: Rounding,
     energy: f64,
     state: Vec<u8>,
     to_best: Duration,
@@ -405,9 +400,10 @@ struct Search {
     last: Duration,
 }
 
-impl Default for Search {
-    fn default() -> Self {
+impl Search {
+    fn new(rounding: Rounding) -> Self {
         Search {
+            rounding,
             energy: f64::INFINITY,
             state: Vec::new(),
             to_best: Duration::ZERO,
@@ -417,23 +413,21 @@ impl Default for Search {
             last: Duration::ZERO,
         }
     }
-}
 
-impl Search {
     /// Take in the states of a restart with their energies; whether one is better than all before.
     fn take(&mut self, seed: u64, found: &[(f64, impl AsRef<[u8]>)], now: Duration) -> bool {
         let lowest = found.iter().min_by(|a, b| a.0.total_cmp(&b.0));
         let Some((energy, state)) = lowest.map(|(energy, state)| (*energy, state.as_ref())) else {
             return false;
         };
-        let as_good = found.iter().filter(|(other, _)| same(*other, energy)).count();
+        let as_good = found.iter().filter(|(other, _)| self.rounding.same(*other, energy)).count();
         self.restarts.push(RestartResult::new(seed, energy, as_good, found.len()));
         self.seconds.push((now - self.last).as_secs_f64());
         self.last = now;
         self.samples.states.extend_from_slice(state);
         self.samples.energies.push(energy);
         self.samples.log_weights.push(0.0);
-        let better = energy < self.energy && !same(energy, self.energy);
+        let better = energy < self.energy && !self.rounding.same(energy, self.energy);
         if better || self.state.is_empty() {
             (self.energy, self.state, self.to_best) = (energy, state.to_vec(), now);
         }
@@ -442,7 +436,8 @@ impl Search {
 
     /// How often the lowest energy was found.
     fn found(&self) -> FoundResult {
-        let best = self.restarts.iter().filter(|restart| same(restart.energy, self.energy));
+        let best =
+            self.restarts.iter().filter(|restart| self.rounding.same(restart.energy, self.energy));
         let (mut restarts, mut walkers) = (0, 0);
         for restart in best {
             restarts += 1;
