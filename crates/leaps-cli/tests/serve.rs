@@ -239,7 +239,7 @@ fn what_cannot_be_served_is_refused() {
     let server = Server::start();
     let (run, port) = (server.run.to_str().unwrap(), server.port.to_string());
     fails(&["serve", run, "--port", &port], 2, &["--port = ", "in use", "--port 0"]);
-    fails(&["serve", run, "--port", "70000"], 2, &["--port", "70000"]);
+    fails(&["serve", run, "--port", "70000"], 2, &["--port = 70000: must be a whole number"]);
 }
 
 #[cfg(unix)]

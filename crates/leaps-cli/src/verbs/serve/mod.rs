@@ -26,8 +26,12 @@ pub struct ServeArgs {
     #[arg(value_name = "DIR")]
     run: PathBuf,
     /// Port on this machine; 0 takes any that is free
-    #[arg(long, value_name = "N", default_value_t = 8080)]
+    #[arg(long, value_name = "N", default_value_t = 8080, value_parser = port)]
     port: u16,
+}
+
+fn port(word: &str) -> std::result::Result<u16, String> {
+    word.parse().map_err(|_| "a whole number from 0 to 65535".to_owned())
 }
 
 /// Connections that are answered at a time, and those among them that wait for events.
