@@ -173,3 +173,21 @@ fn mistakes_are_named() {
     fails(&["minimize", "maxcut", path], 2, &["graph.txt:3:3", "vertex 4 is not from 1 to 3"]);
     fails(&["exact", "file", path], 2, &["rudy", "maxcut"]);
 }
+
+/// The page of a search has what was found, and whether that is proven.
+#[test]
+fn pages_show_what_was_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = graph(folder.path());
+    let output = run(&["minimize", "maxcut", &file, "--json"]);
+    let found = json(&output);
+    let result = folder.path().join("found.json");
+    std::fs::write(&result, &output.stdout).unwrap();
+    let page = folder.path().join("found.html");
+    let words = ["report", result.to_str().unwrap(), "--out", page.to_str().unwrap()];
+    assert!(run(&words).status.success());
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.contains("lowest energy, proven") && page.contains("weight of the cut"));
+    let cut = format!("data-key=\"cut\" data-value=\"{:?}\"", number(&found["cut"]));
+    assert!(page.contains(&cut), "{page}");
+}

@@ -166,6 +166,20 @@ impl Page<'_> {
                 facts.push((shown(results, key, &Short(value).to_string()), name.to_owned()));
             }
         }
+        // Of a search for the lowest energy.
+        if let Some(proven) = results["proven"].as_bool() {
+            let name = if proven { "lowest energy, proven" } else { "lowest energy, not proven" };
+            let found = [
+                ("lowest.energy", name),
+                ("cut", "weight of the cut"),
+                ("set_size", "vertices of the set"),
+            ];
+            for (key, name) in found {
+                if let Some(value) = number(results, key) {
+                    facts.push((shown(results, key, &value.to_string()), name.to_owned()));
+                }
+            }
+        }
         if let Some(lowest) = number(results, "lowest.energy_per_site") {
             let value = shown(results, "lowest.energy_per_site", &fixed(lowest, 6));
             facts.push((value, "lowest energy per site that was met".to_owned()));
