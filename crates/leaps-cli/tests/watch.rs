@@ -5,7 +5,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::{fails, json, leaps, run, stdout, train};
+use common::{fails, json, run, stdout, train};
 
 fn once(directory: &Path) -> String {
     stdout(&run(&["watch", directory.to_str().unwrap(), "--once"]))
@@ -138,7 +138,7 @@ mod on_a_terminal {
             // SAFETY: both were just opened, and nobody else has them.
             let (ours, theirs) = unsafe { (File::from_raw_fd(ours), OwnedFd::from_raw_fd(theirs)) };
             let end = || theirs.try_clone().unwrap();
-            let mut command = leaps(arguments);
+            let mut command = common::leaps(arguments);
             command.stdin(end()).stdout(end()).stderr(end()).env("TERM", "xterm-256color");
             let child = command.spawn().unwrap();
             Terminal { ours, child, seen: Vec::new() }
