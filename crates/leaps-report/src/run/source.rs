@@ -136,7 +136,7 @@ impl Source {
             RunSpec::from_table(&Table::from_iter([("target".to_owned(), target.into())]))
                 .map_err(|error| error.within(&self.name))?
         };
-        if spec.target.kind.is_none() {
+        if self.config.is_some() && spec.target.kind.is_none() {
             let own = "the energy is that of a program, which alone has it".to_owned();
             return Ok((spec, Err(own)));
         }
