@@ -37,8 +37,10 @@ except KeyboardInterrupt:
 }
 EXPECTED = {"chains": "returned True True 4", "walkers": "raised", "energy": "raised", "training": "raised"}
 
+# Whoever starts the tests in the background may have SIGINT ignored, which children inherit.
 HEAD = """
-import leaps, sys
+import leaps, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
 said = False
 def begun(label, done, total, note):
     global said

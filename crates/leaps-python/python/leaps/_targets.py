@@ -212,9 +212,9 @@ def _edges(couplings: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
             array = array.reshape(0, 3)
         # A list of triples is edges; only an array of shape (3, 3) could be both, and is a matrix.
         square = array.ndim == 2 and array.shape[0] == array.shape[1]
-        if array.shape == (3, 3) and not isinstance(couplings, np.ndarray):
-            both = "couplings: a list of three triples may be a matrix or edges"
-            raise ValueError(f"{both}; give an array for a matrix, or edges as a SciPy sparse matrix")
+        if array.shape == (3, 3) and not isinstance(couplings, (np.ndarray, tuple)) and isinstance(couplings[0], list):
+            both = "couplings: three lists of three numbers may be a matrix or edges"
+            raise ValueError(f"{both}; give an array for a matrix, tuples for edges")
         if array.ndim == 2 and array.shape[1] == 3 and not (square and isinstance(couplings, np.ndarray)):
             ends = array[:, :2]
             if not np.array_equal(ends, ends.astype(np.uint32)):
