@@ -1,7 +1,8 @@
-//! What the program is built of, and what its tests can use.
+//! Build script: the commit and features that `--version` shows, and which tests can run.
 
-use std::env;
+use std::path::PathBuf;
 use std::process::Command;
+use std::{env, fs};
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
@@ -9,13 +10,36 @@ fn main() {
     test_resources();
 }
 
-/// Tests that need a browser are ignored where none is named, and say so. One that is named but missing makes them fail.
+/// Tests that need a browser, the site, Python or the authors' numbers are ignored where none are named, and say so. What is named but missing makes them fail.
+/// Those that need a user with few rights are ignored for the superuser without `setpriv`.
 fn test_resources() {
-    println!("cargo:rerun-if-env-changed=LEAPS_CHROMIUM");
-    println!("cargo:rustc-check-cfg=cfg(has_chromium)");
-    if env::var_os("LEAPS_CHROMIUM").is_some() {
-        println!("cargo:rustc-cfg=has_chromium");
+    for (variable, found) in [
+        ("LEAPS_BOOK", "has_book"),
+        ("LEAPS_CHROMIUM", "has_chromium"),
+        ("LEAPS_FIXTURES", "has_fixtures"),
+        ("LEAPS_PYTHON", "has_python"),
+    ] {
+        println!("cargo:rerun-if-env-changed={variable}");
+        println!("cargo:rustc-check-cfg=cfg({found})");
+        if env::var_os(variable).is_some() {
+            println!("cargo:rustc-cfg={found}");
+        }
     }
+    println!("cargo:rustc-check-cfg=cfg(has_plain_user)");
+    let path = env::var_os("PATH").unwrap_or_default();
+    if !may_write_anywhere() || env::split_paths(&path).any(|at| at.join("setpriv").is_file()) {
+        println!("cargo:rustc-cfg=has_plain_user");
+    }
+}
+
+/// Whether read-only folders bind this user, as they do not bind the superuser.
+fn may_write_anywhere() -> bool {
+    let folder = PathBuf::from(env::var_os("OUT_DIR").expect("cargo says")).join("read-only");
+    fs::create_dir_all(&folder).expect("cargo's own folder can be written");
+    let mut rights = fs::metadata(&folder).expect("it was made").permissions();
+    rights.set_readonly(true);
+    fs::set_permissions(&folder, rights).expect("it is ours");
+    fs::write(folder.join("probe"), b"").is_ok()
 }
 
 /// The commit, where the source is a clone, and the features.

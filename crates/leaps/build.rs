@@ -1,5 +1,5 @@
-//! What the package finds out when it is built: the networks of `models/` and the settings of `experiments/`, which the
-//! library brings along, and what tests can use.
+//! Build script: the networks of `models/` and the settings of `experiments/` that the library brings along, and which
+//! tests can run.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -10,10 +10,23 @@ fn main() {
     test_resources();
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo says"));
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo says"));
+    println!("cargo::rustc-check-cfg=cfg(read_only_folders_bind)");
+    if read_only_folders_bind(&out.join("read-only")) {
+        println!("cargo::rustc-cfg=read_only_folders_bind");
+    }
     let with_models = env::var_os("CARGO_FEATURE_MODELS").is_some();
     let models = if with_models { models(&root.join("models")) } else { String::new() };
     write(&out.join("models.rs"), &models);
     write(&out.join("settings.rs"), &settings(&root.join("experiments")));
+}
+
+/// Whether this user may not write to read-only folders: the superuser may, and tests of them are then ignored.
+fn read_only_folders_bind(folder: &Path) -> bool {
+    fs::create_dir_all(folder).expect("cargo's own folder can be written");
+    let mut rights = fs::metadata(folder).expect("it was made").permissions();
+    rights.set_readonly(true);
+    fs::set_permissions(folder, rights).expect("it is ours");
+    fs::write(folder.join("probe"), b"").is_err()
 }
 
 fn write(file: &Path, entries: &str) {

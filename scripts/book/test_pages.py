@@ -1,4 +1,4 @@
-"""What the preprocessor makes of pages and notebooks."""
+"""Tests of the preprocessor of pages and notebooks."""
 
 import json
 import unittest

@@ -82,8 +82,7 @@ impl Context {
 
     /// What was computed, with its origin and this command.
     pub fn record<T>(&self, problem: &Problem, computed: &Computed, result: T) -> Record<T> {
-        let command = self.command.clone();
-        Record { origin: Origin { command, ..Origin::new(problem, computed) }, result }
+        Record::new(Origin::new(problem, computed).of_command(&self.command), result)
     }
 
     /// Catch the signals of batch systems as well as Ctrl-C from here on.
@@ -195,8 +194,7 @@ fn execute(cli: Cli, matches: &ArgMatches, words: &[OsString], grid: Grid) -> Re
         Train,
     };
     match &cli.verb {
-        FreeEnergy(_) | Exact(_) => {}
-        Ais(_) | Smc(_) | Sample(_) | Mcmc(_) => context.grid.refuse_fields(&verb)?,
+        FreeEnergy(_) | Exact(_) | Ais(_) | Smc(_) | Sample(_) | Mcmc(_) => {}
         _ => context.grid.refuse(&verb)?,
     }
     let on_gpu = matches!(
@@ -241,6 +239,7 @@ fn execute(cli: Cli, matches: &ArgMatches, words: &[OsString], grid: Grid) -> Re
         Verb::Table(args) => verbs::table::run(args, &context),
         Verb::Reproduce(args) => verbs::reproduce::run(args, &context),
         Verb::Import(args) => verbs::import::run(args, &context),
+        Verb::Convert(args) => verbs::convert::run(args, &context),
         Verb::Init(args) => verbs::init::run(args, &context),
         Verb::Check(args) => verbs::check::run(args, &context),
         Verb::Completions(args) => verbs::completions::run(args),

@@ -100,6 +100,8 @@ pub enum Verb {
     Reproduce(verbs::reproduce::ReproduceArgs),
     /// Make a model of a checkpoint of the authors' code
     Import(verbs::import::ImportArgs),
+    /// Write the file of an instance in another format: rudy, dimod, qbsolv, MQLib, SciPy
+    Convert(verbs::convert::ConvertArgs),
     /// Print a commented configuration with every default visible
     Init(verbs::init::InitArgs),
     /// Validate a configuration and explain it; nothing is run

@@ -60,16 +60,19 @@ impl Found {
             // The error names the energy.
             self.model.problem()?;
         }
-        let target = undescribed(self.model.target.clone(), folder, &self.model.files)?;
-        for (section, value) in [("target", &target), ("path", &self.model.path)] {
-            layers.describe(section, value, &self.name, folder).map_err(|error| {
-                Error::Corrupt {
-                    path: folder.join("model.json"),
-                    what: section.to_owned(),
-                    reason: error.to_string(),
-                }
-            })?;
-        }
+        let mut target = undescribed(self.model.target.clone(), folder, &self.model.files)?;
+        target.as_object_mut().into_iter().for_each(|own| own.retain(|_, v| !v.is_null()));
+        let corrupt = |section: &str, error: anyhow::Error| Error::Corrupt {
+            path: folder.join("model.json"),
+            what: section.to_owned(),
+            reason: error.to_string(),
+        };
+        layers
+            .describe("target", &target, &self.name, folder)
+            .map_err(|error| corrupt("target", error))?;
+        layers
+            .describe("path", &self.model.path, &self.name, folder)
+            .map_err(|error| corrupt("path", error))?;
         Ok(layers)
     }
 }

@@ -1,4 +1,4 @@
-//! Where a training run stands, from its files alone.
+//! The standing of a training run, read from its files alone.
 
 use std::fs::TryLockError;
 use std::path::Path;
@@ -8,10 +8,9 @@ use leaps::file::{if_any, open};
 use leaps::job;
 use leaps::observe::Estimate;
 use leaps::path::Ranges;
-use leaps::store::{Checkpoints, Event, Metrics};
+use leaps::store::{Checkpoints, Event, Metrics, Stop, TimedEvent};
 use leaps_report::text::{Short, fixed, sigmas, span, with_error};
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::error::usage;
 
@@ -39,6 +38,9 @@ pub struct Standing {
     /// Ranges that one network is trained over.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub family: Option<Ranges>,
+    /// Random instances that one network is trained on at a time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instances: Option<usize>,
     /// The lines of metrics, for whoever draws them.
     #[serde(skip)]
     pub metrics: Vec<Metrics>,
@@ -84,7 +86,7 @@ impl Standing {
         warnings.extend(torn.into_iter().chain(damaged).map(|error| error.to_string()));
         let identity = Checkpoints::of(run).identity();
         let planned = || identity.as_ref().map(|run| run.train.steps);
-        let steps = events.iter().rev().find_map(|event| event["steps"].as_u64());
+        let steps = events.iter().rev().find_map(|line| line.event.steps());
         let steps = steps.or_else(planned).unwrap_or(0);
         let step = metrics.last().map_or(0, |last| last.step_metrics.step).max(made(&events));
         let recent = &metrics[metrics.len().saturating_sub(RECENT)..];
@@ -108,7 +110,8 @@ impl Standing {
             rate,
             left: left.filter(|_| step < steps),
             state: state(run, &events, lost, step >= steps)?,
-            family: identity.and_then(|run| run.train.ranges()),
+            family: identity.as_ref().and_then(|run| run.train.ranges()),
+            instances: identity.and_then(|run| run.train.instances()),
             metrics,
         };
         job::still_there(run)?;
@@ -142,6 +145,7 @@ impl Standing {
         let seconds = self.metrics.last().map(|line| line.seconds);
         words.extend(seconds.map(|seconds| format!("{} of training", span(seconds))));
         words.extend(self.family.as_ref().map(|ranges| ranges.describe()));
+        words.extend(self.instances.map(|count| format!("{count} random instances at a time")));
         words.join(", ")
     }
 
@@ -153,27 +157,23 @@ impl Standing {
 
 /// Steps that were made as the last event has it. Not every step has a line of metrics: one that is to be validated has none before
 /// that is done, and long runs leave lines out.
-fn made(events: &[Value]) -> u64 {
-    let step = |event: &Value| event["to"].as_u64().or(event["step"].as_u64());
-    events.iter().rev().find_map(step).unwrap_or(0)
+fn made(events: &[TimedEvent]) -> u64 {
+    events.iter().rev().find_map(|line| line.event.step()).unwrap_or(0)
 }
 
 /// Running, or how it ended, if events that are lost would not say so; `made` says whether all steps are.
-fn state(run: &Path, events: &[Value], lost: bool, made: bool) -> Result<String> {
+fn state(run: &Path, events: &[TimedEvent], lost: bool, made: bool) -> Result<String> {
     // Whoever trains holds the lock; the operating system lets go of it however the process ends.
     let lock = if_any(open(&run.join(".lock")))?;
     if lock.is_some_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock))) {
         return Ok(RUNNING.to_owned());
     }
-    let last = events.iter().rev().find(|event| event["event"].is_string());
-    let word =
-        |key: &str| last.and_then(|event| event[key].as_str()).unwrap_or_default().to_owned();
-    Ok(match word("event").as_str() {
-        "stopped" if word("reason") == "finished" => "finished".to_owned(),
-        "stopped" => format!("stopped ({})", word("reason")),
-        "failed" => format!("failed ({})", word("error")),
+    Ok(match events.last().map(|line| &line.event) {
+        Some(Event::Stopped { reason: Stop::Finished, .. }) => "finished".to_owned(),
+        Some(Event::Stopped { reason, .. }) => format!("stopped ({})", reason.name()),
+        Some(Event::Failed { error, .. }) => format!("failed ({error})"),
         // Results are written when training has ended, whatever has become of the events since.
-        "" if run.join("results.json").exists() => "finished".to_owned(),
+        None if run.join("results.json").exists() => "finished".to_owned(),
         _ if lost && made && run.join("results.json").exists() => "finished".to_owned(),
         _ if lost => "unknown (events.jsonl is damaged)".to_owned(),
         _ => "killed".to_owned(),

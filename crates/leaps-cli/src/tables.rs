@@ -4,8 +4,10 @@ use leaps::observe::{Estimate, Observables};
 use leaps_report::text::{Short, Table, beside, fixed, sigmas, with_error};
 
 use leaps::results::{
-    BetaResult, ChainResult, Lowest, TemperingResult, ThermoPoint, WalkerResult, named, named_modes,
+    BetaResult, ChainResult, Lowest, TemperingResult, ThermoPoint, WalkerResult, named,
+    named_modes, strong_waves,
 };
+use leaps::sampler::Reached;
 
 /// A result that can be shown to a person.
 pub trait Report {
@@ -27,10 +29,11 @@ pub trait Report {
     }
 }
 
-/// The rows of the observables, and of the modes.
+/// The rows of the observables, of order that is not that of equal values, and of the modes.
 fn printed(observables: &Observables) -> Vec<(String, Estimate)> {
     let own = named(observables).into_iter().map(|(name, value)| (name.to_owned(), value));
-    own.chain(named_modes(&observables.mode_masses)).collect()
+    let waves = strong_waves(&observables.structure_factor);
+    own.chain(waves).chain(named_modes(&observables.mode_masses)).collect()
 }
 
 /// Estimates, with columns for exact values and autocorrelation times if there are any.
@@ -142,8 +145,9 @@ impl Report for WalkerResult {
                 both.starts, both.seconds
             )
         });
+        let of = self.substeps.map_or_else(String::new, |n| format!(" of {n} substeps"));
         format!(
-            "{how}, {} walkers, {} intervals, {} resamplings, {:.2} s, {} effective samples/s, log_z_merit {}{both}",
+            "{how}, {} walkers, {} intervals{of}, {} resamplings, {:.2} s, {} effective samples/s, log_z_merit {}{both}",
             self.walkers,
             self.intervals,
             self.resamplings,
@@ -169,6 +173,9 @@ impl Report for WalkerResult {
             let passes = format!("{:.1}", self.network_passes_per_walker);
             table.row(["network_passes".to_owned(), passes]);
         }
+        if self.interrupted {
+            table.row(["interrupted".to_owned(), place(self)]);
+        }
         table.text() + &at_beta(&self.at_beta)
     }
 
@@ -179,6 +186,22 @@ impl Report for WalkerResult {
     fn doubts(&self) -> Vec<String> {
         let two_sided = self.two_sided.iter().flat_map(|both| both.warnings.clone());
         self.warnings.iter().map(ToString::to_string).chain(two_sided).collect()
+    }
+
+    fn interrupted(&self) -> Option<String> {
+        let of = if self.reached.is_some() { "; the results are for there" } else { "" };
+        self.interrupted.then(|| format!("interrupted {}{of}", place(self)))
+    }
+}
+
+/// Where walkers are that were interrupted.
+fn place(result: &WalkerResult) -> String {
+    match &result.reached {
+        None => "at the end of the path".to_owned(),
+        Some(Reached { beta: Some(beta), t, .. }) => {
+            format!("at beta {}, t {}", fixed(*beta, 6), fixed(*t, 4))
+        }
+        Some(reached) => format!("at t {}", fixed(reached.t, 4)),
     }
 }
 

@@ -49,18 +49,18 @@ fn a_file_target_takes_part() {
     assert!(explained.contains("hollow-graph, channels 8, orders 2, barker"), "{explained}");
 }
 
-/// Other formats of graphs are called by their names, even where they could be read as edges of another model.
+/// Formats are called by their names where a file cannot be read.
 #[test]
-fn files_in_other_formats_are_recognised() {
+fn files_that_cannot_be_read_are_called_by_their_format() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("graph.txt");
     let name = file.to_str().unwrap();
     for (text, words) in [
-        ("3 2\n1 2 1\n2 3 -1\n", &["graph.txt:1:1", "rudy (G-set)", "'sites 3'", "from every"][..]),
-        ("\n800 2\n1 2 1\n2 3 -1\n", &["graph.txt:2:1", "rudy (G-set)", "'sites 800'"]),
-        ("0 0 -1.0\n0 1 1.0\n", &["graph.txt:1:1", "COO", "'field i h'", "signs"]),
-        ("0 1 1.0\n1 1 0.5\n", &["graph.txt:2:1", "COO"]),
-        ("# vartype=SPIN\n0 1 1.0\n", &["graph.txt:1:1", "COO", "signs"]),
+        ("3 2\n1 2 1\n2 4 -1\n", &["graph.txt:3:3", "rudy (G-set)", "vertex 4"][..]),
+        ("0 0 -1.0\n0 1 1.0\n", &["graph.txt:1:1", "COO", "coo-binary"]),
+        ("# vartype=SPIN\n0 1\n", &["graph.txt:2:1", "COO", "'i j bias'"]),
+        ("p qubo 0 1000000000000 0 0\n", &["graph.txt:1:10", "QUBO (qbsolv)", "1000000000000"]),
+        ("0 1 2\n0 1 1 0.5\n", &["graph.txt:2:5", "site 1 for the second time"]),
         (
             "%%MatrixMarket matrix coordinate real symmetric\n2 2 1\n2 1 1\n",
             &["graph.txt:1:1", "Matrix Market"],

@@ -180,7 +180,8 @@ fn training_in_a_directory_that_vanishes_is_an_error() {
             .unwrap();
         let begun = Instant::now();
         while !run.join("latest").exists() {
-            assert!(begun.elapsed() < Duration::from_secs(60), "there is no checkpoint");
+            // Only a guard against a test that hangs.
+            assert!(begun.elapsed() < Duration::from_secs(60), "it hangs: there is no checkpoint");
             std::thread::sleep(Duration::from_millis(5));
         }
         std::fs::rename(&run, scratch.path().join("aside")).unwrap();

@@ -171,7 +171,7 @@ fn mistakes_are_named() {
     std::fs::write(&path, "3 2\n1 2 1\n1 4 1\n").unwrap();
     let path = path.to_str().unwrap();
     fails(&["minimize", "maxcut", path], 2, &["graph.txt:3:3", "vertex 4 is not from 1 to 3"]);
-    fails(&["exact", "file", path], 2, &["rudy", "maxcut"]);
+    fails(&["exact", "file", path], 2, &["graph.txt:3:3", "rudy (G-set)", "vertex 4"]);
 }
 
 /// The page of a search has what was found, and whether that is proven.

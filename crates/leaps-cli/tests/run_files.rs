@@ -53,7 +53,7 @@ fn all_events() -> Vec<Event> {
             checkpoint: path(),
             passed_over: Vec::new(),
             command: Vec::new(),
-            machine: Value::Null,
+            machine: leaps::store::Machine::default(),
         },
         Event::Validated(Validation { step: 1, ess: 0.5, log_z }),
         Event::Checkpointed { step: 1, checkpoint: path() },

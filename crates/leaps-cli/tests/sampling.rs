@@ -151,7 +151,7 @@ fn bad_settings_are_named() {
         ("ais ising --walkers many", &["--walkers = many", "1e6"]),
         ("ais ising --intervals 0", &["--intervals = 0", "from 1"]),
         ("ais ising --kernel magic", &["--kernel = magic", "heat-bath"]),
-        ("ais ising --kernel houdayer", &["--kernel = houdayer", "mcmc"]),
+        ("ais ising --kernel houdayer", &["--kernel = houdayer", "Markov chains"]),
         ("ais ising --updates 3 --sweeps 2", &["--updates", "--sweeps"]),
         ("ais ising --updates 3 --kernel wolff", &["--updates = 3", "heat-bath"]),
         ("ais ising --schedule quick", &["--schedule = quick", "linear"]),
@@ -206,7 +206,7 @@ fn comparisons_take_one_table() {
     near_exact("compare", &result["samplers"][0]["log_z"]);
 
     for (entry, words) in [
-        ("walkers = 3", &["compare entry 1", "sampler", "ais, smc or mcmc"][..]),
+        ("walkers = 3", &["compare entry 1", "sampler", "ais, smc, mcmc or exact"][..]),
         ("sampler = 'ais'\nwalkers = 0", &["compare entry 1: sample.walkers = 0", "from 2"]),
         ("sampler = 'ais'\nwalkrs = 5", &["compare entry 1", "did you mean sample.walkers?"]),
         ("sampler = 3", &["compare entry 1", "sampler = 3"]),
@@ -503,7 +503,6 @@ fn interrupted_tables_say_so() {
 #[cfg(unix)]
 #[test]
 fn a_terminated_program_leaves_no_files() {
-    use std::os::unix::process::ExitStatusExt;
     use std::process::{Command, Stdio};
     let directory = tempfile::tempdir().unwrap();
     let line = "ais ising --size 64 --intervals 1000000 --out x.npz";
@@ -518,6 +517,47 @@ fn a_terminated_program_leaves_no_files() {
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "no temporary file");
     let id = child.id().to_string();
     assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
-    assert_eq!(child.wait().unwrap().signal(), Some(15));
+    assert_eq!(child.wait().unwrap().code(), Some(75));
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "files left behind");
+}
+
+#[test]
+fn ladders_are_ranges_or_lists() {
+    let line = "mcmc ising --size 3 --beta 0.4 --kernel parallel-tempering --chains 4 --steps 20 --json --quiet";
+    for (betas, wanted) in
+        [("0.1:0.4:4", vec![0.1, 0.2, 0.3, 0.4]), ("0.1,0.2:0.4:2", vec![0.1, 0.2, 0.4])]
+    {
+        let result = json(&run_line(&format!("{line} --betas {betas}")));
+        let found = result["tempering"]["betas"].as_array().unwrap();
+        assert_eq!(found.iter().map(number).collect::<Vec<_>>(), wanted, "{betas}");
+    }
+}
+
+/// All wave vectors and all offsets are there where they are asked for, in JSON and in tables, and nowhere else.
+#[test]
+fn structure_factors_are_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let csv = folder.path().join("waves.csv").display().to_string();
+    for line in [
+        "mcmc ising --size 3x4 --field 0.2 --beta 0.3 --chains 8 --steps 200",
+        "ais clock --q 4 --size 3x4 --beta 0.3 --walkers 200 --intervals 20",
+    ] {
+        let plain = json(&run_line(&format!("{line} --json --quiet")));
+        assert!(plain.get("structure_factor_map").is_none());
+        let result =
+            json(&run_line(&format!("{line} --structure-factor --csv {csv} --json --quiet")));
+        let waves = result["structure_factor_map"].as_array().unwrap();
+        // Of twelve, 0 and (0, pi) are their own opposites.
+        assert_eq!((waves.len(), result["correlation_map"].as_array().unwrap().len()), (7, 7));
+        let own = |wave: &Value| wave["k"].as_array().unwrap().iter().all(|k| number(k) == 0.0);
+        let squared = number(&result["observables"]["magnetization_squared"]["mean"]);
+        let zero = number(&waves.iter().find(|wave| own(wave)).unwrap()["mean"]);
+        assert!((zero - 12.0 * squared).abs() < 1e-9, "{line}: {zero} {squared}");
+        let table = std::fs::read_to_string(&csv).unwrap();
+        for name in ["structure_factor(0 pi)", "structure_factor(2pi/3 -pi/2)", "correlation(1 -1)"]
+        {
+            assert!(table.contains(name), "{name}: {table}");
+        }
+    }
+    refused("ais ising --boundary free --structure-factor", &["--structure-factor", "periodic"]);
 }

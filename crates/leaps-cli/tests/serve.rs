@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
+use common::shown::wrong;
 use common::{fails, leaps, stdout, train};
 use serde_json::Value;
 
@@ -103,17 +104,11 @@ fn between<'a>(text: &'a str, start: &str, end: &str) -> &'a str {
 fn check_numbers(page: &str, run: &Path) -> usize {
     let results: Value =
         serde_json::from_str(&fs::read_to_string(run.join("results.json")).unwrap()).unwrap();
-    let shown = page.split("data-key=\"").skip(1).map(|rest| {
-        let (key, rest) = rest.split_once("\" data-value=\"").unwrap();
-        (key, rest.split_once('"').unwrap().0.parse::<f64>().unwrap())
-    });
     let mut count = 0;
-    for (key, value) in shown {
-        let own = key.split('.').fold(&results, |value, key| match key.parse::<usize>() {
-            Ok(place) => &value[place],
-            Err(_) => &value[key],
-        });
-        assert_eq!(own.as_f64(), Some(value), "{key}");
+    for number in page.split("data-key=\"").skip(1) {
+        let (key, rest) = number.split_once("\" data-value=\"").unwrap();
+        let (carried, rest) = rest.split_once("\">").unwrap();
+        assert_eq!(wrong(&results, key, carried, rest.split_once('<').unwrap().0), None);
         count += 1;
     }
     count
@@ -205,6 +200,27 @@ fn hostile_requests_are_refused() {
     let answer = server.send(format!("POST / HTTP/1.1\r\n{here}\r\n").as_bytes());
     assert!(answer.contains("\r\nAllow: GET\r\n"), "{answer}");
     assert!(server.get("/").contains("Ising 3x3"), "it still answers");
+}
+
+/// Nobody on the network is answered, and on this machine only by the address that is printed.
+#[cfg(target_os = "linux")]
+#[test]
+fn only_the_loopback_address_is_listened_to() {
+    use std::net::{IpAddr, Ipv6Addr, UdpSocket};
+
+    let server = Server::start();
+    assert!(server.get("/").contains("Ising 3x3"));
+    // All of 127.0.0.0/8 is this machine's; the address that others know it by is that of the way to them, which nothing is sent along.
+    let mut others: Vec<IpAddr> = vec![[127, 0, 0, 2].into(), Ipv6Addr::LOCALHOST.into()];
+    let outward = UdpSocket::bind(("0.0.0.0", 0)).unwrap();
+    if outward.connect(("192.0.2.1", 9)).is_ok() {
+        others.push(outward.local_addr().unwrap().ip());
+    }
+    println!("{others:?}");
+    for address in others {
+        let answer = TcpStream::connect((address, server.port));
+        assert!(answer.is_err(), "{address} answers");
+    }
 }
 
 #[test]

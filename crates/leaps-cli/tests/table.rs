@@ -200,9 +200,62 @@ fn what_cannot_be_read_is_named_and_left_out() {
 }
 
 #[test]
+fn walkers_of_both_ways_are_rows_and_stand_in_comparisons() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path();
+    let line = "ais ising --size 3 --beta 0.5 --field 0.2 --walkers 200 --intervals 10 --two-sided";
+    let ais = print(folder, "ais.json", &format!("{line} --device cpu --csv ais.csv"));
+    let both = &ais["two_sided"];
+    assert_ne!(both["log_z"], ais["log_z"]);
+    stdout(&run_in(folder, "table ais.json --quantity all --csv all.csv"));
+    let names = ["log_z_merit_two_sided", "overlap", "seconds_two_sided"];
+    let keys = ["log_z_merit", "overlap", "seconds"];
+    for file in ["ais.csv", "all.csv"] {
+        let all = rows(folder, file);
+        let find = |quantity: &str| all.iter().find(|row| row["quantity"] == quantity).unwrap();
+        let row = find("log_z_two_sided");
+        for (column, key) in [("value", "mean"), ("error", "error"), ("exact", "exact")] {
+            assert_eq!(row[column].parse::<f64>().unwrap(), number(&both["log_z"][key]), "{file}");
+        }
+        for (quantity, key) in names.iter().zip(keys) {
+            let value: f64 = find(quantity)["value"].parse().unwrap();
+            assert_eq!(value, number(&both[key]), "{quantity}");
+        }
+    }
+
+    std::fs::write(
+        folder.join("both.toml"),
+        "target = { kind = 'ising', size = 3, beta = 0.5, field = 0.2 }\n\
+         sample = { walkers = 200, intervals = 10 }\n\
+         [[compare]]\nsampler = 'ais'\ntwo_sided = true\nname = 'both'\n",
+    )
+    .unwrap();
+    let compared = print(folder, "both.json", "compare both.toml --device cpu --csv both.csv");
+    let log_z = &compared["samplers"][0]["two_sided"]["log_z"];
+    let all = rows(folder, "both.csv");
+    let row = all.iter().find(|row| row["quantity"] == "log_z_two_sided").unwrap();
+    assert_eq!(row["sampler"], "both");
+    assert_eq!(row["value"].parse::<f64>().unwrap(), number(&log_z["mean"]));
+    // Seconds differ from run to run, log Z does not.
+    let text = stdout(&run_in(folder, "compare both.toml --device cpu -q"));
+    let cells: Vec<&str> = text.lines().nth(1).unwrap().split_whitespace().collect();
+    assert_eq!(cells[2], with_error(log_z), "{text}");
+}
+
+/// An estimate as tables show it.
+fn with_error(estimate: &Value) -> String {
+    leaps_report::text::with_error(number(&estimate["mean"]), number(&estimate["error"]))
+}
+
+#[test]
 fn single_results_are_files_of_the_same_form() {
     let scratch = tempfile::tempdir().unwrap();
     let folder = scratch.path();
+    std::fs::write(
+        folder.join("small.toml"),
+        "target = { kind = 'ising', size = 3 }\nsample = { walkers = 100, intervals = 10, steps = 100 }\n",
+    )
+    .unwrap();
     for (name, line) in [
         ("exact.csv", "exact ising --size 3 --beta 0.4"),
         ("range.csv", "exact ising --size 3 --beta 0.2:0.4:3 --field 0:0.1:2"),
@@ -210,6 +263,9 @@ fn single_results_are_files_of_the_same_form() {
         ("smc.csv", "smc ising --size 3 --walkers 100 --intervals 10 --device cpu"),
         ("mcmc.csv", "mcmc ising --size 3 --chains 4 --steps 100"),
         ("mcmcs.csv", "mcmc ising --size 3 --beta 0.2:0.4:2 --chains 4 --steps 100"),
+        ("two.csv", "ais ising --size 3 --walkers 100 --intervals 10 --device cpu --two-sided"),
+        ("sample.csv", "sample --model ising-8-critical --walkers 4 --intervals 4 --device cpu"),
+        ("compare.csv", "compare small.toml --device cpu"),
     ] {
         let output = run_in(folder, &format!("{line} --csv {name}"));
         stdout(&output);
@@ -231,4 +287,118 @@ fn single_results_are_files_of_the_same_form() {
     assert_eq!(std::fs::read_to_string(folder.join("edges.csv")).unwrap(), "0 1 1\n");
     refused("exact ising --csv table.txt", &["--csv = table.txt", ".csv"]);
     refused("exact ising --csv /nowhere/table.csv", &["--csv", "folder that there is"]);
+}
+
+#[test]
+fn tables_that_are_no_results_are_files_too() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path();
+    let csv = folder.join("train.csv");
+    stdout(&train(&folder.join("run"), &format!("--steps 5 --csv {}", csv.display())));
+    assert!(rows(folder, "train.csv").iter().any(|row| row["quantity"] == "log_z"));
+    for (name, line, head, word) in [
+        ("models.csv", "models", "model,place,target,network", "ising-8-critical"),
+        ("status.csv", "status run", "run,step,steps,loss,ess,log_z", "5"),
+        ("check.csv", "check run", "key,value", "Ising 3x3 periodic, beta 0.4407, h 0.1"),
+        ("list.csv", "reproduce --list", "experiment,title,paper", "Methods side by side"),
+    ] {
+        let shown = stdout(&run_in(folder, line));
+        // Whoever asks for a file is shown the same as without, and may write it again.
+        for _ in 0..2 {
+            let output = run_in(folder, &format!("{line} --csv {name}"));
+            assert_eq!(stdout(&output).lines().count(), shown.lines().count(), "{line}");
+            let errors = String::from_utf8_lossy(&output.stderr);
+            assert!(errors.contains(&format!("wrote {name}")), "{errors}");
+        }
+        let text = std::fs::read_to_string(folder.join(name)).unwrap();
+        assert!(text.starts_with(head), "{text}");
+        let all = records(&text);
+        assert!(all.len() > 1 && all.iter().all(|line| line.len() == all[0].len()), "{all:?}");
+        assert!(all.iter().flatten().any(|cell| cell.contains(word)), "{word} in {text}");
+        std::fs::write(folder.join("other.csv"), "0 1 1\n").unwrap();
+        let (status, errors) = code(&run_in(folder, &format!("{line} --csv other.csv")));
+        assert_eq!(status, Some(2), "{errors}");
+    }
+}
+
+#[test]
+fn experiments_are_rows_of_all_their_runs() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path();
+    std::fs::write(
+        folder.join("two.toml"),
+        "title = 't'\npaper = 'p'\nabout = 'a'\ncolumns = ['ess']\nsample = { walkers = 50, steps = 50 }\n\
+         runs = [{ name = 'anneal', sampler = 'ais', over.intervals = [3, 5] }, { name = 'chain', sampler = 'mcmc' }]\n\
+         figures = [{ name = 'rows', title = 'Rows', kind = 'rows', x = 'ess' }]\n\
+         [[targets]]\nname = 'small'\ntarget = { kind = 'ising', size = 2, field = 0.1 }\n\
+         [[targets]]\nname = 'large'\ntarget = { kind = 'ising', size = 3 }\n",
+    )
+    .unwrap();
+    stdout(&run_in(folder, "reproduce two.toml --device cpu --csv two.csv"));
+    let all = rows(folder, "two.csv");
+    let energies = || all.iter().filter(|row| row["quantity"] == "energy_per_site");
+    let names: Vec<(&str, &str, &str)> = energies()
+        .map(|row| (row["sampler"].as_str(), row["target"].as_str(), row["field"].as_str()))
+        .collect();
+    let (small, large) = ("Ising 2x2 periodic", "Ising 3x3 periodic");
+    assert_eq!(
+        names,
+        [
+            ("small, anneal, intervals 3", small, "0.1"),
+            ("small, anneal, intervals 5", small, "0.1"),
+            ("small, chain", small, "0.1"),
+            ("large, anneal, intervals 3", large, "0"),
+            ("large, anneal, intervals 5", large, "0"),
+            ("large, chain", large, "0"),
+        ]
+    );
+    assert!(energies().all(|row| row["source"] == "two" && !row["exact"].is_empty()));
+    // The page of what is there already has the same numbers.
+    stdout(&run_in(folder, "reproduce two.toml --page --csv again.csv"));
+    assert_eq!(rows(folder, "again.csv"), all);
+}
+
+#[test]
+fn ranges_of_fields_are_gone_through_one_after_the_other() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path();
+    let target = "ising --size 3 --beta 0.2:0.4:2 --field 0.1:0.3:2 --device cpu";
+    for (name, verb) in [
+        ("ais.csv", "ais --walkers 500 --intervals 20"),
+        ("smc.csv", "smc --walkers 500 --intervals 20"),
+        ("mcmc.csv", "mcmc --chains 16 --steps 400"),
+        (
+            "tempering.csv",
+            "mcmc --kernel parallel-tempering --chains 16 --steps 400 --temperatures 3",
+        ),
+    ] {
+        let (verb, flags) = verb.split_once(' ').unwrap();
+        let shown = stdout(&run_in(folder, &format!("{verb} {target} {flags} --csv {name}")));
+        assert!(shown.contains("field 0.1") && shown.contains("field 0.3"), "{shown}");
+        let all = rows(folder, name);
+        for place in [("0.2", "0.1"), ("0.4", "0.1"), ("0.2", "0.3"), ("0.4", "0.3")] {
+            let own = |row: &&std::collections::HashMap<_, String>| {
+                (row["beta"].as_str(), row["field"].as_str()) == place
+                    && row["quantity"] == "energy_per_site"
+            };
+            let found: Vec<_> = all.iter().filter(own).collect();
+            assert!(!found.is_empty(), "{name}: {place:?}");
+            for row in found {
+                // Fields of the wrong place would be many errors away.
+                let z: f64 = row["sigmas"].parse().unwrap_or_else(|_| panic!("{row:?}"));
+                assert!(z.abs() < 5.0, "{row:?}");
+            }
+        }
+    }
+    for (flag, more) in [("--out", "--out x.npz"), ("--require-ess", "--require-ess 0.1")] {
+        refused(&format!("ais {target} {more}"), &[flag, "left out beside a range"]);
+    }
+    for (line, words) in [
+        ("init ising --beta 0.1:0.4:3", ["--beta", "train.beta_range = [A, B]"]),
+        ("train ising --field 0:1:2 --out x", ["--field", "--field-range A,B"]),
+        ("minimize ising --beta 1:2:2", ["--beta", "the lowest energy has no temperature"]),
+        ("mcmc rbm --field 0:1:2", ["field", "left out for rbm"]),
+    ] {
+        refused(line, &words);
+    }
 }

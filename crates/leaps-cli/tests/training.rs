@@ -169,13 +169,27 @@ fn begun(program: &mut std::process::Command, directory: &Path) -> std::process:
     child
 }
 
+/// A program that hears SIGHUP, even where `nohup` runs these tests: what is ignored stays ignored in children.
+#[cfg(unix)]
+fn with_hangups(mut program: std::process::Command) -> std::process::Command {
+    use std::os::unix::process::CommandExt;
+    let default = || {
+        // SAFETY: between fork and exec only this call is made, which is safe there and takes no memory.
+        unsafe { libc::signal(libc::SIGHUP, libc::SIG_DFL) };
+        Ok(())
+    };
+    // SAFETY: see above; the closure holds nothing that a fork could leave locked.
+    unsafe { program.pre_exec(default) };
+    program
+}
+
 #[cfg(unix)]
 #[test]
 fn signals_leave_a_valid_checkpoint() {
     for (signal, expected) in [("-TERM", 75), ("-USR1", 75), ("-HUP", 75), ("-INT", 130)] {
         let scratch = tempfile::tempdir().unwrap();
         let directory = scratch.path().join("a");
-        let child = begun(&mut leaps(&[]), &directory);
+        let child = begun(&mut with_hangups(leaps(&[])), &directory);
         assert_eq!(status(&directory)["state"], "running");
         send(signal, &child);
         let output = end_or_kill(child);
@@ -439,6 +453,54 @@ fn large_lattices_start_from_smaller_ones() {
     assert!(!Path::new(&at("alone/start")).exists() && last("alone") != last("whole"));
     let output = go("alone", "--steps 5");
     assert!(stdout(&output).contains("log_z") && !code(&output).1.contains("15x19"));
+}
+
+/// Stripes and a cubic lattice grow where they are asked to, stop on the way, and go on as if they had not.
+#[test]
+fn stripes_and_cubes_grow_where_they_are_asked_to() {
+    let scratch = tempfile::tempdir().unwrap();
+    let at = |name: &str| {
+        let native: std::path::PathBuf = scratch.path().join(name).components().collect();
+        native.to_str().unwrap().to_owned()
+    };
+    let rest = "--field 0.1 --channels 3 --batch 16 --pool 32 --steps 4 --validate-every 0 \
+                --set sample.walkers=20 --set sample.intervals=3";
+    for (name, line, size, depth) in [
+        ("stripes", "train ising --size 8 --j2 -0.6 --beta 1", "6x6", "depth = 2"),
+        ("cube", "train ising --size 6x6x6 --beta 0.22 --depth 1", "4x4x4", "depth = 1"),
+    ] {
+        let go = |name: &str, more: &str| {
+            run(&arguments(&format!("{line} {rest} {more}"), Path::new(&at(name))))
+        };
+        let (whole, parts) = (format!("{name}-whole"), format!("{name}-parts"));
+        let output = go(&whole, "--grow true");
+        let messages = code(&output).1;
+        assert!(stdout(&output).contains("log_z") && messages.contains(size), "{messages}");
+        let read = |file: &str| std::fs::read_to_string(at(file)).unwrap();
+        let [config, first] =
+            [format!("{whole}/config.toml"), format!("{whole}/start/config.toml")]
+                .map(|f| read(&f));
+        assert!(config.contains(depth) && config.contains("grow = true"), "{config}");
+        assert!(first.contains(depth) && !first.contains("grow = true"), "{first}");
+        // Stopped before the smaller lattice is done; without the wish the run is another one.
+        let (status, messages) = code(&go(&parts, "--grow true --time-limit 0.000001s"));
+        assert_eq!(status, Some(75), "{messages}");
+        stdout(&run(&["train", "--out", &at(&format!("{parts}/start"))]));
+        let (status, messages) = code(&go(&parts, ""));
+        assert!(status == Some(2) && messages.contains("smaller lattice"), "{messages}");
+        stdout(&run(&["train", "--out", &at(&parts)]));
+        let last = |run: &str| {
+            std::fs::read(at(&format!("{run}/checkpoints/step-00000004/model.safetensors")))
+                .unwrap()
+        };
+        assert!(last(&whole) == last(&parts), "stops change the network");
+        assert!(last(&whole) != last(&format!("{whole}/start")));
+        let again = go(&whole, "--grow true");
+        assert!(stdout(&again).contains("log_z"), "{:?}", code(&again));
+    }
+    let refused = "train ising --size 4 --beta 0.4 --grow true --steps 4 --batch 16 --pool 32";
+    let (status, messages) = code(&run(&arguments(refused, Path::new(&at("small")))));
+    assert!(status == Some(2) && messages.contains("as small as this"), "{messages}");
 }
 
 #[test]

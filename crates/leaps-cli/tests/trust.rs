@@ -56,6 +56,18 @@ fn steps_of_fixed_length_are_said_to_be_biased() {
     {
         refused(&format!("sample --model {model} --times {times}"), &[words]);
     }
+    let sample = |flags: &str| format!("sample --model {model} --walkers 500 --quiet {flags}");
+    let held = json(&run_line(&sample("--intervals 3 --substeps 5 --trace-points 1 --json")));
+    assert_eq!((&held["intervals"], &held["substeps"]), (&3.into(), &5.into()));
+    common::near_exact("log_z", &held["log_z"]);
+    for (flags, words) in [
+        ("--substeps 0", "1"),
+        ("--substeps 2 --scheme euler", "events"),
+        ("--substeps 2 --sweeps 1", "sweeps"),
+        ("--substeps 2 --ess-threshold 0.5", "resampling"),
+    ] {
+        refused(&sample(flags), &[words]);
+    }
     // A folder of runs is as good as its runs.
     let status = |place: &str| json(&run(&["status", place, "--json"]))["runs"][0]["step"].clone();
     assert_eq!(status(model), status(scratch.path().to_str().unwrap()));

@@ -50,3 +50,10 @@ fn log_z_of_potts_in_a_field_is_unbiased() {
         }
     }
 }
+
+#[test]
+fn log_z_of_a_spin_glass_is_unbiased() {
+    for steps in [UNTRAINED, BAD] {
+        unbiased("spin-glass --size 4 --beta 0.25", "glass", steps);
+    }
+}

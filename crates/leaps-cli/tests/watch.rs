@@ -74,6 +74,39 @@ fn runs_that_have_not_finished_are_shown_as_they_are() {
     assert!(once(&directory).contains("step 0/40"), "{}", once(&directory));
 }
 
+/// While somebody holds the lock of a run it is at work: ten of forty steps in twenty seconds leave a minute.
+#[test]
+fn a_run_at_work_says_how_long_it_will_take() {
+    let scratch = tempfile::tempdir().unwrap();
+    let directory = scratch.path().join("a");
+    stdout(&train(&directory, "--steps 40"));
+    let line = |step: usize| {
+        let seconds = 2 * step;
+        format!(
+            "{{\"step\":{step},\"loss\":1.0,\"norm\":1.0,\"lr\":0.001,\"seconds\":{seconds}}}\n"
+        )
+    };
+    fs::write(directory.join("metrics.jsonl"), (1..=10).map(line).collect::<String>()).unwrap();
+    let events = fs::read_to_string(directory.join("events.jsonl")).unwrap();
+    let begun: String = events.lines().take(1).map(|line| format!("{line}\n")).collect();
+    fs::write(directory.join("events.jsonl"), begun).unwrap();
+    let status = |json: &str| run(&["status", directory.to_str().unwrap(), json]);
+    {
+        let lock = fs::File::options().write(true).open(directory.join(".lock")).unwrap();
+        lock.try_lock().expect("nobody trains");
+        let picture = once(&directory);
+        assert!(picture.contains("step 10/40, 0.500 steps/s, 60 s left"), "{picture}");
+        let table = stdout(&status("--quiet"));
+        let [head, row] = [0, 1].map(|k| table.lines().nth(k).unwrap());
+        assert!(head.contains("steps/s  left    state"), "{table}");
+        assert!(row.ends_with("0.500  60 s  running"), "{table}");
+        let runs = json(&status("--json"));
+        assert_eq!(runs["runs"][0]["left"].as_f64(), Some(60.0));
+    }
+    // Nobody waits for one that was killed.
+    assert!(!once(&directory).contains(" left"), "{}", once(&directory));
+}
+
 #[test]
 fn small_lattices_that_come_first_are_shown() {
     let scratch = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-"""How fast a Python energy is sampled, beside its own vectorised evaluation, and a shipped model beside the program.
+"""The speed of sampling a Python energy beside its own vectorised evaluation, and of a shipped model beside the program.
 
     python crates/leaps-python/benches/energy.py [PROGRAM]
 

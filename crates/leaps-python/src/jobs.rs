@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use leaps::exact::Method;
-use leaps::job::{Annealing, Chains, FreeEnergies, Minimizing, Solving};
+use leaps::job::{Annealing, Chains, FreeEnergies, MinimizeSpec, Minimizing, Solving};
+use leaps::path::Strength;
 use leaps::problem;
-use leaps::results::{ChainResult, MinimumResult};
+use leaps::results::{ChainResult, FreeEnergyResult, MinimumResult, WalkerResult};
 use leaps::spec::RunSpec;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -55,7 +56,7 @@ pub fn exact(
     let (spec, inner) = configured("exact", problem, settings)?;
     let Question { method, samples } = question;
     let method: Option<Method> = method.as_deref().map(str::parse).transpose().or_raise()?;
-    let job = Solving { problem: inner, method, samples, seed: spec.seed };
+    let job = Solving { method, samples, seed: spec.seed, ..Solving::new(inner) };
     let failure = problem.failure.as_ref();
     let run = place.run(py, failure, |_| false, |context, _| job.run_in(context))?;
     Run::exact(py, problem, run)
@@ -71,7 +72,8 @@ fn annealed(
     let (spec, inner) = configured(if resample { "smc" } else { "ais" }, problem, settings)?;
     let job = Annealing::of(&spec, inner, resample);
     let failure = problem.failure.as_ref();
-    let run = place.run(py, failure, |_| false, |context, _| job.run_in(context))?;
+    let says = |run: &leaps::job::Run<WalkerResult>| run.interrupted;
+    let run = place.run(py, failure, says, |context, _| job.run_in(context))?;
     Run::walkers(py, problem, run)
 }
 
@@ -109,8 +111,8 @@ pub fn mcmc(
     let (spec, inner) = configured("mcmc", problem, settings)?;
     let job = Chains { keep, ..Chains::of(&spec, inner) };
     let failure = problem.failure.as_ref();
-    let partial = |run: &leaps::job::Run<ChainResult>| run.interrupted;
-    let run = place.run(py, failure, partial, |context, _| job.run_in(context))?;
+    let says = |run: &leaps::job::Run<ChainResult>| run.interrupted;
+    let run = place.run(py, failure, says, |context, _| job.run_in(context))?;
     Run::chains(py, problem, run)
 }
 
@@ -121,6 +123,9 @@ pub struct Wanted {
     betas: Vec<f64>,
     #[pyo3(item)]
     fields: Vec<f64>,
+    /// The key of a target that `fields` are values of.
+    #[pyo3(item)]
+    of: String,
     #[pyo3(item)]
     method: String,
     #[pyo3(item)]
@@ -141,6 +146,10 @@ pub fn free_energy(
     let job = FreeEnergies {
         betas: wanted.betas,
         fields: wanted.fields,
+        of: Strength::ALL
+            .into_iter()
+            .find(|strength| strength.name() == wanted.of)
+            .unwrap_or_default(),
         method: wanted.method.parse().or_raise()?,
         model: wanted.model.as_ref().map(|model| model.get().named()),
         fit_ladder: !given.contains_key("temperatures") && !given.contains_key("betas"),
@@ -149,7 +158,8 @@ pub fn free_energy(
     };
     job.check().or_raise()?;
     let failure = problem.failure.as_ref();
-    let run = place.run(py, failure, |_| false, |context, watch| job.run_in(context, watch))?;
+    let says = |run: &leaps::job::Run<FreeEnergyResult>| run.interrupted;
+    let run = place.run(py, failure, says, |context, watch| job.run_in(context, watch))?;
     Run::free_energies(py, problem, run)
 }
 
@@ -186,24 +196,26 @@ pub fn minimize(
     place: Place,
 ) -> PyResult<Run> {
     let (spec, inner) = configured("minimize", problem, settings)?;
-    let plain = Minimizing::new(inner);
+    let plain = MinimizeSpec::default();
     let time_limit = search.time_limit.map(Duration::try_from_secs_f64).transpose();
     let job = Minimizing {
-        method: search.method.parse().or_raise()?,
+        settings: MinimizeSpec {
+            method: search.method.parse().or_raise()?,
+            restarts: search.restarts,
+            target_energy: search.target_energy,
+            walkers: search.walkers.unwrap_or(plain.walkers),
+            sweeps: search.sweeps.unwrap_or(plain.sweeps),
+            temperatures: search.temperatures.unwrap_or(plain.temperatures),
+        },
         model: search.model.as_ref().map(|model| model.get().named()),
-        walkers: search.walkers.unwrap_or(plain.walkers),
-        sweeps: search.sweeps.unwrap_or(plain.sweeps),
-        temperatures: search.temperatures.unwrap_or(plain.temperatures),
         beta: search.beta,
-        restarts: search.restarts,
         time_limit: time_limit
             .map_err(|error| PyValueError::new_err(format!("time_limit: {error}")))?,
-        target_energy: search.target_energy,
         seed: spec.seed,
-        ..plain
+        ..Minimizing::new(inner)
     };
     let failure = problem.failure.as_ref();
-    let partial = |run: &leaps::job::Run<MinimumResult>| run.interrupted();
-    let run = place.run(py, failure, partial, |context, watch| job.run_in(context, watch))?;
+    let says = |run: &leaps::job::Run<MinimumResult>| run.interrupted();
+    let run = place.run(py, failure, says, |context, watch| job.run_in(context, watch))?;
     Run::minimum(py, problem, run)
 }

@@ -17,8 +17,8 @@ mod settings;
 
 use pyo3::prelude::*;
 
-/// The compiled half of the package `leaps`.
-#[pymodule]
+/// The compiled half of the package `leaps`. Nobody has looked at it without the GIL: a free-threaded Python switches it on.
+#[pymodule(gil_used = true)]
 mod _leaps {
     use pyo3::prelude::*;
 
@@ -31,7 +31,7 @@ mod _leaps {
     #[pymodule_export]
     use super::problem::Problem;
     #[pymodule_export]
-    use super::program::{keys_of, program, with_error};
+    use super::program::{convert, keys_of, program, with_error};
     #[pymodule_export]
     use super::run::Run;
 

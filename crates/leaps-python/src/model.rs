@@ -3,14 +3,18 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use leaps::job::{Sampling, Training};
+use leaps::job::{Sampling, Trained, Training};
+use leaps::net::NetSpec;
 use leaps::problem;
+use leaps::results::WalkerResult;
 use leaps::spec::RunSpec;
 use leaps::store::{self, Found, model_names, unknown_model};
+use leaps::target::{Kind, TargetSpec};
 use leaps::{Error, file};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::json;
+use toml::{Table, Value};
 
 use crate::energy::Failure;
 use crate::errors::{OrRaise, exception};
@@ -55,13 +59,50 @@ impl Model {
         (self.inner.clone(), self.name.clone())
     }
 
-    /// What to sample: what the model was trained for, with some settings of the target changed.
-    fn problem_at(&self, spec: &RunSpec) -> leaps::Result<problem::Problem> {
-        match &self.problem {
-            Some(own) if own.spec.is_none() || spec.target == self.base.target => Ok(own.clone()),
-            Some(_) => problem::Problem::of(&spec.target.filled()?, &spec.path),
-            None => self.inner.problem(),
+    /// The settings of a sample. A file of an instance takes the place of the whole target but for its temperature, as `--target-file` does.
+    fn sampling(&self, settings: &Table) -> leaps::Result<RunSpec> {
+        let mut base = self.base.clone();
+        let mut settings = settings.clone();
+        if settings.contains_key("path") && !settings.contains_key("kind") {
+            settings.insert("kind".to_owned(), Kind::File.name().into());
         }
+        if settings.get("kind").and_then(Value::as_str) == Some(Kind::File.name()) {
+            base.target = TargetSpec { beta: base.target.beta, ..TargetSpec::default() };
+        }
+        base.with_job("sample", &settings)
+    }
+
+    /// What to sample: `given`, else what the model was trained for, with some settings of the target changed.
+    fn problem_at(
+        &self,
+        spec: &RunSpec,
+        given: Option<&Problem>,
+    ) -> leaps::Result<problem::Problem> {
+        let same = spec.target == self.base.target;
+        let changed = |advice: &str| {
+            let reason = format!("settings of the target cannot be changed here; {advice}");
+            Err(Error::not_applicable("the target", reason))
+        };
+        match (given, &self.problem) {
+            (Some(_), _) if !same => changed("give them to the target itself"),
+            (Some(given), _) => self.bound_to(given)?.along(&spec.path),
+            (None, Some(own)) if same => Ok(own.clone()),
+            (None, Some(own)) if own.spec.is_none() => changed(
+                "it is an energy of Python, leaps.load(name, target.at(beta)) binds another",
+            ),
+            (None, Some(_)) => problem::Problem::of(&spec.target.filled()?, &spec.path),
+            (None, None) => self.inner.problem(),
+        }
+    }
+
+    /// A target that is given in place of the model's own. A network that is shown the couplings takes any on a lattice.
+    fn bound_to(&self, given: &Problem) -> leaps::Result<problem::Problem> {
+        let shown = matches!(self.inner.network, NetSpec::Glass(_));
+        if shown && given.inner.target.lattice().is_none() {
+            let reason = "they are on no lattice; give leaps.Couplings(J, shape=(8, 8))";
+            return Err(Error::not_applicable("a network that is shown couplings", reason));
+        }
+        Ok(given.inner.clone())
     }
 }
 
@@ -110,12 +151,10 @@ impl Model {
             job = job.from(store::Model::open(from).or_raise()?);
         }
         let failure = problem.failure.clone();
-        let trained = place.run(
-            py,
-            failure.as_ref(),
-            |_| false,
-            |context, watch| job.run_in(context, watch),
-        )?;
+        // A network in memory may come back as it was when it was stopped.
+        let says = |trained: &Trained| trained.model.training.steps < spec.train.steps;
+        let trained =
+            place.run(py, failure.as_ref(), says, |context, watch| job.run_in(context, watch))?;
         let name = directory.as_ref().map_or_else(String::new, |d| d.display().to_string());
         // The settings it is sampled with are those that loading it would find.
         let found = Found { model: trained.model, directory };
@@ -124,13 +163,22 @@ impl Model {
     }
 
     /// Let walkers follow the network.
-    fn sample(&self, py: Python<'_>, settings: &Bound<'_, PyDict>, place: Place) -> PyResult<Run> {
-        let spec = self.base.with_job("sample", &table(settings)?).or_raise()?;
-        let problem = self.problem_at(&spec).or_raise()?;
-        let job = Sampling::of(&spec, problem.clone(), self.inner.clone(), &self.name);
-        let failure = self.failure.as_ref();
-        let run = place.run(py, failure, |_| false, |context, _| job.run_in(context))?;
-        Run::walkers(py, &Problem { inner: problem, failure: self.failure.clone() }, run)
+    fn sample(
+        &self,
+        py: Python<'_>,
+        target: Option<&Problem>,
+        settings: &Bound<'_, PyDict>,
+        place: Place,
+    ) -> PyResult<Run> {
+        let spec = self.sampling(&table(settings)?).or_raise()?;
+        let inner = self.problem_at(&spec, target).or_raise()?;
+        let failure = target.map_or(&self.failure, |target| &target.failure).clone();
+        let problem = Problem { inner, failure };
+        let job = Sampling::of(&spec, problem.inner.clone(), self.inner.clone(), &self.name);
+        let failure = problem.failure.as_ref();
+        let says = |run: &leaps::job::Run<WalkerResult>| run.interrupted;
+        let run = place.run(py, failure, says, |context, _| job.run_in(context))?;
+        Run::walkers(py, &problem, run)
     }
 
     /// Write the model to a directory.

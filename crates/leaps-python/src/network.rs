@@ -62,7 +62,8 @@ pub fn forward<'py>(
     let done = py.detach(|| {
         let (net, mut evaluator, conditions) = model.inner.evaluator(problem, times.len())?;
         let mut outputs = vec![0.0; states.len() * net.outputs()];
-        evaluator.forward(Inputs { states, times, conditions: &conditions }, &mut outputs)?;
+        let inputs = Inputs { states, times, conditions: &conditions, ..Inputs::default() };
+        evaluator.forward(inputs, &mut outputs)?;
         Ok((net.outputs(), outputs))
     });
     let (each, outputs) = done.or_raise()?;
@@ -87,7 +88,7 @@ pub fn gradient<'py>(
         return Err(PyValueError::new_err(words));
     }
     let mut gradient = vec![0.0; net.parameters()];
-    let inputs = Inputs { states, times, conditions: &conditions };
+    let inputs = Inputs { states, times, conditions: &conditions, ..Inputs::default() };
     py.detach(|| evaluator.gradient(inputs, d_out, &mut gradient)).or_raise()?;
     Ok(gradient.into_pyarray(py))
 }

@@ -1,10 +1,11 @@
 //! Targets with their temperatures: built-in ones, couplings from arrays, and Python functions.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use leaps::problem;
 use leaps::spec::RunSpec;
-use leaps::target::{Boundary, Interaction, Lattice, Pairwise};
+use leaps::target::{Boundary, Instance, Interaction, Lattice, Pairwise, Variables};
 use leaps::{Error, path::PathSpec};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
@@ -38,6 +39,35 @@ impl Problem {
     }
 }
 
+/// The energy of couplings on a lattice.
+fn instance(lattice: Lattice, edges: Vec<(u32, u32, f64)>) -> Instance {
+    Instance {
+        variables: Variables::Spins,
+        sites: lattice.sites(),
+        pairs: edges.into_iter().map(|(i, j, coupling)| (i, j, -coupling)).collect(),
+        clusters: Vec::new(),
+        fields: Vec::new(),
+        constant: 0.0,
+        lattice: Some(lattice),
+    }
+}
+
+/// The target of an instance whose pairs are to be neighbours on its lattice.
+fn placed(instance: Instance) -> leaps::Result<Pairwise> {
+    let sorted = |i: u32, j: u32| (i.min(j), i.max(j));
+    let bonds = instance.lattice.iter().flat_map(Lattice::bonds);
+    let bonds: HashSet<(u32, u32)> = bonds.map(|(i, j)| sorted(i, j)).collect();
+    let other = instance.pairs.iter().any(|&(i, j, _)| !bonds.contains(&sorted(i, j)));
+    if other || instance.recognised().is_none() {
+        let condition =
+            "the lattice on which all couplings join nearest neighbours, sites numbered row by row";
+        let shape =
+            instance.lattice.map_or_else(String::new, |lattice| format!("{:?}", lattice.shape()));
+        return Err(Error::invalid("shape", shape, condition, "leave it out for another graph"));
+    }
+    instance.model()
+}
+
 /// Refuse what are no states of a problem, one after the other.
 pub fn check_states(problem: &problem::Problem, states: &[u8]) -> PyResult<()> {
     let (sites, q) = (problem.target.sites(), problem.target.q());
@@ -65,17 +95,14 @@ impl Problem {
         problem::Problem::of(&spec, &PathSpec::default()).or_raise().map(Self::from)
     }
 
-    /// Couplings `(i, j, J)` and fields from arrays.
+    /// Couplings `(i, j, J)` and fields from arrays, on a lattice if there is one.
     #[staticmethod]
-    #[pyo3(signature = (potts, sites, q, edges, fields, beta))]
     fn couplings(
-        potts: bool,
-        sites: usize,
-        q: usize,
+        graph: Graph,
         edges: (PyReadonlyArray1<'_, u32>, PyReadonlyArray1<'_, u32>, PyReadonlyArray1<'_, f64>),
         fields: Option<PyReadonlyArray1<'_, f64>>,
-        beta: f64,
     ) -> PyResult<Self> {
+        let Graph { potts, sites, q, shape, periodic, beta } = graph;
         let (from, to, strength) = (edges.0.as_slice()?, edges.1.as_slice()?, edges.2.as_slice()?);
         if from.len() != to.len() || from.len() != strength.len() {
             let words = "edges: must have one coupling for every pair of sites";
@@ -84,7 +111,15 @@ impl Problem {
         let ends = from.iter().zip(to);
         let edges: Vec<_> = ends.zip(strength).map(|((&i, &j), &s)| (i, j, s)).collect();
         let interaction = if potts { Interaction::Potts } else { Interaction::Ising };
-        let mut model = Pairwise::from_edges(interaction, sites, q, &edges).or_raise()?;
+        let mut model = match shape {
+            None => Pairwise::from_edges(interaction, sites, q, &edges).or_raise()?,
+            Some(shape) => {
+                let boundary = if periodic { Boundary::Periodic } else { Boundary::Free };
+                let lattice = Lattice::new(&shape, boundary).or_raise()?;
+                let variables = if potts { Variables::Potts(q) } else { Variables::Spins };
+                placed(Instance { variables, ..instance(lattice, edges) }).or_raise()?
+            }
+        };
         if let Some(fields) = fields {
             model = model.with_fields(fields.as_slice()?).or_raise()?;
         }
@@ -134,12 +169,13 @@ impl Problem {
         py: Python<'py>,
         states: PyReadonlyArray1<'_, u8>,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let states = states.as_slice()?;
-        check_states(&self.inner, states)?;
+        // A copy: other threads go on, and may change the array.
+        let states = states.as_slice()?.to_vec();
+        check_states(&self.inner, &states)?;
         let target = &*self.inner.target;
         let terms = target.terms();
         let mut energies = vec![0.0; states.len() / target.sites() * terms];
-        let done = target.energies(states, &mut energies);
+        let done = py.detach(|| target.energies(&states, &mut energies));
         if let Some(raised) = self.failure.as_ref().and_then(|failure| failure.take()) {
             return Err(raised);
         }
@@ -173,11 +209,35 @@ impl Problem {
         self.inner.description.clone()
     }
 
+    /// The energy as it is understood, as `leaps check` prints it; none for energies that are not the library's own.
+    #[getter]
+    fn formula(&self) -> Option<String> {
+        self.inner.spec.as_ref().map(|spec| spec.formula())
+    }
+
     /// The target as results have it, as JSON.
     #[getter]
     fn origin(&self) -> String {
         serde_json::Value::Object(self.inner.origin()).to_string()
     }
+}
+
+/// What is said about couplings beside themselves.
+#[derive(FromPyObject)]
+pub struct Graph {
+    #[pyo3(item)]
+    potts: bool,
+    #[pyo3(item)]
+    sites: usize,
+    #[pyo3(item)]
+    q: usize,
+    /// The lattice that the sites lie on.
+    #[pyo3(item)]
+    shape: Option<Vec<usize>>,
+    #[pyo3(item)]
+    periodic: bool,
+    #[pyo3(item)]
+    beta: f64,
 }
 
 /// What is said about a Python energy beside its functions.

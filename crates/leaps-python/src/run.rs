@@ -1,14 +1,14 @@
-//! What a job found: the result as the program prints it, and states with their weights as arrays.
+//! A job's run: the result as the program prints it, and states with their weights as arrays.
 
 use leaps::job::{self, Samples};
 use leaps::results::{
-    ChainResult, ExactResult, FreeEnergyResult, MinimumResult, SamplerResult, WalkerResult,
+    ChainResult, ExactResult, FreeEnergyResult, MinimumResult, Origin, SamplerResult, WalkerResult,
 };
 use leaps_report::{free_energy, run as report};
 use numpy::{IntoPyArray, PyArray1, PyArrayDyn, PyArrayMethods};
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::problem::Problem;
 
@@ -37,10 +37,13 @@ pub struct Run {
 }
 
 /// The result, for figures.
+#[derive(Serialize, Deserialize)]
 enum Found {
-    Exact,
+    /// Of what has no figures.
+    Plain,
     Sampler(SamplerResult),
     FreeEnergies(String, FreeEnergyResult),
+    Minimum(Box<MinimumResult>),
 }
 
 fn record<T: Serialize>(problem: &Problem, run: &job::Run<T>) -> PyResult<String> {
@@ -97,7 +100,7 @@ impl Run {
 
     /// Of an exact answer.
     pub fn exact(py: Python<'_>, problem: &Problem, run: job::Run<ExactResult>) -> PyResult<Self> {
-        let found = (record(problem, &run)?, Vec::new(), Found::Exact);
+        let found = (record(problem, &run)?, Vec::new(), Found::Plain);
         let rows = [run.samples.log_weights.len()];
         Self::new(py, problem, found, run.samples, &rows)
     }
@@ -108,8 +111,9 @@ impl Run {
         problem: &Problem,
         run: job::Run<MinimumResult>,
     ) -> PyResult<Self> {
-        let found = (record(problem, &run)?, Vec::new(), Found::Exact);
+        let record = record(problem, &run)?;
         let rows = [run.samples.log_weights.len()];
+        let found = (record, Vec::new(), Found::Minimum(Box::new(run.result)));
         Self::new(py, problem, found, run.samples, &rows)
     }
 
@@ -126,16 +130,54 @@ impl Run {
     }
 }
 
+/// What a pickle holds: arrays stay arrays.
+type Pickled = (
+    String,
+    Vec<String>,
+    Option<Py<PyArrayDyn<u8>>>,
+    Option<Py<PyArrayDyn<f64>>>,
+    Option<Py<PyArrayDyn<f64>>>,
+    usize,
+    String,
+);
+
 #[pymethods]
 impl Run {
+    /// A job that was pickled.
+    #[new]
+    fn unpickled(parts: Pickled) -> PyResult<Self> {
+        let (record, doubts, states, log_weights, energies, q, found) = parts;
+        let found = serde_json::from_str(&found).map_err(|error| {
+            PyValueError::new_err(format!("the pickle is of another version of leaps: {error}"))
+        })?;
+        Ok(Run { record, doubts, states, log_weights, energies, q, found })
+    }
+
+    /// What a pickle holds.
+    fn __getnewargs__(&self, py: Python<'_>) -> PyResult<(Pickled,)> {
+        let found = serde_json::to_string(&self.found)
+            .map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+        let numbers = |array: &Option<Py<PyArrayDyn<f64>>>| array.as_ref().map(|a| a.clone_ref(py));
+        let states = self.states.as_ref().map(|array| array.clone_ref(py));
+        let (log_weights, energies) = (numbers(&self.log_weights), numbers(&self.energies));
+        let (record, doubts) = (self.record.clone(), self.doubts.clone());
+        Ok(((record, doubts, states, log_weights, energies, self.q, found),))
+    }
+
     /// Figures of the result, as SVG text.
     fn figures(&self) -> Vec<String> {
         match &self.found {
-            Found::Exact => Vec::new(),
+            Found::Plain => Vec::new(),
             Found::Sampler(result) => {
                 report::result_figures(result).into_iter().map(|figure| figure.element).collect()
             }
             Found::FreeEnergies(title, result) => vec![free_energy::figure(title, result)],
+            Found::Minimum(search) => {
+                let origin = serde_json::from_str::<Origin>(&self.record).ok();
+                let target = origin.and_then(|origin| origin.spec());
+                let figures = report::minimum_figures(search, target.as_ref());
+                figures.into_iter().map(|figure| figure.element).collect()
+            }
         }
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use leaps::device::{Device, Placement, Precision, Progress};
 use leaps::job::{Context, Monitor};
 use leaps::store::{Metrics, Observer};
-use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeWarning};
 use pyo3::prelude::*;
 
 use crate::energy::Failure;
@@ -33,7 +33,7 @@ pub struct Place {
 
 /// Hears of the work's progress and tells it to stop.
 #[derive(Default)]
-pub struct Watch {
+pub struct RunProgress {
     done: AtomicU64,
     total: AtomicU64,
     stop: AtomicBool,
@@ -42,7 +42,7 @@ pub struct Watch {
     note: Mutex<String>,
 }
 
-impl Watch {
+impl RunProgress {
     fn set(slot: &Mutex<String>, text: String) {
         *slot.lock().unwrap_or_else(PoisonError::into_inner) = text;
     }
@@ -52,7 +52,7 @@ impl Watch {
     }
 }
 
-impl Progress for Watch {
+impl Progress for RunProgress {
     fn advance(&self, done: u64) {
         self.done.fetch_add(done, Ordering::Relaxed);
     }
@@ -74,7 +74,7 @@ impl Progress for Watch {
     }
 }
 
-impl Observer for Watch {
+impl Observer for RunProgress {
     fn measured(&self, metrics: &Metrics) {
         let loss = metrics.step_metrics.loss;
         let mut note = format!("loss {loss:.3e}");
@@ -86,7 +86,7 @@ impl Observer for Watch {
 }
 
 /// A part of the work that counts on its own.
-struct Part<'a>(&'a Watch);
+struct Part<'a>(&'a RunProgress);
 
 impl Progress for Part<'_> {
     fn advance(&self, done: u64) {
@@ -106,7 +106,7 @@ impl Progress for Part<'_> {
     }
 }
 
-impl Monitor for Watch {
+impl Monitor for RunProgress {
     fn progress(&self, label: &str) -> Box<dyn Progress + '_> {
         Self::set(&self.label, label.to_owned());
         Box::new(Part(self))
@@ -114,14 +114,14 @@ impl Monitor for Watch {
 }
 
 impl Place {
-    /// Do `work` without the GIL. Ctrl-C asks it to stop: what it returns then is returned if `partial` says that it is worth having, else
-    /// `KeyboardInterrupt` is raised. An exception of a Python energy is raised as it is.
+    /// Do `work` without the GIL. Ctrl-C asks it to stop: what it returns then is returned, with a warning unless it `says` itself that it was
+    /// interrupted; if it has nothing to return, `KeyboardInterrupt` is raised. An exception of a Python energy is raised as it is.
     pub fn run<T: Send>(
         &self,
         py: Python<'_>,
         failure: Option<&Arc<Failure>>,
-        partial: impl Fn(&T) -> bool,
-        work: impl FnOnce(&Context<'_>, &Watch) -> leaps::Result<T> + Send,
+        says: impl Fn(&T) -> bool,
+        work: impl FnOnce(&Context<'_>, &RunProgress) -> leaps::Result<T> + Send,
     ) -> PyResult<T> {
         let device: Device = self.device.as_deref().unwrap_or("auto").parse().or_raise()?;
         let precision = match &self.precision {
@@ -131,7 +131,7 @@ impl Place {
         if let Some(failure) = failure {
             failure.clear();
         }
-        let watch = Watch { failure: failure.cloned(), ..Watch::default() };
+        let progress = RunProgress { failure: failure.cloned(), ..RunProgress::default() };
         let threads = self.threads;
         let (sender, receiver) = channel();
         let receiver = Mutex::new(receiver);
@@ -141,11 +141,11 @@ impl Place {
         };
         let mut interrupt: Option<PyErr> = None;
         let done = std::thread::scope(|scope| {
-            let watch = &watch;
+            let progress = &progress;
             let worker = scope.spawn(move || {
                 let context =
-                    Context { device, precision, threads, progress: watch, ..Context::default() };
-                let _ = sender.send(work(&context, watch));
+                    Context { device, precision, threads, progress, ..Context::default() };
+                let _ = sender.send(work(&context, progress));
             });
             loop {
                 match py.detach(wait) {
@@ -155,10 +155,10 @@ impl Place {
                 }
                 let mut heard = py.check_signals();
                 if heard.is_ok() {
-                    heard = self.show(py, watch);
+                    heard = self.show(py, progress);
                 }
                 if let Err(raised) = heard {
-                    watch.stop.store(true, Ordering::Relaxed);
+                    progress.stop.store(true, Ordering::Relaxed);
                     interrupt.get_or_insert(raised);
                 }
             }
@@ -174,18 +174,26 @@ impl Place {
         let interrupted =
             interrupt.as_ref().map(|raised| raised.is_instance_of::<PyKeyboardInterrupt>(py));
         match (done, interrupt) {
-            (Ok(found), Some(_)) if interrupted == Some(true) && partial(&found) => Ok(found),
+            (Ok(found), Some(_)) if interrupted == Some(true) => {
+                if !says(&found) {
+                    // It came when the work was done already.
+                    let category = py.get_type::<PyRuntimeWarning>();
+                    PyErr::warn(py, &category, c"interrupted; the result is complete", 2)?;
+                }
+                Ok(found)
+            }
             (_, Some(raised)) => Err(raised),
             (Ok(found), None) => Ok(found),
             (Err(error), None) => Err(exception(error)),
         }
     }
 
-    fn show(&self, py: Python<'_>, watch: &Watch) -> PyResult<()> {
+    fn show(&self, py: Python<'_>, progress: &RunProgress) -> PyResult<()> {
         let Some(show) = &self.show else { return Ok(()) };
-        let done = watch.done.load(Ordering::Relaxed);
-        let total = watch.total.load(Ordering::Relaxed);
-        let words = (Watch::text(&watch.label), done, total, Watch::text(&watch.note));
+        let done = progress.done.load(Ordering::Relaxed);
+        let total = progress.total.load(Ordering::Relaxed);
+        let words =
+            (RunProgress::text(&progress.label), done, total, RunProgress::text(&progress.note));
         show.call1(py, words).map(drop)
     }
 }

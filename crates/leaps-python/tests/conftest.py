@@ -1,4 +1,4 @@
-"""What the tests share."""
+"""Fixtures and helpers that the tests share."""
 
 import json
 import subprocess

@@ -1,9 +1,11 @@
 """Memory and the GIL."""
 
 import threading
+import time
 
 import leaps
 import numpy as np
+import pytest
 
 
 def owner(array):
@@ -36,34 +38,39 @@ def test_states_that_fit_are_not_copied():
     assert np.shares_memory(flattened(problem, x)[0], x)
 
 
-def test_other_threads_go_on_during_a_job():
-    """A thread counts while the main thread is inside one call; the job ends only when the thread has counted."""
-    counted = 0
-    inside = threading.Event()
-    enough = threading.Event()
+@pytest.mark.parametrize("name", ["ais", "exact", "energy", "forward", "train"])
+def test_other_threads_go_on_during_a_call(name):
+    """A thread that counts every few milliseconds counts while one call lasts: nobody calls back into Python."""
+    model = leaps.load("ising-8-critical")
+    x = np.zeros((4000, 8, 8), dtype=np.uint8)
+    one = np.zeros((200_000, 32, 32), dtype=np.uint8)
+    work = {
+        "ais": lambda n: leaps.ais(leaps.Ising(size=16), walkers=2000, intervals=20 * n, progress=False),
+        "exact": lambda n: leaps.exact(leaps.Ising(size=4, field=0.1), samples=20_000 * n, progress=False),
+        "energy": lambda n: leaps.Ising(size=32).energy(one[: 2000 * n]),
+        "forward": lambda n: model.forward(x[: 100 * n], 0.5),
+        "train": lambda n: leaps.train(leaps.Ising(size=8), steps=n, batch=32, progress=False),
+    }[name]
+    ticks = []
+    ended = threading.Event()
 
     def count():
-        nonlocal counted
-        inside.wait()
-        while counted < 1000:
-            counted += 1
-        enough.set()
-
-    class Enough(Exception):
-        pass
-
-    def progress(*_):
-        # Called by the job's own waiting thread: the job has begun.
-        inside.set()
-        if enough.is_set():
-            raise Enough
+        while not ended.wait(0.005):
+            ticks.append(time.monotonic())
 
     thread = threading.Thread(target=count)
     thread.start()
     try:
-        # It would take hours.
-        leaps.ais(leaps.Ising(size=32), walkers=20000, intervals=100000, progress=progress)
-    except Enough:
-        pass
-    thread.join()
-    assert counted == 1000
+        n, seconds = 1, 0.0
+        # Long enough for many ticks, however fast the machine is.
+        while seconds < 0.5 and n < 100:
+            begin = time.monotonic()
+            work(n)
+            end = time.monotonic()
+            seconds, n = end - begin, 2 * n
+    finally:
+        ended.set()
+        thread.join()
+    # Right at both ends the other thread has its turn in any case; a machine that is busy lets few through.
+    inside = [tick for tick in ticks if begin + 0.1 * seconds < tick < end - 0.1 * seconds]
+    assert len(inside) >= 3, (len(inside), seconds)

@@ -20,5 +20,11 @@ def test_examples(name):
 
 
 def test_every_function_has_an_example():
-    for name in ["exact", "ais", "smc", "mcmc", "train", "load", "models", "sample", "free_energy", "Ising", "Couplings", "Energy"]:
+    jobs = ["exact", "ais", "smc", "mcmc", "train", "load", "models", "sample", "free_energy", "minimize", "convert"]
+    runs = ["WalkerRun", "ChainRun", "ExactRun", "FreeEnergyRun", "MinimumRun", "Estimate"]
+    methods = [leaps.WalkerRun.to_xarray, leaps.WalkerRun.to_pandas, leaps.WalkerRun.to_arviz, leaps.FreeEnergyRun.to_xarray]
+    for method in [*methods, leaps.FreeEnergyRun.to_pandas, leaps.Model.save]:
+        assert ">>>" in method.__doc__, method
+    targets = {name for name in leaps.__all__ if isinstance(getattr(leaps, name), type) and issubclass(getattr(leaps, name), leaps.Target)}
+    for name in [*jobs, *runs, *sorted(targets)]:
         assert ">>>" in getattr(leaps, name).__doc__, name

@@ -19,7 +19,18 @@ def test_xarray():
     assert np.isclose(float((found.weight * found.energy).sum()) / 16, WALKERS.observables.energy_per_site.mean)
     assert CHAINS.to_xarray().x.dims == ("chain", "draw", "axis_0", "axis_1")
     grid = leaps.free_energy(TARGET, beta=[0.2, 0.4], chains=4, steps=50).to_xarray()
-    assert grid.log_z.sizes == {"point": 2}
+    assert grid.log_z.sizes == {"beta": 2}
+    run = leaps.free_energy(TARGET, beta=[0.2, 0.3, 0.4], field=[0.1, 0.0], chains=4, steps=50)
+    grid = run.to_xarray()
+    assert grid.log_z.dims == ("beta", "field") and grid.log_z_error.shape == (3, 2)
+    for point in run:
+        assert float(grid.log_z.sel(beta=point.beta, field=point.field)) == point.log_z.mean
+    run._record["points"].pop()
+    assert run.to_xarray().log_z.dims == ("point",)
+    gas = leaps.free_energy(leaps.LatticeGas(size=3), [0.5, 1.0], chemical_potential=[-2.5, -1.5], chains=4, steps=50)
+    assert gas.to_xarray().log_z.dims == ("beta", "chemical_potential")
+    with pytest.raises(TypeError, match="one of them"):
+        leaps.free_energy(leaps.LatticeGas(size=3), 0.5, field=0.1, chemical_potential=-1.0)
 
 
 def test_pandas():
@@ -36,11 +47,15 @@ def test_pandas():
 
 @pytest.mark.filterwarnings("ignore")
 def test_arviz():
-    pytest.importorskip("arviz")
+    arviz = pytest.importorskip("arviz")
     found = WALKERS.to_arviz()
+    assert type(found).__name__ == ("InferenceData" if int(arviz.__version__.split(".")[0]) < 1 else "DataTree")
     assert found["posterior"]["x"].shape == (1, 100, 4, 4)
     assert np.allclose(found["sample_stats"]["log_weight"].values[0], WALKERS.log_weights)
     assert np.isclose(float(found["sample_stats"]["weight"].sum()), 1)
+    # ArviZ' own "energy" is that of Hamiltonian Monte Carlo.
+    assert "energy" not in found["sample_stats"]
+    assert np.allclose(found["sample_stats"]["state_energy"].values[0], WALKERS.energies)
     assert CHAINS.to_arviz()["posterior"]["x"].shape == (3, 30, 4, 4)
 
 

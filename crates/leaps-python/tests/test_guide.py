@@ -6,6 +6,7 @@ import re
 import leaps
 import numpy as np
 import pytest
+import scipy.sparse
 
 README = pathlib.Path(__file__).parents[3] / "README.md"
 GUIDE = README.parent / "docs" / "python.md"
@@ -14,9 +15,11 @@ GUIDE = README.parent / "docs" / "python.md"
 @pytest.mark.skipif(not GUIDE.exists(), reason="the guide is in the repository alone")
 def test_the_code_of_the_guide_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "instance.txt").write_text("0 1 1.0\n1 2 -1.0\nfield 2 0.5\n")
+    edges = scipy.sparse.coo_array(([1.0, -1.0], ([0, 1], [1, 2])), shape=(3, 3))
+    scipy.sparse.save_npz(tmp_path / "instance.npz", edges)
     x = np.zeros((3, 8, 8), dtype=np.uint8)
-    names = {"leaps": leaps, "J": np.ones((4, 4)) - np.eye(4), "h": np.zeros(4), "x": x, "t": 0.5, "d_out": np.ones(x.shape)}
+    (tmp_path / "graph.txt").write_text("3 2\n1 2\n2 3\n")
+    names = {"leaps": leaps, "J": np.ones((4, 4)) - np.eye(4), "h": np.zeros(4), "V": np.eye(2), "x": x, "t": 0.5, "d_out": np.ones(x.shape)}
     blocks = re.findall(r"```python\n(.*?)```", GUIDE.read_text(), flags=re.S)
     assert len(blocks) >= 4
     for block in blocks:

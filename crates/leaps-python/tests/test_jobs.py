@@ -115,7 +115,20 @@ def test_results_show_themselves():
     assert run.warnings and isinstance(run.warnings[0], str)
     with pytest.raises(AttributeError, match="has no logz"):
         run.logz
-    assert "<svg" in leaps.free_energy(TARGET, beta=[0.2, 0.4], chains=4, steps=100)._repr_html_()
+
+
+def test_free_energies_show_a_table_of_some_points():
+    few = leaps.free_energy(TARGET, beta=[0.2, 0.4], field=[0.0, 0.1], chains=4, steps=100)
+    page = few._repr_html_()
+    assert "<svg" in page and page.count("<tr>") == 1 + len(few) and "more points" not in page
+    for point in few:
+        assert f"<td>{point.log_z}</td><td>{point.log_z.exact:.6f}</td>" in page
+        assert f"<td>{point.observables.energy_per_site}</td>" in page
+    many = leaps.free_energy(TARGET, beta=np.linspace(0.01, 0.4, 40), method="smc", walkers=50, intervals=40)
+    page = many._repr_html_()
+    assert page.count("<tr>") == 1 + 21 and "20 more points" in page
+    shown = [str(point.log_z) in page for point in many]
+    assert all(shown[:10] + shown[-10:])
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -130,3 +143,13 @@ def test_jobs_run_in_a_forked_process():
             assert pool.apply(work, (1,)) == own
     """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_searches_say_how_often_the_lowest_energy_was_found_and_draw_it():
+    run = leaps.minimize(leaps.SpinGlass(size=4, field=0.1), restarts=3, method="annealing", walkers=8, sweeps=50)
+    found = run.found
+    words = f"{found.restarts} of 3 restarts, {found.walkers} of 24 walkers"
+    assert found.restarts > 0 and words in repr(run) and words in run._repr_html_()
+    restarts, lowest = run.figures()
+    assert "What every restart found" in restarts and "The state of lowest energy" in lowest
+    assert "found by" not in repr(leaps.minimize(leaps.Ising(size=3), method="exact"))

@@ -1,12 +1,14 @@
 """Networks: training, sampling, outputs and gradients."""
 
 import json
+import struct
 import subprocess
 import sys
 
 import leaps
 import numpy as np
 import pytest
+from blake3 import blake3
 
 SHIPPED = leaps.load("ising-8-critical")
 
@@ -40,8 +42,13 @@ def test_a_run_directory_goes_on_and_is_the_programs(tmp_path):
 def test_training_from_a_model(tmp_path):
     target = leaps.Ising(size=4, beta=0.3)
     leaps.train(target, steps=5, batch=32, network="mlp").save(tmp_path / "model")
-    warm = leaps.train(target, steps=5, batch=32, network="mlp", **{"from": tmp_path / "model"})
-    assert warm.description["training"]["from"]
+    cold = leaps.train(target, steps=5, batch=32, network="mlp", seed=2)
+    for start in (tmp_path / "model", leaps.load(tmp_path / "model")):
+        warm = leaps.train(target, steps=5, batch=32, network="mlp", seed=2, start_from=start)
+        assert warm.description["training"]["from"]
+        assert any((warm.parameters()[name] != part).any() for name, part in cold.parameters().items())
+    with pytest.raises(ValueError, match="save"):
+        leaps.train(target, steps=5, batch=32, network="mlp", start_from=cold)
 
 
 def test_a_python_energy_is_trained_on_and_bound_to_its_model(tmp_path, ising_energy):
@@ -71,7 +78,43 @@ def test_the_target_of_a_model_can_be_changed():
         SHIPPED.sample(100, batch=3)
 
 
-def test_outputs_do_not_depend_on_the_value_in_place_and_gradients_are_slopes():
+def moved(folder, name, at, by):
+    """The model of a directory with one entry of one parameter changed, its checksums made anew."""
+    file = folder / "model.safetensors"
+    data = bytearray(file.read_bytes())
+    (length,) = struct.unpack("<Q", data[:8])
+    start, _ = json.loads(data[8 : 8 + length])[f"net.{name}"]["data_offsets"]
+    place = 8 + length + start + 4 * at
+    (value,) = struct.unpack("<f", data[place : place + 4])
+    data[place : place + 4] = struct.pack("<f", value + by)
+    other = folder.parent / f"{folder.name}-{by}"
+    other.mkdir(exist_ok=True)
+    (other / "model.safetensors").write_bytes(data)
+    text = (folder / "model.json").read_text()
+    sums = [blake3(contents).hexdigest() for contents in (file.read_bytes(), bytes(data))]
+    head = text.replace(*sums).split('  "checksum": ')[0]
+    seal = blake3(head.encode()).hexdigest()
+    (other / "model.json").write_text(f'{head}  "checksum": "{seal}"\n}}\n')
+    return leaps.load(other)
+
+
+def test_gradients_are_slopes(tmp_path):
+    """Against differences of outputs, computed from model files with other parameters."""
+    SHIPPED.save(tmp_path / "model")
+    random = np.random.default_rng(3)
+    x = random.integers(0, 2, size=(4, 8, 8)).astype(np.uint8)
+    t = np.array([0.2, 0.5, 0.8, 0.9])
+    d_out = random.normal(size=(4, 8, 8))
+    gradient, step = SHIPPED.gradient(x, t, d_out), 1e-2
+    for name, part in gradient.items():
+        # The largest entry, so that roundings of single precision are small beside it.
+        at = int(np.abs(part).argmax())
+        ends = [np.sum(d_out * moved(tmp_path / "model", name, at, by).forward(x, t)) for by in (-step, step)]
+        slope = (ends[1] - ends[0]) / (2 * step)
+        assert part.reshape(-1)[at] == pytest.approx(slope, rel=0.02, abs=1e-3), name
+
+
+def test_outputs_do_not_depend_on_the_value_in_place_and_gradients_are_linear():
     random = np.random.default_rng(1)
     x = random.integers(0, 2, size=(3, 8, 8)).astype(np.uint8)
     t = np.array([0.2, 0.5, 0.9])

@@ -42,6 +42,7 @@ impl Figure {
 
 /// The kinds of files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Format {
     /// Vectors with words in them.
     #[default]

@@ -16,7 +16,7 @@ const BATCH: usize = 400;
 const LANES: usize = 16;
 const BETA: f64 = 0.4407;
 
-struct Bench {
+struct Workload {
     net: Net,
     packed: Vec<f32>,
     free_energy: FreeEnergy,
@@ -33,7 +33,7 @@ struct Space {
     loss: f64,
 }
 
-impl Bench {
+impl Workload {
     fn new() -> Self {
         let lattice = Lattice::new(&[SIDE, SIDE], Boundary::Periodic).unwrap();
         let target = Pairwise::ising(lattice, 1.0, 0.0).unwrap();
@@ -52,7 +52,7 @@ impl Bench {
         };
         let states = (0..BATCH).map(|_| (0..SITES).map(|_| value()).collect()).collect();
         let times = (0..BATCH).map(|k| (k as f64 + 0.5) / BATCH as f64).collect();
-        Bench { net, packed, free_energy, curve, states, times }
+        Workload { net, packed, free_energy, curve, states, times }
     }
 
     fn space(&self) -> Space {
@@ -166,16 +166,16 @@ fn speed(name: &str, times: usize, mut work: impl FnMut()) {
 fn main() {
     let times = if std::env::args().any(|a| a == "--quick") { 3 } else { 11 };
     rayon::ThreadPoolBuilder::new().num_threads(2).build_global().unwrap();
-    let bench = Bench::new();
+    let workload = Workload::new();
     println!(
         "the authors' Ising network, {} parameters, batch {BATCH}, two threads, {:?}",
-        bench.net.parameters(),
+        workload.net.parameters(),
         leaps::device::SimdLevel::detect()
     );
     println!("{:<18}{:>10}{:>10}{:>16}", "configurations/s", "median", "best", "per core-second");
-    speed("forward", times, || bench.all_forward());
+    speed("forward", times, || workload.all_forward());
     speed("loss + backward", times, || {
-        black_box(bench.all_losses());
+        black_box(workload.all_losses());
     });
     if let Ok(status) = std::fs::read_to_string("/proc/self/status") {
         let peak = status.lines().find(|line| line.starts_with("VmHWM")).unwrap_or("");

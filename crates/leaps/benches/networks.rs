@@ -9,11 +9,13 @@
 //! `--sizes 8,15,64` times forward passes on square lattices instead, with and without keeping what a backward pass
 //! needs, in microseconds a configuration and site.
 
+#[path = "support/clock.rs"]
+mod clock;
+
 #[cfg(target_arch = "x86_64")]
 use std::hint::black_box;
-use std::sync::OnceLock;
-use std::time::Instant;
 
+use clock::{cpu_time, wall_time};
 use leaps::net::{HollowSpec, Net, NetSpec, Worker};
 use leaps::target::{Boundary, Lattice, Pairwise};
 use rayon::prelude::*;
@@ -69,28 +71,6 @@ fn peak() -> f64 {
         }
     }
     f64::NAN
-}
-
-/// Seconds that the calling thread has been computing: those it waited for a core are not the network's fault.
-fn cpu_time() -> f64 {
-    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-    {
-        unsafe extern "C" {
-            fn clock_gettime(clock: i32, time: *mut [i64; 2]) -> i32;
-        }
-        const THREAD: i32 = 3;
-        let mut time = [0; 2];
-        // SAFETY: on 64-bit Linux a timespec is two 64-bit integers.
-        if unsafe { clock_gettime(THREAD, &mut time) } == 0 {
-            return time[0] as f64 + 1e-9 * time[1] as f64;
-        }
-    }
-    wall_time()
-}
-
-fn wall_time() -> f64 {
-    static START: OnceLock<Instant> = OnceLock::new();
-    START.get_or_init(Instant::now).elapsed().as_secs_f64()
 }
 
 /// The shortest of several runs by this clock, in seconds.

@@ -1,7 +1,12 @@
 """Time `leaps sample` on square Ising lattices of growing size: what a walker costs must grow with the sites.
 
     cargo build --release -p leaps-cli
-    python3 crates/leaps/benches/scaling.py [--sizes 8,16,24,32,48,64] [--schemes euler,events] [--intervals 50] [--rounds 2] [--model DIR] [--leaps PROGRAM]
+    python3 crates/leaps/benches/scaling.py [--sizes 8,16,24,32,48,64] [--schemes euler,events] [--intervals 50] [--rounds 2] [--walkers N] [--model DIR] [--leaps PROGRAM]
+
+For 128x128, where jumps are many, fewer walkers and intervals do; both networks of docs/benchmarks.md:
+
+    python3 crates/leaps/benches/scaling.py --schemes events --sizes 64,128 --walkers 32 --intervals 10 --rounds 1
+    python3 crates/leaps/benches/scaling.py --schemes events --sizes 64,128 --walkers 32 --intervals 10 --rounds 1 --model crates/leaps/models/ising-32-critical
 
 One hollow network with 24 channels and 3 layers, the most that 8x8 allows, is trained for a minute on 16x16 and then
 sampled with on every size: its convolutions do not know how large the lattice is. Euler makes one network pass for
@@ -38,6 +43,7 @@ def main():
     parser.add_argument("--schemes", default="euler,events")
     parser.add_argument("--intervals", type=int, default=50)
     parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--walkers", type=int, help="so many on every size, in place of a number that falls with the sites; a multiple of 32")
     parser.add_argument("--model", help="sample with this one, trained before")
     parser.add_argument("--leaps", default=str(ROOT / "target/release/leaps"))
     given = parser.parse_args()
@@ -51,7 +57,7 @@ def main():
             for size in map(int, given.sizes.split(",")):
                 sites = size * size
                 # Enough for a steady time, and whole passes on both cores.
-                walkers = max(32, SITES_IN_ALL // sites // 32 * 32)
+                walkers = given.walkers or max(32, SITES_IN_ALL // sites // 32 * 32)
                 words = f"sample --model {model} --set target.size={size} --json --quiet"
 
                 def shortest(scheme, intervals):

@@ -1,16 +1,26 @@
 //! Time sweeps over many walkers against a plain scalar loop, and the paper's AIS run.
 //!
 //! `cargo bench -p leaps --bench sweeps`. Every line alternates the contestants and reports medians, so
-//! the ratios survive a noisy machine. `--quick` does a tenth of the work.
+//! the ratios survive a noisy machine. `--quick` does a tenth of the work, `--tables` the models of tables and of several
+//! couplings alone, in CPU time where the system tells it.
+
+#[path = "support/clock.rs"]
+#[allow(dead_code)]
+mod clock;
 
 use std::hint::black_box;
 use std::time::Instant;
 
-use leaps::device::{NoProgress, SimdLevel};
+use clock::cpu_time;
+use leaps::device::{NoProgress, Purpose, SimdLevel, Stream};
 use leaps::mcmc::lanes::{Plan, Rule, Scan, Tables, Tile, Updates};
+use leaps::mcmc::{HeatBath, Kernel, Metropolis};
 use leaps::path::{Path, Schedule};
 use leaps::sampler::{Grid, LaneWalkers, Population, Protocol, Resampling, anneal};
-use leaps::target::{Boundary, Disorder, Lattice, Pairwise, Target};
+use leaps::target::{
+    Bond, Boundary, Bravais, Density, Disorder, Interaction, Lattice, LatticeModel, Pairwise,
+    Target,
+};
 
 /// What anyone would write first: one walker, exp for every update, a fast generator.
 struct Plain {
@@ -93,9 +103,101 @@ fn rate(updates: u64, work: impl FnOnce()) -> f64 {
     updates as f64 / start.elapsed().as_secs_f64() / 1e6
 }
 
+/// Pairs with a coupling for each of the first shells of neighbours.
+fn shells(interaction: Interaction, q: usize, shape: &[usize], strengths: &[f64]) -> Pairwise {
+    let kind = (shape[0] == 12).then_some(Bravais::Triangular);
+    let bonds: Vec<Bond> = strengths
+        .iter()
+        .enumerate()
+        .flat_map(|(k, &strength)| {
+            let shell = Bravais::shell(kind, shape.len(), k + 1).into_iter();
+            shell.map(move |offset| Bond { offset, strength })
+        })
+        .collect();
+    let torus = Lattice::new(shape, Boundary::Periodic).unwrap();
+    Pairwise::from_bonds(interaction, torus, q, &bonds).unwrap()
+}
+
+/// Sweeps of one walker by its kernel against those of 64 in lanes, in million updates a CPU second.
+fn tables(scale: u64) {
+    let torus = || Lattice::new(&[12, 12], Boundary::Periodic).unwrap();
+    let models: Vec<(&str, Box<dyn Target>, f64)> = vec![
+        ("Ising 15x15", Box::new(shells(Interaction::Ising, 2, &[15, 15], &[1.0])), 0.44),
+        ("Blume-Capel", Box::new(LatticeModel::blume_capel(torus(), 1.0, 0.5).unwrap()), 0.8),
+        ("clock q=6", Box::new(LatticeModel::clock(torus(), 6, 1.0).unwrap()), 1.0),
+        ("Ashkin-Teller", Box::new(LatticeModel::ashkin_teller(torus(), 1.0, 0.4).unwrap()), 0.4),
+        ("Baxter-Wu", Box::new(LatticeModel::baxter_wu(torus(), 1.0).unwrap()), 0.44),
+        (
+            "J1-J2-J3 triangular",
+            Box::new(shells(Interaction::Ising, 2, &[12, 12], &[1.0, -0.6, 0.3])),
+            0.5,
+        ),
+        ("J1-J2 cubic", Box::new(shells(Interaction::Ising, 2, &[6, 6, 6], &[1.0, -0.3])), 0.3),
+        ("q=4 J1-J2", Box::new(shells(Interaction::Potts, 4, &[10, 10], &[1.0, -0.6])), 1.0),
+    ];
+    println!("million site updates a CPU second, {:?}, medians of 5", SimdLevel::detect());
+    println!("{:<34}{:>9}{:>9}{:>8}{:>12}", "", "one", "64", "ratio", "64, new T");
+    for (name, target, beta) in &models {
+        for rule in [Rule::HeatBath, Rule::Metropolis] {
+            let (target, lambda) = (&**target, vec![*beta; target.terms()]);
+            let (n, density) = (target.sites() as u64, Density::new(target, &lambda));
+            let (mut bath, mut metropolis) =
+                (HeatBath::new(target).unwrap(), Metropolis::new(target).unwrap());
+            let mut x = vec![0; target.sites()];
+            let plan = Plan::of(target, rule, Scan::Systematic).unwrap();
+            let mut weights = Tables::new(&plan, &lambda);
+            let mut tile = Tile::new(plan.sites(), 1, 0);
+            let (mut one, mut many, mut anew, mut made) = (vec![], vec![], vec![], 0);
+            for round in 0..5u64 {
+                let sweeps = 100 * scale;
+                let time = |updates: u64, work: &mut dyn FnMut()| {
+                    let start = cpu_time();
+                    work();
+                    updates as f64 / (cpu_time() - start) / 1e6
+                };
+                one.push(time(sweeps * n, &mut || {
+                    for step in 0..sweeps {
+                        let mut stream = Stream::new(1, Purpose::Move, 0, round * sweeps + step);
+                        match rule {
+                            Rule::HeatBath => bath.step(&density, &mut x, &mut stream),
+                            Rule::Metropolis => metropolis.step(&density, &mut x, &mut stream),
+                        };
+                    }
+                    black_box(&x);
+                }));
+                let level = SimdLevel::detect();
+                many.push(time(sweeps * n * 64, &mut || {
+                    tile.update(&plan, &weights, level, Updates { from: made, count: sweeps * n });
+                }));
+                made += sweeps * n;
+                // As annealing has it: 1,024 walkers make a sweep at every temperature.
+                anew.push(time(sweeps * n * 64, &mut || {
+                    for sweep in 0..sweeps {
+                        if sweep % 16 == 0 {
+                            weights.set(&plan, &lambda);
+                        }
+                        tile.update(&plan, &weights, level, Updates { from: made, count: n });
+                        made += n;
+                    }
+                }));
+            }
+            let (one, many, anew) = (median(one), median(many), median(anew));
+            println!(
+                "{:<34}{one:>9.1}{many:>9.0}{:>8.0}{anew:>12.0}",
+                format!("{name} {rule:?}"),
+                many / one
+            );
+        }
+    }
+}
+
 fn main() {
-    let quick = std::env::args().any(|a| a == "--quick");
-    let scale = if quick { 1 } else { 10 };
+    let asked = |flag: &str| std::env::args().any(|a| a == flag);
+    let scale = if asked("--quick") { 1 } else { 10 };
+    tables(scale);
+    if asked("--tables") {
+        return;
+    }
     let level = SimdLevel::detect();
     let square = |side| Lattice::new(&[side, side], Boundary::Periodic).unwrap();
     println!("one core, million site updates/s, {level:?}, medians of 7");
@@ -150,7 +252,7 @@ fn main() {
         let plan = Plan::new(&model, Rule::Metropolis, Scan::Systematic).unwrap();
         let mut population = LaneWalkers::new(&model, plan, 1, Population::new(walkers, 1));
         let resampling = Resampling::NEVER;
-        let protocol = Protocol { grid: &grid, resampling, points: 20, seed: 1 };
+        let protocol = Protocol { grid: &grid, resampling, trace_points: 20, seed: 1 };
         let ensemble = anneal(&model, &mut population, protocol, &NoProgress).unwrap();
         let (log_z, ess) = (ensemble.log_z(), ensemble.ess());
         println!(

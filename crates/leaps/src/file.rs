@@ -2,6 +2,9 @@
 //!
 //! A device may never end and a pipe may never begin, so that neither is opened in place of a file.
 
+pub(crate) mod npy;
+pub(crate) mod zip;
+
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Sample discrete distributions that are known up to a constant, and report how uncertain the answers are.
+//! Samples of discrete distributions that are known up to a constant, with numbers that say how uncertain they are.
 //!
 //! A *target* has `d` sites with `q` values each and an energy made of a few terms,
 //! `U_t(x) = sum_k lambda_k(t) E_k(x)`. A *path* moves the weights `lambda_k` of the terms from 0,

@@ -1,8 +1,10 @@
 //! Values as people write them: counts and seeds with an exponent, ranges, lists.
 
 use std::convert::Infallible;
+use std::fmt;
 use std::path::PathBuf;
 
+use serde::de::{self, Deserializer, SeqAccess, Visitor};
 use toml::Value;
 
 /// What to say of a whole number beyond those of TOML, which end at 2^63.
@@ -86,6 +88,34 @@ pub fn numbers(text: &str) -> Result<Vec<f64>, String> {
         }
     }
     Ok(all)
+}
+
+/// Numbers of a file: a list, or the text that [`numbers`] reads, such as "0.1:0.4:4".
+pub(crate) fn list_or_range<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<f64>, D::Error> {
+    from.deserialize_any(ListOrRange)
+}
+
+/// Reads either.
+struct ListOrRange;
+
+impl<'de> Visitor<'de> for ListOrRange {
+    type Value = Vec<f64>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of numbers in square brackets, or a range such as \"0.1:0.4:4\"")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
+        numbers(text).map_err(|_| E::invalid_value(de::Unexpected::Str(text), &self))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+        let mut all = Vec::new();
+        while let Some(item) = items.next_element()? {
+            all.push(item);
+        }
+        Ok(all)
+    }
 }
 
 /// Most numbers of a range.

@@ -1,4 +1,4 @@
-//! What most programs need: `use leaps::prelude::*`.
+//! The names that most programs need: `use leaps::prelude::*`.
 
 pub use crate::device::{Device, NoProgress, Progress};
 pub use crate::exact::Method;
@@ -9,6 +9,9 @@ pub use crate::job::{
 pub use crate::mcmc::{KernelName, Move};
 pub use crate::net::{NetworkKind, NetworkOptions};
 pub use crate::observe::{Estimate, Observables};
-pub use crate::problem::{EdgeList, IndependentSet, Ising, MaxCut, Potts, Problem, SpinGlass};
+pub use crate::problem::{
+    AshkinTeller, BaxterWu, BlumeCapel, Clock, Clusters, EdgeList, IndependentSet, Ising,
+    LatticeGas, MaxCut, Potts, Problem, SpinGlass,
+};
 pub use crate::store::Model;
 pub use crate::target::{Boundary, Lattice, Target};

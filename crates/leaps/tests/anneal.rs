@@ -29,7 +29,7 @@ fn settings() -> Settings {
             reversed: false,
         },
         resampling: Resampling::NEVER,
-        points: 10,
+        trace_points: 10,
         stops: Vec::new(),
         seed: 3,
     }

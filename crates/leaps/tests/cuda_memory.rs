@@ -1,5 +1,5 @@
-//! What happens when a GPU's memory does not suffice. Alone in its process: it takes all of that memory. Says so and skips where there
-//! is no GPU.
+//! Work for which a GPU's memory does not suffice. Alone in its process: it takes all of that memory. Ignored, and counted as
+//! such, unless asked for on a machine with a GPU.
 #![cfg(feature = "cuda")]
 
 use std::sync::Arc;

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use leaps::device::{NoProgress, Placement};
 use leaps::exact::enumerate;
 use leaps::net::{FreeEnergy, FreeEnergySpec, HollowSpec, LecSpec, MlpSpec, Net, NetSpec};
-use leaps::path::Ranges;
-use leaps::path::{Path, Schedule};
+use leaps::path::{Path, Ranges, Schedule, Strength};
 use leaps::rates::Parametrisation;
 use leaps::sampler::{
     Ensemble, NetworkWalk, Population, Protocol, RateModel, Resampling, Scheme, WalkPlan, anneal,
@@ -14,7 +13,8 @@ use leaps::sampler::{
 use leaps::target::{Boundary, Lattice, Pairwise, Target};
 use leaps::train::{Batch, Family, Loss, Member, Objective, TrainSpec, Trainer};
 
-const RANGES: Ranges = Ranges { beta: Some([0.1, 0.4]), field: Some([-0.4, 0.4]) };
+const RANGES: Ranges =
+    Ranges { beta: Some([0.1, 0.4]), field: Some([-0.4, 0.4]), of: Strength::Field };
 
 /// Ising on a square torus with a field of strength 1, which paths weigh.
 fn target(side: usize) -> Arc<dyn Target> {
@@ -42,6 +42,7 @@ fn hollow() -> NetSpec {
         rows: None,
         head: None,
         global_features: true,
+        bond_features: true,
     })
 }
 
@@ -63,7 +64,7 @@ fn sample(
     let walk = NetworkWalk { target, path, rates, plan, population };
     let mut walkers = walk.on(&Placement::Cpu).unwrap();
     let resampling = Resampling::NEVER;
-    let protocol = Protocol { grid: &plan.grid, resampling, points: 1, seed: 5 };
+    let protocol = Protocol { grid: &plan.grid, resampling, trace_points: 1, seed: 5 };
     anneal(&**target, &mut *walkers, protocol, &NoProgress).unwrap()
 }
 

@@ -1,5 +1,6 @@
 //! Free energies of ladders and of grids against the sum over all states.
 
+use leaps::path::Strength;
 use leaps::prelude::*;
 use leaps::results::ThermoPoint;
 
@@ -175,4 +176,85 @@ fn what_cannot_be_sent_back_is_refused() {
     updates.walkers.two_sided = true;
     updates.updates.updates = 3;
     assert!(updates.run().unwrap_err().to_string().contains("two-sided"));
+}
+
+/// log Z of a lattice gas on a 3x4 torus, written out.
+fn gas(beta: f64, mu: f64) -> f64 {
+    let mut z = 0.0;
+    for code in 0..1usize << 12 {
+        let n = |row: usize, column: usize| (code >> (row % 3 * 4 + column % 4) & 1) as f64;
+        let mut energy = 0.0;
+        for (row, column) in (0..12).map(|site| (site / 4, site % 4)) {
+            energy -= 1.2 * n(row, column) * (n(row + 1, column) + n(row, column + 1));
+            energy -= mu * n(row, column);
+        }
+        z += f64::exp(-beta * energy);
+    }
+    z.ln()
+}
+
+#[test]
+fn a_lattice_gas_over_chemical_potentials() {
+    let target = LatticeGas::lattice(&[3, 4]).coupling(1.2);
+    let problem = target.chemical_potential(-2.0).beta(0.9).unwrap();
+    for method in [FreeEnergyMethod::Tempering, FreeEnergyMethod::Smc] {
+        let job = FreeEnergies::new(problem.clone()).betas([0.5, 0.9]).method(method);
+        let mut job = job.strengths(Strength::ChemicalPotential, [-3.0, 0.0, -1.5]).seed(4);
+        (job.spec.chains.chains, job.spec.chains.steps, job.spec.chains.burn_in) = (16, 600, 60);
+        let run = job.run().unwrap();
+        assert_eq!(run.of, Strength::ChemicalPotential);
+        assert_near(&run.points);
+        let places: Vec<_> = run.points.iter().map(|p| (p.beta, p.field.unwrap())).collect();
+        let wanted = [-3.0, -1.5, 0.0].map(|mu| [(0.5, mu), (0.9, mu)]).concat();
+        assert_eq!(places, wanted);
+        for point in &run.points {
+            let log_z = gas(point.beta, point.field.unwrap());
+            assert!((point.log_z.exact.unwrap() - log_z).abs() < 1e-10, "{method}");
+        }
+    }
+    let other = FreeEnergies::new(problem).strengths(Strength::CrystalField, [0.1]);
+    let error = other.check().unwrap_err().to_string();
+    assert!(error.contains("target.crystal_field") && error.contains("blume-capel"), "{error}");
+}
+
+/// One network for a range of temperatures and of what stands in the place of fields, at members that it was not trained on.
+#[test]
+fn families_over_other_strengths_than_fields() {
+    let gas = LatticeGas::lattice(&[3, 4]).coupling(1.2).chemical_potential(-2.0).beta(0.8);
+    let capel = BlumeCapel::square(3).crystal_field(0.4).field(0.2).beta(0.6);
+    for (problem, of, range, value) in [
+        (gas.unwrap(), Strength::ChemicalPotential, [-3.0, -1.0], -1.4),
+        (capel.unwrap(), Strength::CrystalField, [-0.5, 1.0], 0.8),
+    ] {
+        let mut training = Training::new(problem.clone()).steps(100).batch(32);
+        training.settings.walkers.walkers = 200;
+        let train = &mut training.settings.train;
+        train.beta_range = Some([0.4, 0.9]);
+        match of {
+            Strength::CrystalField => train.crystal_field_range = Some(range),
+            _ => train.chemical_potential_range = Some(range),
+        }
+        let model = training.run().unwrap().model.clone();
+        assert_eq!(model.family.map(|family| (family.of, family.field)), Some((of, Some(range))));
+        let job = FreeEnergies::new(problem.clone()).betas([0.5, 0.7]).model(model.clone(), "own");
+        let mut job = job.strengths(of, [range[0], value]).seed(3);
+        (job.spec.walkers.walkers, job.spec.walkers.intervals) = (500, 30);
+        let run = job.run().unwrap();
+        assert_eq!((run.method.as_str(), run.points.len()), ("network", 4));
+        for point in &run.points {
+            let z = point.log_z.z().unwrap();
+            assert!(z.abs() < 5.0, "{of:?} {:?}: {}, ESS {}", point.field, point.log_z, point.ess);
+        }
+        // Beyond what it was trained for, and in fields, it is refused.
+        let mut far = job.clone();
+        far.fields = vec![5.0];
+        assert!(far.run().unwrap_err().to_string().contains(of.name()));
+        let fields = FreeEnergies { of: Strength::Field, ..job };
+        assert!(fields.check().is_err());
+        let mut two = Training::new(problem).steps(1);
+        two.settings.train.field_range = Some([0.0, 0.1]);
+        two.settings.train.crystal_field_range = Some([0.0, 0.1]);
+        let error = two.run().map(drop).unwrap_err().to_string();
+        assert!(error.contains("the only range beside train.beta_range"), "{error}");
+    }
 }

@@ -140,7 +140,7 @@ fn chains_follow_the_enumerated_law() {
             let plan = Plan::new(&model, rule, Scan::Coloured).unwrap();
             // 40 sweeps between kept states of such small systems leave no correlation to speak of.
             let settings =
-                ChainSettings { chains: 128, burn_in: 200, steps: 40_000, every: 40, seed: 6 };
+                ChainSettings { chains: 128, burn_in: 200, steps: 40_000, thin: 40, seed: 6 };
             let make = |_| Counts { counts: vec![0.0; law.len()], q: model.q() };
             let outcomes = run_lane_chains(
                 &Density::new(&model, &lambda),

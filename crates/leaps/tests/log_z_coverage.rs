@@ -1,7 +1,8 @@
-//! How often errors of log Z cover the exact value: every estimator on a lattice in a field, over many seeds.
+//! Coverage of the errors of log Z: how often they cover the exact value, for every estimator on a lattice in a field, over many seeds.
 //!
 //! `cargo test --release -p leaps --test log_z_coverage -- --ignored` prints the table, and writes it to the file that `LEAPS_LOG_Z_PAGE` names.
-//! `LEAPS_SEEDS` is the number of seeds, 200 if it is not set.
+//! `LEAPS_SEEDS` is the number of seeds, 200 if it is not set; `LEAPS_ESTIMATORS` names groups of estimators with commas between them, all if it
+//! is not set: annealing, ladders, network, smc-clusters, substeps.
 
 use std::fmt::Write;
 
@@ -30,6 +31,12 @@ fn annealing(seed: u64) -> Found {
         ("ais, Swendsen-Wang, both ways", clusters.two_sided.as_ref().unwrap().log_z),
         ("smc, heat bath", smc.log_z),
     ]
+}
+
+fn smc_clusters(seed: u64) -> Found {
+    let job = Annealing::smc(problem()).kernel(KernelName::SwendsenWang);
+    let run = job.walkers(400).intervals(60).seed(seed).run().unwrap();
+    vec![("smc, Swendsen-Wang", run.log_z)]
 }
 
 fn ladders(seed: u64) -> Found {
@@ -61,16 +68,34 @@ fn network(model: &Model, seed: u64) -> Found {
     vec![("network", run.log_z), ("network, both ways", run.two_sided.as_ref().unwrap().log_z)]
 }
 
+fn substeps(model: &Model, seed: u64) -> Found {
+    let mut job = model.sampling().unwrap().walkers(500).intervals(4).substeps(4).seed(seed);
+    job.walkers.two_sided = true;
+    let run = job.run().unwrap();
+    let both = run.two_sided.as_ref().unwrap().log_z;
+    vec![("network, substeps", run.log_z), ("network, substeps, both ways", both)]
+}
+
 #[test]
 #[ignore = "takes minutes: cargo test --release -p leaps --test log_z_coverage -- --ignored"]
 fn errors_of_log_z_cover_the_exact_value() {
     let seeds = std::env::var("LEAPS_SEEDS").map_or(200, |text| text.parse().unwrap());
     let exact = Solving::new(problem()).run().unwrap().log_z;
     let trained = Training::new(problem()).steps(400).run().unwrap();
+    let groups: [(&str, &dyn Fn(u64) -> Found); 5] = [
+        ("annealing", &annealing),
+        ("ladders", &ladders),
+        ("network", &|seed| network(&trained, seed)),
+        ("smc-clusters", &smc_clusters),
+        ("substeps", &|seed| substeps(&trained, seed)),
+    ];
+    let wanted = std::env::var("LEAPS_ESTIMATORS").ok();
+    let is_wanted =
+        |group: &str| wanted.as_ref().is_none_or(|all| all.split(',').any(|one| one == group));
     let mut all: Vec<(&str, Vec<f64>)> = Vec::new();
     for seed in 1..=seeds {
-        let found = [annealing(seed), ladders(seed), network(&trained, seed)].concat();
-        for (name, estimate) in found {
+        let found = groups.iter().filter(|(group, _)| is_wanted(group)).map(|(_, run)| run(seed));
+        for (name, estimate) in found.flatten() {
             let z = estimate.with_exact(exact).z().unwrap();
             match all.iter_mut().find(|(known, _)| *known == name) {
                 Some((_, list)) => list.push(z),
@@ -98,6 +123,7 @@ fn errors_of_log_z_cover_the_exact_value() {
             outside.push(name);
         }
     }
+    assert!(!all.is_empty(), "LEAPS_ESTIMATORS names no group");
     println!("{page}");
     if let Ok(path) = std::env::var("LEAPS_LOG_Z_PAGE") {
         std::fs::write(path, &page).unwrap();

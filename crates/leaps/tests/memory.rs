@@ -1,4 +1,4 @@
-//! What is said of memory beside what is taken.
+//! Estimates of memory beside the memory that is taken.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};

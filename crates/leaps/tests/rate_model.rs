@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use leaps::device::NoProgress;
 use leaps::exact::{self, enumerate};
-use leaps::net::{MlpSpec, Net, NetSpec};
+use leaps::net::{GlassSpec, MlpSpec, Net, NetSpec};
 use leaps::observe::{Families, LogWeights, Segments, log_z};
 use leaps::path::{Path, Schedule};
 use leaps::rates::Parametrisation;
@@ -26,6 +26,7 @@ struct Run {
     parametrisation: Parametrisation,
     scheme: Scheme,
     intervals: usize,
+    substeps: usize,
     sweeps: u64,
     resampling: Resampling,
     walkers: usize,
@@ -42,13 +43,14 @@ fn rate_model(target: &dyn Target, parametrisation: Parametrisation) -> RateMode
 fn run(target: &Arc<dyn Target>, beta: f64, settings: &Run) -> (Ensemble, f64) {
     let rates = &rate_model(&**target, settings.parametrisation);
     let path = Path::new(&vec![beta; target.terms()], Schedule::Linear).unwrap();
-    let plan = WalkPlan::new(&path, settings.scheme, &cuts(settings.intervals)).unwrap();
+    let cuts = (&cuts(settings.intervals)[..], settings.substeps);
+    let plan = WalkPlan::with_substeps(&path, settings.scheme, cuts, &[]).unwrap();
     let (seed, resampling) = (settings.seed, settings.resampling);
     let plan = &plan.sweeps(settings.sweeps);
     let population = Population::new(settings.walkers, seed);
     let walk = NetworkWalk { target, path: &path, rates, plan, population };
     let mut walkers = NetworkWalkers::new(walk).unwrap();
-    let protocol = Protocol { grid: &plan.grid, resampling, points: 5, seed };
+    let protocol = Protocol { grid: &plan.grid, resampling, trace_points: 5, seed };
     let ensemble = anneal(&**target, &mut walkers, protocol, &NoProgress).unwrap();
     let passes = ensemble.cost.network_passes;
     (ensemble, passes)
@@ -70,13 +72,18 @@ fn events_is_unbiased_with_an_untrained_network() {
             let never = Resampling::NEVER;
             let often = Resampling { threshold: 0.7, resampler: Resampler::Systematic };
             // Without sweeps only the network moves walkers: the target must be warm.
-            for (sweeps, resampling, beta) in [(0, never, 0.5 * beta), (1, often, beta)] {
+            for (sweeps, resampling, (intervals, substeps), beta) in [
+                (0, never, (12, 1), 0.5 * beta),
+                (1, often, (12, 1), beta),
+                (0, never, (3, 4), 0.5 * beta),
+            ] {
                 let lambda = vec![beta; target.terms()];
                 let exact = enumerate::solve(&*target, &lambda, &NoProgress).unwrap().log_z;
                 let settings = Run {
                     parametrisation,
                     scheme: Scheme::Events,
-                    intervals: 12,
+                    intervals,
+                    substeps,
                     sweeps,
                     resampling,
                     walkers: 6000,
@@ -90,8 +97,50 @@ fn events_is_unbiased_with_an_untrained_network() {
                     ensemble.weights.ess()
                 );
                 assert!(z.abs() < 5.0 && log_z.error < 0.1, "{name} {parametrisation:?}: {z}");
-                assert!(passes > 12.4, "the network must make walkers jump: {passes}");
+                // Five parts of the path begin with a pass.
+                let calls = if substeps == 1 { intervals as f64 } else { 5.0 };
+                assert!(passes > calls + 0.4, "the network must make walkers jump: {passes}");
             }
+        }
+    }
+}
+
+/// A network that is shown couplings has exact weights on any instance, also on another than that it was built for.
+#[test]
+fn a_network_that_is_shown_couplings_is_unbiased_on_any_instance() {
+    use Boundary::{Free, Periodic};
+    let spec = NetSpec::Glass(GlassSpec { channels: 8, ..GlassSpec::default() });
+    for (shape, boundary, disorder) in [
+        (&[4, 4][..], Periodic, Disorder::Pm1),
+        (&[4, 4], Free, Disorder::Gaussian),
+        (&[3, 2, 2], Free, Disorder::Pm1),
+    ] {
+        let glass = |seed| -> Arc<dyn Target> {
+            let lattice = Lattice::new(shape, boundary).unwrap();
+            Arc::new(Pairwise::edwards_anderson(lattice, disorder, seed).unwrap())
+        };
+        let net = Arc::new(Net::new(&spec, &*glass(1)).unwrap());
+        // Outputs large enough to matter.
+        let parameters: Vec<f32> = net.initial(3).iter().map(|p| 2.2 * p).collect();
+        for (seed, beta) in [(1, 0.4), (2, 0.4), (3, 0.25)] {
+            let target = &glass(seed);
+            let couplings = target.pairwise().unwrap().axis_couplings().unwrap();
+            let rates = RateModel::new(&net, &parameters, Parametrisation::Barker);
+            let rates = &rates.on_instance(&couplings);
+            let path = &Path::new(&[beta], Schedule::Linear).unwrap();
+            let plan = &WalkPlan::new(path, Scheme::Events, &cuts(12)).unwrap();
+            let population = Population::new(6000, seed);
+            let walk = NetworkWalk { target, path, rates, plan, population };
+            let mut walkers = NetworkWalkers::new(walk).unwrap();
+            let resampling = Resampling::NEVER;
+            let protocol = Protocol { grid: &plan.grid, resampling, trace_points: 5, seed };
+            let ensemble = anneal(&**target, &mut walkers, protocol, &NoProgress).unwrap();
+            let exact = enumerate::solve(&**target, &[beta], &NoProgress).unwrap().log_z;
+            let (log_z, passes) = (ensemble.log_z(), ensemble.cost.network_passes);
+            let z = (log_z.mean - exact) / log_z.error;
+            println!("{shape:?} {boundary:?} {seed}: {log_z:?} {exact} passes {passes}");
+            assert!(z.abs() < 5.0 && log_z.error < 0.1, "{shape:?} {boundary:?} {seed}: {z}");
+            assert!(passes > 12.4, "the network must make walkers jump: {passes}");
         }
     }
 }
@@ -106,8 +155,12 @@ fn the_way_back_has_the_inverse_weight() {
         let log_z0 = target.sites() as f64 * (target.q() as f64).ln();
         let path = &Path::new(&lambda, Schedule::Linear).unwrap();
         let forward = &WalkPlan::new(path, Scheme::Events, &cuts(12)).unwrap();
-        let plan = &forward.reversed().unwrap();
-        for (n, parametrisation) in Parametrisation::ALL.into_iter().enumerate() {
+        let substeps = WalkPlan::with_substeps(path, Scheme::Events, (&cuts(3), 4), &[]).unwrap();
+        let plans = &[forward.reversed().unwrap(), substeps.reversed().unwrap()];
+        let all = Parametrisation::ALL.into_iter().enumerate();
+        for ((n, parametrisation), plan) in
+            all.flat_map(|one| plans.iter().map(move |plan| (one, plan)))
+        {
             let (count, seed) = (6000, 10 + n as u64);
             let rates = &rate_model(&*target, parametrisation).reversed();
             let population = Population::new(count, seed);
@@ -125,8 +178,11 @@ fn the_way_back_has_the_inverse_weight() {
             let z = found.with_exact(log_z0 - exact).z().unwrap();
             assert!(z.abs() < 5.0 && found.error < 0.1, "{name} {parametrisation:?}: {z}");
             let passes = walkers.cost().unwrap().network_passes;
-            assert!(passes > 12.4, "the network must make walkers jump: {passes}");
+            let calls = if plan.calls.is_empty() { 12.0 } else { 3.0 };
+            assert!(passes > calls + 0.4, "the network must make walkers jump: {passes}");
         }
+        let euler = (&cuts(4)[..], 2);
+        assert!(WalkPlan::with_substeps(path, Scheme::Euler, euler, &[]).is_err());
         assert!(forward.clone().sweeps(1).reversed().is_err());
         assert!(WalkPlan::new(path, Scheme::Euler, &cuts(4)).unwrap().reversed().is_err());
     }
@@ -163,13 +219,14 @@ fn trapezoid_is_weighed_to_the_end_of_every_stretch() {
 }
 
 /// Normal score of a chi-square test of the weighted law of walkers against enumeration, state by state.
-fn law_score(scheme: Scheme) -> (f64, f64) {
+fn law_score(scheme: Scheme, (intervals, substeps): (usize, usize)) -> (f64, f64) {
     let target: Arc<dyn Target> = Arc::new(Pairwise::ising(torus(&[3, 3]), 1.0, 0.3).unwrap());
     let beta = 0.15;
     let settings = Run {
         parametrisation: Parametrisation::Barker,
         scheme,
-        intervals: 4,
+        intervals,
+        substeps,
         sweeps: 0,
         resampling: Resampling::NEVER,
         walkers: 400_000,
@@ -200,11 +257,13 @@ fn law_score(scheme: Scheme) -> (f64, f64) {
 
 #[test]
 fn the_weighted_law_is_the_exact_one_state_by_state() {
-    let (score, effective) = law_score(Scheme::Events);
-    println!("events: {score}, {effective} effective walkers");
-    assert!(effective > 1e5, "{effective}");
-    assert!(score.abs() < 4.75, "{score}");
-    let (score, _) = law_score(Scheme::Euler);
+    for parts in [(4, 1), (1, 3)] {
+        let (score, effective) = law_score(Scheme::Events, parts);
+        println!("events {parts:?}: {score}, {effective} effective walkers");
+        assert!(effective > 1e5, "{effective}");
+        assert!(score.abs() < 4.75, "{score}");
+    }
+    let (score, _) = law_score(Scheme::Euler, (4, 1));
     println!("euler: {score}");
     assert!(score > 10.0, "the test sees the bias of 4 euler steps: {score}");
 }
@@ -222,7 +281,7 @@ fn stops_agree(name: &str, target: &Arc<dyn Target>, (sweeps, threshold): (u64, 
     let walk = NetworkWalk { target, path: &path, rates, plan, population };
     let mut walkers = NetworkWalkers::new(walk).unwrap();
     let resampling = Resampling { threshold, resampler: Resampler::Systematic };
-    let protocol = Protocol { grid: &plan.grid, resampling, points: 3, seed: 5 };
+    let protocol = Protocol { grid: &plan.grid, resampling, trace_points: 3, seed: 5 };
     let ensemble = anneal(&**target, &mut walkers, protocol, &NoProgress).unwrap();
     assert_eq!(ensemble.stops.len(), at.len());
     for (&at, stop) in at.iter().zip(&ensemble.stops) {

@@ -69,13 +69,13 @@ fn a_stop_leaves_chains_of_fewer_steps() {
     let runs: [(&str, usize, Run); 3] =
         [("chains", 3, &chains), ("lanes", 70, &lanes), ("ladders", 3, &ladders)];
     for (name, chains, run) in runs {
-        let settings = ChainSettings { chains, burn_in: 5, steps: 1 << 40, every: 3, seed: 7 };
+        let settings = ChainSettings { chains, burn_in: 5, steps: 1 << 40, thin: 3, seed: 7 };
         // Nobody has a state to keep yet: the first rounds have 1, 2 and 4 steps, and ask every chain.
         let early = run(&settings, &After(2.into()));
         assert!(matches!(early, Err(Error::Interrupted)), "{name}: {early:?}");
         let stopped = run(&settings, &After(18.into())).unwrap();
         let steps = stopped[0].0;
-        assert!(steps >= settings.every && steps < settings.steps, "{name}: {steps}");
+        assert!(steps >= settings.thin && steps < settings.steps, "{name}: {steps}");
         assert_eq!(stopped.len(), chains);
         let whole = run(&ChainSettings { steps, ..settings }, &NoProgress).unwrap();
         assert!(stopped == whole, "{name}: {steps} steps are not {steps} steps");

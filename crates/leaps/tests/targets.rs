@@ -76,6 +76,10 @@ fn check_changes(target: &dyn Target) {
                 let mut y = x.clone();
                 y[site] = value;
                 let expected = potential(target, &lambda, &y) - before;
+                let (mut after, mut anew) = (all.clone(), all.clone());
+                target.changes_after(&lambda, &mut y, site, &mut after);
+                target.changes(&lambda, &mut y, &mut anew);
+                assert_eq!(after, anew, "after site {site} took value {value}");
                 let one = target.change(&lambda, &mut x, site, value);
                 assert!((one - expected).abs() < 1e-12, "{one} {expected}");
                 assert!((all[site * q + value as usize] - expected).abs() < 1e-12);

@@ -64,8 +64,8 @@ fn moves(kernel: KernelName) -> Moves {
 
 fn settings(kernel: KernelName, resampling: Resampling) -> Settings {
     let times = Times::Uniform(12);
-    let (moves, points, stops) = (moves(kernel), 4, Vec::new());
-    Settings { walkers: 130, times, moves, resampling, points, stops, seed: 3 }
+    let (moves, trace_points, stops) = (moves(kernel), 4, Vec::new());
+    Settings { walkers: 130, times, moves, resampling, trace_points, stops, seed: 3 }
 }
 
 #[test]
@@ -252,6 +252,28 @@ fn ranks_follow_the_mean_of_their_gradients() {
     let (a, b) = both([1, 2]);
     assert!(a == b, "ranks stay together");
     assert!(a != alone, "and follow both");
+}
+
+#[test]
+fn jobs_refuse_ranks_that_would_all_draw_the_same() {
+    let problem = Ising::square(3).beta(0.4).unwrap();
+    let pair = Pair { rank: 0, barrier: Arc::new(Barrier::new(1)), numbers: Arc::default() };
+    let context = Context { ranks: Arc::new(pair), ..Context::default() };
+    let network = NetworkOptions { kind: Some(leaps::net::NetworkKind::Mlp), ..Default::default() };
+    let training = Training::new(problem.clone()).steps(2).batch(16).network(network);
+    let model = training.run().unwrap().model;
+    let refused = [
+        Annealing::smc(problem.clone()).walkers(4).intervals(2).run_in(&context).err(),
+        Sampling::new(model, problem.clone()).walkers(4).intervals(2).run_in(&context).err(),
+        Chains::new(problem.clone()).chains(2).steps(20).run_in(&context).err(),
+        training.run_in(&context, &NoProgress).err(),
+        Minimizing::new(problem.clone()).run_in(&context, &NoProgress).err(),
+        Solving::new(problem).run_in(&context).err(),
+    ];
+    for (job, error) in refused.into_iter().enumerate() {
+        let text = error.map(|error| error.to_string()).unwrap_or_default();
+        assert!(text.starts_with("ranks = 2: must be 1"), "job {job}: {text}");
+    }
 }
 
 #[test]

@@ -16,8 +16,8 @@ use leaps::path::ScheduleName;
 use leaps::problem::Problem;
 use leaps::spec::{RunSpec, SECTIONS, is_known, unknown};
 use leaps::store::{SETTINGS, shipped_settings};
+use leaps::target::Kind;
 use serde::Serialize;
-use serde_json::Value as Json;
 use toml::de::DeTable;
 use toml::{Table, Value};
 
@@ -40,6 +40,8 @@ pub enum Source {
     Temperature(f64),
     /// The model of this name.
     Model(String),
+    /// `--target-file`.
+    Instance,
     /// Training on a smaller lattice first.
     Grow,
 }
@@ -156,6 +158,32 @@ impl Layers {
         self.give("target.beta", temperature.recip().into(), Source::Temperature(temperature))
     }
 
+    /// Take over the name of an instance's file in place of the target of a model. Keys of the model's target that a target of another kind does not have
+    /// fall away, also where `--set` gave the kind.
+    pub fn instance(&mut self, file: Option<&Path>) -> Result<()> {
+        if let Some(file) = file {
+            let name = file.display().to_string();
+            self.give("target.kind", Kind::File.name().into(), Source::Instance)?;
+            self.give("target.path", name.into(), Source::Instance)?;
+        }
+        let target = self.section("target");
+        let named = |kind: &&Kind| target.get("kind").and_then(Value::as_str) == Some(kind.name());
+        let Some(kind) = Kind::ALL.iter().find(named) else { return Ok(()) };
+        for key in
+            target.keys().filter(|key| *key != "kind" && !kind.keys().contains(&key.as_str()))
+        {
+            let full = format!("target.{key}");
+            if matches!(self.source(&full), Some(Source::Model(_)))
+                && let Some(Value::Table(section)) = self.table.get_mut("target")
+            {
+                section.remove(key);
+                self.sources.remove(&full);
+                self.folders.remove(&full);
+            }
+        }
+        Ok(())
+    }
+
     /// Take over a range of inverse temperatures that stood in place of the target's: a path passes them on its way to the last.
     pub fn stops(&mut self, betas: &[f64]) -> Result<()> {
         if betas.is_empty() {
@@ -191,18 +219,13 @@ impl Layers {
     pub fn describe(
         &mut self,
         section: &str,
-        values: &Json,
+        values: &impl Serialize,
         model: &str,
         folder: &Path,
     ) -> Result<()> {
         self.table.remove(section);
         self.sources.retain(|key, _| !key.starts_with(&format!("{section}.")));
-        let mut values = values.clone();
-        if let Some(values) = values.as_object_mut() {
-            values.retain(|_, value| !value.is_null());
-        }
-        let values: Table = serde_json::from_value(values)?;
-        for (key, value) in leaves(&values) {
+        for (key, value) in leaves(&Table::try_from(values)?) {
             let key = format!("{section}.{key}");
             self.insert(&key, value, Source::Model(model.to_owned()))?;
             self.folders.insert(key, folder.to_owned());
@@ -290,6 +313,7 @@ impl Layers {
             Source::Flag => "the command line".to_owned(),
             Source::Temperature(temperature) => format!("--temperature {temperature}"),
             Source::Model(name) => name.clone(),
+            Source::Instance => "--target-file".to_owned(),
             Source::Grow => "train.grow".to_owned(),
         })
     }
@@ -300,6 +324,7 @@ impl Layers {
             Some(Source::File(file, line)) => format!("{file}:{line}: {key}"),
             Some(Source::Set) => format!("--set {key}"),
             Some(Source::Model(name)) => format!("{name}: {key}"),
+            Some(Source::Instance) => "--target-file".to_owned(),
             Some(Source::Temperature(temperature)) => {
                 format!("beta of --temperature {temperature}")
             }

@@ -40,8 +40,8 @@ impl ProblemArgs {
             (Some(path), _) => layers.read_file(path)?,
             (None, Some(_)) => {}
             (None, None) => {
-                let kinds =
-                    "ising, potts, spin-glass, rbm, file PATH, maxcut PATH or independent-set PATH";
+                let kinds = "ising, potts, spin-glass, rbm, file PATH, maxcut PATH, independent-set PATH, blume-capel, clock, baxter-wu, \
+                             lattice-gas or ashkin-teller";
                 return Err(usage(format!("no TARGET: name {kinds}, or give --config run.toml")));
             }
         }

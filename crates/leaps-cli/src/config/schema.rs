@@ -4,6 +4,7 @@ use clap::{Args, Command};
 
 use leaps::mcmc::{ChainSpec, KernelSpec};
 use leaps::net::NetworkOptions;
+use leaps::observe::MeasureSpec;
 use leaps::path::PathSpec;
 use leaps::sampler::{ResampleSpec, SchemeSpec, UpdateSpec, WalkerSpec};
 use leaps::target::TargetSpec;
@@ -65,6 +66,7 @@ pub fn all() -> Vec<Key> {
     all.extend(section::<KernelSpec>("sample"));
     all.extend(section::<UpdateSpec>("sample"));
     all.extend(section::<ChainSpec>("sample"));
+    all.extend(section::<MeasureSpec>("sample"));
     all
 }
 

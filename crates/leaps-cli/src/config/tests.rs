@@ -5,7 +5,7 @@ use std::path::Path;
 use leaps::parse::{count, number, seed};
 use leaps::path::Points;
 use leaps::spec::RunSpec;
-use leaps::target::{Field, Size, Target};
+use leaps::target::{Field, Size};
 use proptest::prelude::*;
 
 use super::*;
@@ -49,6 +49,14 @@ fn printed_configurations_parse_back_to_themselves() {
         "[target]\nkind = 'spin-glass'\ngeometry = 'complete'\nsize = 12",
         "[target]\nkind = 'rbm'\nvisible = 3\nhidden = 2\n[sample]\nbetas = [0.1, 0.5, 1.0]",
         "path.table = [[0, 0], [0.5, 0.8], [1, 1]]\ntarget.kind = 'ising'",
+        "[target]\nkind = 'blume-capel'\nsize = [3, 4]\ncrystal_field = 0.5\nfield = 0.1",
+        "[target]\nkind = 'clock'\nq = 5\ndimensions = 3\nsize = 3",
+        "[target]\nkind = 'baxter-wu'\nsize = 6\nboundary = 'free'",
+        "[target]\nkind = 'lattice-gas'\nchemical_potential = -2\n",
+        "[target]\nkind = 'ashkin-teller'\nfour_spin = 0.25\nsize = 4",
+        "[target]\nkind = 'lattice-model'\nsize = 4\nspins = [-1, 0, 1]\nfield = 0.2\n\
+         [[target.interactions]]\noffsets = [[0, 0], [0, 1]]\ntable = [[0, 1, 2], [3, 4, 5], [6, 7, 8.5]]\n\
+         [[target.interactions]]\noffsets = [[0, 0], [0, 1], [1, 0]]\nstrength = 0.3\nterm = 'three'",
         "target.kind = 'rbm'\n[network]\nkind = 'hollow-graph'\norders = 3\nhead = 5",
     ] {
         let config = resolve(text, &[]).unwrap();
@@ -137,9 +145,9 @@ proptest! {
 
     #[test]
     fn never_panics_on_almost_valid_text(
-        kind in "(ising|potts|spin-glass|rbm|file|maxcut|independent-set|x)",
+        kind in "(ising|potts|spin-glass|rbm|file|maxcut|independent-set|blume-capel|clock|baxter-wu|lattice-gas|ashkin-teller|lattice-model|x)",
         keys in proptest::collection::vec(
-            ("(target|path|sample)\\.[a-z_]{1,12}|target\\.(size|dimensions|field|beta|q|path|visible|geometry)|\
+            ("(target|path|sample)\\.[a-z_]{1,12}|target\\.(size|dimensions|field|beta|q|path|visible|geometry|spins|interactions)|\
               path\\.(ratio|table|schedule|terms\\.field)|sample\\.(walkers|betas|thin|ess_threshold)|seed",
              "-?[0-9]{1,2}|'[a-z0-9:,x.-]{0,6}'|\\[[0-9., \\[\\]]{0,8}\\]|nan|-inf|true|\\{\\}|1979-05-27"),
             0..5),

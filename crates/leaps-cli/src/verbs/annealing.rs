@@ -3,11 +3,13 @@
 use anyhow::Result;
 use clap::Args;
 
-use super::sampling::{Destination, finish, prepare};
+use super::sampling::{Destination, conclude, one_by_one, prepare};
 use crate::app::Context;
 use crate::config::{Layers, ProblemArgs};
-use leaps::job::Annealing;
+use crate::grid::Grid;
+use leaps::job::{Annealing, Sampler};
 use leaps::mcmc::{KernelSpec, kernels_help};
+use leaps::observe::MeasureSpec;
 use leaps::path::PathSpec;
 use leaps::sampler::{ResampleSpec, UpdateSpec, WalkerSpec};
 
@@ -46,6 +48,8 @@ struct AnnealingArgs {
     walkers: WalkerSpec,
     #[command(flatten)]
     updates: UpdateSpec,
+    #[command(flatten)]
+    measure: MeasureSpec,
 }
 
 impl AnnealingArgs {
@@ -55,6 +59,7 @@ impl AnnealingArgs {
         layers.flags("sample", &self.kernel, &context.matches)?;
         layers.flags("sample", &self.walkers, &context.matches)?;
         layers.flags("sample", &self.updates, &context.matches)?;
+        layers.flags("sample", &self.measure, &context.matches)?;
         layers.stops(&context.grid.betas)?;
         Ok(layers)
     }
@@ -79,11 +84,20 @@ fn anneal(
     context: &Context,
 ) -> Result<()> {
     let prepared = prepare(context, layers, destination)?;
+    if !context.grid.fields.is_empty() {
+        // Temperatures of a range are met on the way, in every field.
+        let places = Grid::places(&[], &context.grid.fields);
+        return one_by_one(context, &prepared, &places, |problem, seed| {
+            Sampler::Annealing(Annealing::of(&prepared.spec, problem, resample).seed(seed))
+        });
+    }
     let job = Annealing::of(&prepared.spec, prepared.problem.clone(), resample);
     prepared.explained(job.check_memory())?;
+    // What batch systems send stops the walkers as Ctrl-C does: what they measured is not lost.
+    context.catch_stops();
     let file = prepared.open()?;
     let progress = prepared.progress(context, if resample { "smc" } else { "ais" });
-    let done = prepared.explained(job.run_in(&context.job(&progress)));
+    let done = job.run_in(&context.job(&progress));
     drop(progress);
-    finish(context, &prepared, file, &done?)
+    conclude(context, &prepared, file, &prepared.or_stopped(context, done)?)
 }

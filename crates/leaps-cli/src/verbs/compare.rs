@@ -17,6 +17,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
+use leaps::Error;
 use leaps::device::NoProgress;
 use leaps::job::{Comparison, Run};
 use leaps::observe::Estimate;
@@ -58,14 +59,29 @@ pub fn run(args: &CompareArgs, context: &Context) -> Result<()> {
         false => output::data(&table(&run.result)),
     };
     args.csv.write(|| csv::rows(&printed.rows()), context)?;
-    shown
+    verdict(&run.result, context).and(shown)
+}
+
+/// How a comparison that was interrupted ends the program.
+pub fn verdict(found: &results::Comparison, context: &Context) -> Result<()> {
+    let Some(asked) = found.asked.filter(|_| found.interrupted) else { return Ok(()) };
+    let there = found.samplers.len();
+    let unfinished = found.samplers.last().is_some_and(|last| last.result.interrupted());
+    let last = if unfinished { ", the last as far as it has got" } else { "" };
+    let text = format!("interrupted with {there} of {asked} samplers; they are printed{last}");
+    Err(context.catch_stops().failure(text))
 }
 
 /// Run every sampler of `layers` on the problem they share.
 pub fn compare(layers: &Layers, context: &Context) -> Result<(Problem, Run<results::Comparison>)> {
     let job = job(layers)?;
     context.say(format!("{}, seed {}", job.problem.description, job.seed));
+    // What batch systems send ends the work as Ctrl-C does: samplers that are finished are not lost.
+    let signals = context.catch_stops();
     let done = job.run_in(&context.job(&NoProgress), context);
+    if matches!(done, Err(Error::Interrupted)) {
+        return Err(signals.failure(Error::Interrupted.to_string()));
+    }
     let run = done.map_err(|error| layers.explain(error))?;
     Ok((job.problem, run))
 }
@@ -103,35 +119,30 @@ pub fn table(comparison: &results::Comparison) -> String {
     let shown = |e: &Estimate| [with_error(e.mean, e.error), deviation(e)];
     for Compared { name, result, .. } in &comparison.samplers {
         let mut cells = vec![name.clone()];
-        let (log_z, energy, numbers) = match result {
+        let (energy, numbers) = match result {
             SamplerResult::Walkers(r) => (
-                shown(&r.log_z),
                 &r.observables.energy_per_site,
                 (
-                    r.ess,
-                    r.ess_error,
+                    [r.ess, r.ess_error],
                     r.network_passes_per_walker,
                     r.energy_calls_per_walker,
-                    r.seconds,
                     r.effective_samples_per_second,
-                    r.log_z_merit,
                 ),
             ),
             SamplerResult::Chains(r) => (
-                r.log_z.as_ref().map_or_else(|| ["-".to_owned(), "-".to_owned()], shown),
                 &r.observables.energy_per_site.estimate,
                 (
-                    r.ess,
-                    r.ess_error,
+                    [r.ess, r.ess_error],
                     0.0,
                     r.energy_calls_per_walker,
-                    r.seconds,
                     r.effective_samples_per_second,
-                    r.log_z_merit.unwrap_or(f64::NAN),
                 ),
             ),
         };
-        let (ess, ess_error, passes, calls, seconds, rate, merit) = numbers;
+        let ([ess, ess_error], passes, calls, rate) = numbers;
+        let (seconds, merit) = (result.seconds(), result.log_z_merit().unwrap_or(f64::NAN));
+        let log_z = result.log_z();
+        let log_z = log_z.as_ref().map_or_else(|| ["-".to_owned(), "-".to_owned()], shown);
         cells.push(with_error(ess, ess_error));
         cells.extend(log_z);
         cells.extend(shown(energy));

@@ -6,14 +6,16 @@ use anyhow::Result;
 use clap::Args;
 use leaps::{Error, exact};
 
-use super::compare::{compare, table};
+use super::compare::{compare, table, verdict};
 use super::report::write as write_report;
 use crate::app::Context;
 use crate::config::Layers;
+use crate::csv::CsvArgs;
 use crate::output;
 use crate::training::{self, TrainingSession};
 use leaps::parse::text_path;
 use leaps::results::{Comparison, SamplerResult};
+use leaps_report::csv;
 use leaps_report::run::Source;
 
 /// Flags of `demo`.
@@ -25,6 +27,8 @@ pub struct DemoArgs {
     /// Override a key of the demonstration, such as train.steps=3000; repeatable, not beside its flag
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
+    #[command(flatten)]
+    csv: CsvArgs,
 }
 
 /// What is trained and compared; `@RUN@` stands for the run directory.
@@ -32,6 +36,7 @@ const SPECIFICATION: &str = include_str!("demo.toml");
 
 /// Train on the critical 8x8 Ising model, and compare with annealing and with the exact answer.
 pub fn run(args: &DemoArgs, context: &Context) -> Result<()> {
+    args.csv.check()?;
     let out = &args.out;
     std::fs::create_dir_all(out).map_err(|source| Error::Io { path: out.clone(), source })?;
     let mut run = out.join("run");
@@ -67,6 +72,11 @@ pub fn run(args: &DemoArgs, context: &Context) -> Result<()> {
     leaps::store::write_file(out.join("compare.toml"), specification.as_bytes())?;
     let (problem, compared) = compare(&self::layers(&run, args, context)?, context)?;
     let (comparison, computed) = (&compared.result, &compared.computed);
+    if comparison.interrupted {
+        // The same command goes on from the network that there is.
+        output::data(&table(comparison))?;
+        return verdict(comparison, context);
+    }
     let record = context.record(&problem, computed, comparison);
     keep(&run.join("comparison.json"), &record)?;
     if let Some(network) = network(comparison) {
@@ -74,6 +84,7 @@ pub fn run(args: &DemoArgs, context: &Context) -> Result<()> {
     }
     let page = out.join("report.html");
     write_report(&Source::read(&run)?, &page, context)?;
+    args.csv.write(|| csv::rows(&record.rows()), context)?;
     if context.globals.json {
         return output::json(&record);
     }

@@ -7,6 +7,7 @@ use clap::Args;
 use leaps::exact::Method;
 use leaps::job::Solving;
 use leaps::parse::count;
+use leaps::path::Strength;
 use leaps::problem::Problem;
 use leaps::results::{Computed, ExactPoint, ExactPoints, ExactResult};
 use leaps_report::csv;
@@ -51,7 +52,7 @@ pub fn run(args: &ExactArgs, context: &Context) -> Result<()> {
     }
     let file = samples::open(args.out.as_deref())?;
     let samples = args.samples.unwrap_or(0);
-    let job = Solving { problem, method: args.method, samples, seed: config.seed };
+    let job = Solving { method: args.method, samples, seed: config.seed, ..Solving::new(problem) };
     let progress = context.progress("exact").titled(job.problem.description.clone());
     let run = job.run_in(&context.job(&progress))?;
     progress.announce();
@@ -80,7 +81,7 @@ fn table(result: &ExactResult) -> String {
 /// What is known at every inverse temperature and field of a range.
 fn over_grid(args: &ExactArgs, problem: &Problem, context: &Context) -> Result<()> {
     if args.samples.is_some() {
-        return Err(usage("--samples: must be left out beside a range of --beta or --field"));
+        return Err(usage("--samples: must be left out beside a range"));
     }
     let betas = match context.grid.betas.is_empty() {
         true => vec![problem.beta],
@@ -90,32 +91,39 @@ fn over_grid(args: &ExactArgs, problem: &Problem, context: &Context) -> Result<(
         true => vec![None],
         false => context.grid.fields.iter().map(|&field| Some(field)).collect(),
     };
-    let mut points = Vec::new();
+    let of = context.grid.of;
+    let (mut points, mut computed) = (Vec::new(), Computed::on_cpu());
     for &field in &fields {
         for &beta in &betas {
-            let job = Solving { method: args.method, ..Solving::new(problem.at(beta, field)?) };
+            let job = Solving {
+                method: args.method,
+                // It is the same at all temperatures.
+                ground: false,
+                ..Solving::new(problem.at_strength(beta, of, field)?)
+            };
             let progress = context.progress("exact").titled(job.problem.description.clone());
-            let result = job.run_in(&context.job(&progress))?.result;
-            points.push(ExactPoint { beta, field, result });
+            let run = job.run_in(&context.job(&progress))?;
+            computed = run.computed;
+            points.push(ExactPoint::new(beta, field, run.result));
         }
     }
-    let printed = context.record(problem, &Computed::on_cpu(), ExactPoints { points });
+    let printed = context.record(problem, &computed, ExactPoints::new(of, points));
     let shown = match context.globals.json {
         true => output::json(&printed),
-        false => output::data(&grid_table(&printed.result.points)),
+        false => output::data(&grid_table(&printed.result.points, of)),
     };
     args.csv.write(|| csv::rows(&printed.rows()), context)?;
     shown
 }
 
-fn grid_table(points: &[ExactPoint]) -> String {
+fn grid_table(points: &[ExactPoint], of: Strength) -> String {
     let mut table = Table::default();
     let mut head = vec!["beta"];
-    head.extend(points.first().and_then(|point| point.field).map(|_| "field"));
+    head.extend(points.first().and_then(|point| point.field).map(|_| of.name()));
     head.extend(["log_z", "free_energy_per_site", "entropy_per_site", "energy_per_site"]);
     head.extend(["heat_capacity_per_site", "abs_magnetization", "susceptibility_per_site"]);
     table.row(head);
-    for ExactPoint { beta, field, result } in points {
+    for ExactPoint { beta, field, result, .. } in points {
         let mut cells = vec![beta.to_string()];
         cells.extend(field.map(|field| field.to_string()));
         let known = [

@@ -4,9 +4,11 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
+use leaps::Error;
 use leaps::device::NoProgress;
 use leaps::job::{FreeEnergies, FreeEnergyMethod};
 use leaps::mcmc::{ChainSpec, KernelSpec};
+use leaps::path::Strength;
 use leaps::results::{FreeEnergyResult, ThermoPoint};
 use leaps::sampler::{ResampleSpec, SchemeSpec, WalkerSpec};
 use leaps::store::write_file;
@@ -25,7 +27,7 @@ use crate::output;
 /// Flags of `free-energy`.
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Ranges: --beta 0.2:0.6:9 is nine inverse temperatures from 0.2 to 0.6; --temperature and --field take ranges too.\n\
+    after_help = "Ranges: --beta 0.2:0.6:9 is nine inverse temperatures from 0.2 to 0.6; --temperature, --field, --mu and --crystal-field take ranges too.\n\
     Example: leaps free-energy ising --size 16 --beta 0.2:0.6:21 --csv ising.csv --figure ising.svg"
 )]
 pub struct FreeEnergyArgs {
@@ -54,7 +56,7 @@ pub struct FreeEnergyArgs {
     figure: Option<PathBuf>,
 }
 
-/// Find the free energies and print them.
+/// Find the free energies and print them; after a signal those of the points that there are.
 pub fn run(args: &FreeEnergyArgs, context: &Context) -> Result<()> {
     args.csv.check()?;
     if let Some(path) = &args.figure {
@@ -74,6 +76,7 @@ pub fn run(args: &FreeEnergyArgs, context: &Context) -> Result<()> {
     let job = FreeEnergies {
         betas: context.grid.betas.clone(),
         fields: context.grid.fields.clone(),
+        of: context.grid.of,
         method: args.method,
         model: found.as_ref().map(|found| (found.model.clone(), found.name.clone())),
         fit_ladder: !given("sample.temperatures") && !given("sample.betas"),
@@ -81,20 +84,25 @@ pub fn run(args: &FreeEnergyArgs, context: &Context) -> Result<()> {
         ..FreeEnergies::new(problem)
     };
     job.check().map_err(|error| layers.explain(error))?;
+    // What batch systems send ends the work as Ctrl-C does: the points that there are are not lost.
+    let signals = context.catch_stops();
     context.say(format!("{}, seed {}", job.problem.description, job.spec.seed));
     let done = job.run_in(&context.job(&NoProgress), context);
+    if matches!(done, Err(Error::Interrupted)) {
+        return Err(signals.failure(Error::Interrupted.to_string()));
+    }
     let run = done.map_err(|error| layers.explain(error))?;
     let printed = context.record(&job.problem, &run.computed, &run.result);
     let shown = if context.globals.json {
         output::json(&printed)
     } else {
         context.say(summary(&run));
-        output::data(&table(&run.points))
+        output::data(&table(&run.points, run.of))
     };
     for doubt in &run.warnings {
         context.say(format!("warning: {doubt}"));
     }
-    args.csv.write(|| csv::points(&run.points), context)?;
+    args.csv.write(|| csv::points(&run), context)?;
     if let Some(path) = &args.figure {
         let element = figure(&job.problem.description, &run);
         let title = job.problem.description.clone();
@@ -102,6 +110,11 @@ pub fn run(args: &FreeEnergyArgs, context: &Context) -> Result<()> {
         let bytes = drawn.encode(drawing(path)?)?;
         write_file(path, &bytes)?;
         context.say(format!("wrote {}", path.display()));
+    }
+    if let (true, Some(asked)) = (run.interrupted, run.asked) {
+        let text =
+            format!("interrupted with {} of {asked} points; they are printed", run.points.len());
+        return Err(signals.failure(text));
     }
     shown
 }
@@ -143,21 +156,24 @@ fn summary(result: &FreeEnergyResult) -> String {
     };
     let merit = result.points.last().map_or(f64::NAN, |point| point.log_z_merit);
     let points = result.points.len();
+    let lowest = result.lowest.as_ref().map_or_else(String::new, |lowest| {
+        format!(", lowest_energy_per_site {}", fixed(lowest.energy_per_site, 6))
+    });
     format!(
-        "{how}, {points} points, {:.2} s, log_z_merit {} at the last",
+        "{how}, {points} points, {:.2} s, log_z_merit {} at the last{lowest}",
         result.seconds,
         Short(merit)
     )
 }
 
 /// The points for people, with the distance of log Z from the exact value where that is known.
-fn table(points: &[ThermoPoint]) -> String {
+fn table(points: &[ThermoPoint], of: Strength) -> String {
     let Some(first) = points.first() else { return String::new() };
     let fields = points.iter().any(|point| point.field.is_some());
     let exact = points.iter().any(|point| point.log_z.exact.is_some());
     let mut table = Table::default();
     let mut head = vec!["beta"];
-    head.extend(fields.then_some("field"));
+    head.extend(fields.then_some(of.name()));
     head.push("ess");
     for (name, _) in first.named() {
         head.push(name);

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 use leaps::net::{FreeEnergy, Net, import_checkpoint};
+use leaps::path::PathSpec;
 use leaps::rates::Parametrisation;
 use leaps::store::{Model, ModelParts, Summary};
-use leaps::target::Interaction;
-use serde_json::json;
+use leaps::target::{Boundary, Field, Interaction, Kind, Size, TargetSpec};
 
 use crate::app::Context;
 use crate::error::usage;
@@ -37,22 +37,26 @@ pub fn run(args: &ImportArgs, context: &Context) -> Result<()> {
     let mut parameters = imported.parameters.clone();
     parameters.extend(&imported.free_energy_parameters);
     let description = &imported.target;
-    let mut described = json!({
-        "kind": "ising", "size": description.side, "dimensions": 2, "beta": description.beta,
-        "coupling": description.coupling, "field": 0.0, "boundary": "periodic",
-    });
-    if description.interaction == Interaction::Potts {
-        described["kind"] = "potts".into();
-        described["q"] = description.q.into();
-    }
+    let potts = description.interaction == Interaction::Potts;
+    let described = TargetSpec {
+        kind: Some(if potts { Kind::Potts } else { Kind::Ising }),
+        size: Some(Size(vec![description.side])),
+        dimensions: Some(2),
+        beta: Some(description.beta),
+        coupling: Some(description.coupling),
+        field: Some(Field::Uniform(0.0)),
+        boundary: Some(Boundary::Periodic),
+        q: potts.then_some(description.q),
+        ..TargetSpec::default()
+    };
     let name = args.file.file_name().unwrap_or_default().to_string_lossy();
     let source = format!("{name}, a checkpoint of the authors' code");
     let model = Model::new(ModelParts {
         net: &net,
         free: &free,
         parametrisation: Parametrisation::Relu, // the paper's
-        target: described,
-        path: json!({ "schedule": "linear" }),
+        target: described.without_gaps(),
+        path: PathSpec::default(), // linear, as theirs
         training: Summary { source: Some(source), ..Summary::default() },
         average: &parameters,
         raw: None,

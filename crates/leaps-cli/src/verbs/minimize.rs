@@ -7,8 +7,7 @@ use anyhow::Result;
 use clap::Args;
 use clap::parser::ValueSource;
 use leaps::Error;
-use leaps::job::{MinimizeMethod, Minimizing};
-use leaps::parse::{count, number};
+use leaps::job::{MinimizeSpec, Minimizing};
 use leaps::results::MinimumResult;
 use leaps_report::csv;
 use leaps_report::text::{Table, fixed};
@@ -40,39 +39,15 @@ pub struct MinimizeArgs {
     #[arg(long, value_name = "DIR|NAME", conflicts_with_all = ["kind", "config"])]
     model: Option<PathBuf>,
     #[command(flatten)]
-    search: SearchArgs,
+    search: MinimizeSpec,
+    /// Restart until so much time is over, such as 30s or 2h
+    #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Search")]
+    time_limit: Option<Duration>,
     /// Write the best state of every restart with its energy to this .npz file
     #[arg(long, value_name = "FILE.npz", help_heading = "Output")]
     out: Option<PathBuf>,
     #[command(flatten)]
     csv: CsvArgs,
-}
-
-/// How to look, and how long.
-#[derive(Args, Debug)]
-#[command(next_help_heading = "Search")]
-struct SearchArgs {
-    /// How: auto, exact, annealing, tempering, houdayer or network
-    #[arg(long, value_enum, value_name = "NAME", default_value_t, hide_possible_values = true)]
-    method: MinimizeMethod,
-    /// Independent restarts, each with a seed of its own [default: 10 if nothing else says when to end]
-    #[arg(long, value_name = "N", value_parser = count)]
-    restarts: Option<usize>,
-    /// Restart until so much time is over, such as 30s or 2h
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    time_limit: Option<Duration>,
-    /// Restart until an energy of the whole system at most this is found
-    #[arg(long, value_name = "E", value_parser = number)]
-    target_energy: Option<f64>,
-    /// Walkers of a restart, or ladders of temperatures
-    #[arg(long, value_name = "N", value_parser = count, default_value_t = 128)]
-    walkers: usize,
-    /// Sweeps of each walker, or of each temperature of a ladder, in a restart
-    #[arg(long, value_name = "N", value_parser = count, default_value_t = 1000)]
-    sweeps: usize,
-    /// Temperatures of each ladder (tempering, houdayer)
-    #[arg(long, value_name = "N", value_parser = count, default_value_t = 16)]
-    temperatures: usize,
 }
 
 /// Look for the lowest energy and print what was found; after a signal, what was found until then.
@@ -83,17 +58,11 @@ pub fn run(args: &MinimizeArgs, context: &Context) -> Result<()> {
     let spec = layers.resolve()?;
     let problem = layers.problem(&spec)?;
     let given = |id: &str| context.matches.value_source(id) == Some(ValueSource::CommandLine);
-    let search = &args.search;
     let job = Minimizing {
-        method: search.method,
+        settings: args.search.clone(),
         model: found.as_ref().map(|found| (found.model.clone(), found.name.clone())),
-        walkers: search.walkers,
-        sweeps: search.sweeps,
-        temperatures: search.temperatures,
         beta: (given("beta") || given("temperature")).then_some(problem.beta),
-        restarts: search.restarts,
-        time_limit: search.time_limit,
-        target_energy: search.target_energy,
+        time_limit: args.time_limit,
         seed: spec.seed,
         ..Minimizing::new(problem)
     };

@@ -4,6 +4,7 @@ pub mod annealing;
 pub mod check;
 pub mod compare;
 pub mod completions;
+pub mod convert;
 pub mod demo;
 pub mod exact;
 pub mod free_energy;

@@ -1,4 +1,4 @@
-//! List the models that have a name, and make one of a training run.
+//! `leaps models`: models that have a name, listed, and made of training runs.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -7,23 +7,25 @@ use std::time::Instant;
 use anyhow::Result;
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
+use leaps::Error;
 use leaps::device::{Device, NoProgress, Placement, cpu_name};
 use leaps::file::{if_any, read_text};
 use leaps::observe::Estimate;
 use leaps::store::{
-    CARD, Card, Model, SHIPPED, START, SamplingCard, SpeedCard, TrainingCard, own_models,
+    CARD, Card, Meta, Model, SHIPPED, START, SamplingCard, SpeedCard, TrainingCard, own_models,
     shipped_settings,
 };
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::app::Context;
+use crate::csv::CsvArgs;
 use crate::error::usage;
 use crate::models::{self, Found};
 use crate::output;
 use leaps::job::{Context as JobContext, Sampling};
 use leaps::parse::count;
 use leaps::results::WalkerResult;
+use leaps_report::csv;
 use leaps_report::text::{Table, sigmas, with_error};
 
 /// Flags of `models`.
@@ -44,6 +46,8 @@ pub struct ModelsArgs {
     /// What the network was trained on, where the run does not say
     #[arg(long, value_name = "MACHINE", requires = "add")]
     trained_on: Option<String>,
+    #[command(flatten)]
+    csv: CsvArgs,
 }
 
 /// Words that must be text; the parser's own complaint would not name the flag.
@@ -72,6 +76,7 @@ struct List {
 
 /// Print the list, or make a model.
 pub fn run(args: &ModelsArgs, context: &Context) -> Result<()> {
+    args.csv.check()?;
     if let (Some(run), Some(name)) = (&args.add, &args.name) {
         return add(args, run, name, context);
     }
@@ -105,6 +110,7 @@ pub fn run(args: &ModelsArgs, context: &Context) -> Result<()> {
         }
     }
     models.sort_by(|a, b| a.name.cmp(&b.name));
+    args.csv.write(|| digits(&models), context)?;
     if context.globals.json {
         return output::json(&List { models });
     }
@@ -137,6 +143,28 @@ fn table(models: &[Listed]) -> String {
     table.text()
 }
 
+/// The models with all digits of what their cards say.
+fn digits(models: &[Listed]) -> String {
+    let line = |Listed { name, place, target, network, card }: &Listed| {
+        let number = |of: fn(&Card) -> f64| card.as_ref().map(of).into();
+        vec![
+            name.as_str().into(),
+            place.as_str().into(),
+            target.as_str().into(),
+            network.as_str().into(),
+            number(|card| card.parameters as f64),
+            number(|card| card.sampling.walkers as f64),
+            number(|card| card.sampling.ess.mean),
+            number(|card| card.sampling.ess.error),
+            number(|card| card.sampling.log_z.mean),
+            number(|card| card.sampling.log_z.error),
+            card.as_ref().and_then(|card| card.sampling.log_z.exact).into(),
+            number(|card| card.speed.seconds),
+        ]
+    };
+    csv::cells(csv::Head::Models, models.iter().map(line))
+}
+
 /// The network of a model in words.
 fn words(model: &Model) -> String {
     let value = serde_json::to_value(&model.network).unwrap_or_default();
@@ -149,6 +177,9 @@ fn words(model: &Model) -> String {
     text += &format!(" {:?}", model.parametrisation).to_lowercase();
     if let Some(ranges) = model.family {
         text += &format!(", {}", ranges.describe());
+    }
+    if let Some(instances) = model.instances() {
+        text += &format!(", over {instances} random instances at a time");
     }
     text
 }
@@ -231,24 +262,25 @@ fn add(args: &ModelsArgs, run: &Path, name: &str, context: &Context) -> Result<(
     let (text, page) = (card.text(), models::page(&card));
     found.model.save_with(&folder, &[(CARD, text.as_bytes()), ("README.md", page.as_bytes())])?;
     context.say(format!("wrote {}", folder.display()));
+    let listed = [Listed {
+        name: name.into(),
+        place: folder.display().to_string(),
+        target: card.target.clone(),
+        network: card.network.clone(),
+        card: Some(card.clone()),
+    }];
+    args.csv.write(|| digits(&listed), context)?;
     if context.globals.json {
         return output::json(&card);
     }
-    let network = card.network.clone();
-    let place = folder.display().to_string();
-    output::data(&table(&[Listed {
-        name: name.into(),
-        place,
-        target: card.target.clone(),
-        network,
-        card: Some(card),
-    }]))
+    output::data(&table(&listed))
 }
 
 /// Refuse runs that are not finished.
 fn check(model: &Model, run: &Path) -> Result<()> {
     let (shown, steps) = (run.display(), model.training.steps);
-    if let Some(all) = model.training.settings["steps"].as_u64().filter(|all| steps < *all) {
+    let asked = model.training.settings.as_ref().map(|settings| settings.steps);
+    if let Some(all) = asked.filter(|all| steps < *all) {
         return Err(usage(format!(
             "--add = {shown}: must be finished; {steps} of {all} steps are made, 'leaps train {shown}' goes on"
         )));
@@ -259,11 +291,8 @@ fn check(model: &Model, run: &Path) -> Result<()> {
 /// What the run says about how it was trained.
 fn training(source: &Found, args: &ModelsArgs) -> TrainingCard {
     let run = source.directory.as_deref().unwrap_or(Path::new(""));
-    let meta: Value = read_text(&run.join("meta.json"))
-        .ok()
-        .and_then(|text| serde_json::from_str(&text).ok())
-        .unwrap_or_default();
-    let command = command(&meta["command"]);
+    let meta = Meta::read(run).unwrap_or_default();
+    let command = command(&meta.command);
     let is_settings = |word: &&String| word.ends_with(".toml") || shipped_settings(word).is_some();
     let settings = command.iter().flatten().find(is_settings).cloned();
     let summary = &source.model.training;
@@ -288,10 +317,11 @@ fn hundredths(seconds: f64) -> f64 {
 }
 
 /// The words of a command line without places of the machine.
-fn command(words: &Value) -> Option<Vec<String>> {
-    let words = words.as_array()?.iter().skip(1).filter_map(Value::as_str);
-    let plain = |word: &str| if word.starts_with('/') { file_name(word) } else { word.to_owned() };
-    Some(std::iter::once("leaps".to_owned()).chain(words.map(plain)).collect())
+fn command(words: &[String]) -> Option<Vec<String>> {
+    let plain =
+        |word: &String| if word.starts_with('/') { file_name(word) } else { word.to_owned() };
+    let rest = words.get(1..)?.iter().map(plain);
+    Some(std::iter::once("leaps".to_owned()).chain(rest).collect())
 }
 
 fn file_name(path: &str) -> String {
@@ -299,13 +329,15 @@ fn file_name(path: &str) -> String {
 }
 
 /// The machine in words: the GPU, or threads of the CPU.
-fn machine(meta: &Value) -> Option<String> {
-    let placement = meta["device"].as_str()?;
-    if placement != Placement::Cpu.machine() {
-        return Some(placement.to_owned());
+fn machine(meta: &Meta) -> Option<String> {
+    match &*meta.device {
+        "" => None,
+        cpu if cpu == Placement::Cpu.machine() => {
+            let machine = &meta.machine;
+            Some(format!("{} threads of {}", machine.threads, machine.cpu))
+        }
+        gpu => Some(gpu.to_owned()),
     }
-    let machine = &meta["machine"];
-    Some(format!("{} threads of {}", machine["threads"], machine["cpu"].as_str()?))
 }
 
 /// Sample as `leaps sample --model NAME --walkers N` does, and take the time.
@@ -327,5 +359,8 @@ fn sample(
     let done = job.run_in(&JobContext { device, ..context.job(&progress) });
     drop(progress);
     let run = done.map_err(|error| layers.explain(error))?;
+    if run.interrupted {
+        return Err(Error::Interrupted.into());
+    }
     Ok((run.result, start.elapsed().as_secs_f64()))
 }

@@ -8,8 +8,10 @@ use clap::Args;
 use crate::app::Context;
 use crate::error::usage;
 use crate::models::{self, Found};
+use leaps::Error;
 use leaps::device::NoProgress;
 use leaps::job::Sampling;
+use leaps::results::SamplerResult;
 use leaps::store::write_file;
 use leaps_report::run::{Source, page};
 
@@ -89,7 +91,10 @@ fn sampled(found: &Found, context: &Context) -> Result<Source> {
     let done = job.run_in(&context.job(&progress));
     drop(progress);
     let run = done.map_err(|error| layers.explain(error))?;
-    let record = context.record(&job.problem, &run.computed, &run.result);
-    let results = serde_json::to_value(record)?;
-    Ok(Source::of(found.name.clone(), results))
+    if run.interrupted {
+        // A page is of the target itself.
+        return Err(Error::Interrupted.into());
+    }
+    let result = SamplerResult::Walkers(Box::new(run.result));
+    Ok(Source::of(found.name.clone(), &context.record(&job.problem, &run.computed, result)))
 }

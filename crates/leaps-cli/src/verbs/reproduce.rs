@@ -6,10 +6,13 @@ use anyhow::Result;
 use clap::Args;
 use leaps::Error;
 use leaps::job::experiment::{EXPERIMENTS, Experiment, Places};
+use leaps::results::Row;
+use leaps_report::csv;
 use leaps_report::experiment::{self as page, Written};
 use serde_json::json;
 
 use crate::app::Context;
+use crate::csv::CsvArgs;
 use crate::error::usage;
 use crate::output;
 
@@ -31,6 +34,11 @@ pub struct ReproduceArgs {
     /// Run samplers again whose results are there; trained networks are kept
     #[arg(long)]
     fresh: bool,
+    /// Write the page anew from what was run before, on whatever device; nothing is run
+    #[arg(long, conflicts_with = "fresh")]
+    page: bool,
+    #[command(flatten)]
+    csv: CsvArgs,
 }
 
 /// Where results go.
@@ -38,8 +46,9 @@ const RESULTS: &str = "results";
 
 /// Run one experiment or all of them.
 pub fn run(args: &ReproduceArgs, context: &Context) -> Result<()> {
+    args.csv.check()?;
     if args.list {
-        return list(context);
+        return list(args, context);
     }
     let name = match (&args.name, args.quick) {
         (Some(name), _) => name.as_str(),
@@ -63,7 +72,7 @@ pub fn run(args: &ReproduceArgs, context: &Context) -> Result<()> {
         .collect::<leaps::Result<_>>()?;
     experiments.iter().try_for_each(page::check)?;
     context.interrupted();
-    let mut finished = Vec::new();
+    let (mut finished, mut rows) = (Vec::new(), Vec::new());
     for experiment in &experiments {
         let root = args.out.as_deref().unwrap_or(Path::new(RESULTS));
         let own = args.out.is_some() && !all;
@@ -71,15 +80,18 @@ pub fn run(args: &ReproduceArgs, context: &Context) -> Result<()> {
             out: if own { root.to_owned() } else { root.join(&experiment.name) },
             networks: root.join("networks"),
             fresh: args.fresh,
+            done_only: args.page,
             command: context.command.clone(),
         };
-        let done = repeat(experiment, &places, context)?;
+        let (done, own) = repeat(experiment, &places, context)?;
         if !context.globals.json {
             output::data(&done.table)?;
         }
         context.say(format!("wrote {}", done.page.display()));
         finished.push(done.numbers);
+        rows.extend(own);
     }
+    args.csv.write(|| csv::rows(&rows), context)?;
     match (context.globals.json, &finished[..]) {
         (true, [one]) => output::json(one),
         (true, many) => output::json(&json!({ "experiments": many })),
@@ -87,8 +99,12 @@ pub fn run(args: &ReproduceArgs, context: &Context) -> Result<()> {
     }
 }
 
-/// Do what is not done yet, and write the page with everything that belongs to it.
-fn repeat(experiment: &Experiment, places: &Places, context: &Context) -> Result<Written> {
+/// Do what is not done yet, and write the page with everything that belongs to it; the numbers of all runs are rows.
+fn repeat(
+    experiment: &Experiment,
+    places: &Places,
+    context: &Context,
+) -> Result<(Written, Vec<Row>)> {
     let quiet = context.progress("");
     let found = match experiment.run_in(places, &context.job(&quiet), context) {
         Err(Error::Interrupted) => {
@@ -105,14 +121,18 @@ fn repeat(experiment: &Experiment, places: &Places, context: &Context) -> Result
     for (title, why) in &done.undrawn {
         context.say(format!("warning: figure '{title}' is not drawn: {why}"));
     }
-    Ok(done)
+    Ok((done, found.rows(experiment)?))
 }
 
-fn list(context: &Context) -> Result<()> {
+fn list(args: &ReproduceArgs, context: &Context) -> Result<()> {
     let all: Vec<Experiment> = EXPERIMENTS
         .iter()
         .map(|(name, _)| Experiment::find(name, false))
         .collect::<leaps::Result<_>>()?;
+    let line = |e: &Experiment| -> Vec<csv::Cell> {
+        vec![e.name.as_str().into(), e.title.as_str().into(), e.paper.as_str().into()]
+    };
+    args.csv.write(|| csv::cells(csv::Head::Experiments, all.iter().map(line)), context)?;
     if context.globals.json {
         let entry = |e: &Experiment| json!({"name": e.name, "title": e.title, "paper": e.paper});
         return output::json(&json!({ "experiments": all.iter().map(entry).collect::<Vec<_>>() }));

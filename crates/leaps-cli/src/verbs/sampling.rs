@@ -1,14 +1,14 @@
-//! What all sampling verbs do before and after the work.
+//! Steps that all sampling verbs share, before and after the work.
 
 use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
 use leaps::Error;
-use leaps::job::Run;
+use leaps::job::{Monitor, Run, Sampler};
 use leaps::parse::number;
 use leaps::problem::Problem;
-use leaps::results::Tabulate;
+use leaps::results::{Compared, Comparison, Computed, Tabulate};
 use leaps::spec::RunSpec;
 use leaps::store::NpzWriter;
 use leaps_report::csv;
@@ -56,20 +56,28 @@ pub fn prepare(context: &Context, layers: Layers, destination: &Destination) -> 
     destination.csv.check()?;
     let problem = layers.problem(&spec)?;
     // First, since whoever looks after signals takes memory as well.
-    stop_if_interrupted(context)?;
+    if context.interrupted() {
+        return Err(Error::Interrupted.into());
+    }
     context.detail(spec.target.formula());
     let Destination { out, require_ess, csv } = destination.clone();
     Ok(Prepared { layers, spec, problem, out, require_ess, csv })
-}
-
-fn stop_if_interrupted(context: &Context) -> Result<()> {
-    if context.interrupted() { Err(Error::Interrupted.into()) } else { Ok(()) }
 }
 
 impl Prepared {
     /// Name keys in an error of the library as the user wrote them.
     pub fn explained<T>(&self, done: leaps::Result<T>) -> Result<T> {
         done.map_err(|error| self.layers.explain(error).into())
+    }
+
+    /// What was found; if a stop came before anything was, how that ends the program.
+    pub fn or_stopped<T>(&self, context: &Context, done: leaps::Result<T>) -> Result<T> {
+        match done {
+            Err(Error::Interrupted) => {
+                Err(context.catch_stops().failure(Error::Interrupted.to_string()))
+            }
+            done => self.explained(done),
+        }
     }
 
     /// Open the file of samples, if there is to be one.
@@ -82,17 +90,6 @@ impl Prepared {
         let title = format!("{}, seed {}", self.problem.description, self.spec.seed);
         context.progress(label).titled(title)
     }
-}
-
-/// Print the result, write the samples, and judge them, unless the work was interrupted.
-pub fn finish<T: Serialize + Report + Tabulate>(
-    context: &Context,
-    prepared: &Prepared,
-    file: Option<NpzWriter>,
-    run: &Run<T>,
-) -> Result<()> {
-    stop_if_interrupted(context)?;
-    conclude(context, prepared, file, run)
 }
 
 /// Print the result, write the samples, and judge them; a result may say itself that the work was interrupted.
@@ -129,4 +126,75 @@ pub fn conclude<T: Serialize + Report + Tabulate>(
         samples::save(file, &*prepared.problem.target, &run.samples, &printed)?;
     }
     verdict.and(shown)
+}
+
+/// The same sampler at every inverse temperature and field of some ranges, one after the other, each with random numbers of its own.
+pub fn one_by_one(
+    context: &Context,
+    prepared: &Prepared,
+    places: &[(Option<f64>, Option<f64>)],
+    job: impl Fn(Problem, u64) -> Sampler,
+) -> Result<()> {
+    for (flag, given) in
+        [("--out", prepared.out.is_some()), ("--require-ess", prepared.require_ess.is_some())]
+    {
+        if given {
+            return Err(usage(format!(
+                "{flag}: must be left out beside a range of --beta, --field or the like; it is for one target"
+            )));
+        }
+    }
+    // What cannot be sampled is refused before any of it is.
+    let (of, mut jobs) = (context.grid.of, Vec::new());
+    for &(beta, strength) in places {
+        let at = beta.map(|beta| format!("beta {beta}"));
+        let with = strength.map(|value| format!("{} {value}", of.name().replace('_', " ")));
+        let name = at.into_iter().chain(with).collect::<Vec<_>>().join(", ");
+        let beta_there = beta.unwrap_or(prepared.problem.beta);
+        let problem = prepared.explained(prepared.problem.at_strength(beta_there, of, strength))?;
+        // The name says what other strengths are.
+        let field = strength.filter(|_| of.is_field());
+        let seed = prepared.spec.seed_of(&name, problem.target.sites());
+        let job = job(problem, seed);
+        prepared.explained(job.check_memory())?;
+        jobs.push((name, beta, field, job));
+    }
+    let asked = jobs.len();
+    context.catch_stops();
+    let (mut samplers, mut computed, mut interrupted) = (Vec::new(), Computed::on_cpu(), false);
+    for (name, beta, field, job) in jobs {
+        let progress = context.progress(&name);
+        let done = job.run_in(&context.job(&progress));
+        drop(progress);
+        let run = match done {
+            Err(Error::Interrupted) if !samplers.is_empty() => {
+                interrupted = true;
+                break;
+            }
+            done => prepared.or_stopped(context, done)?,
+        };
+        interrupted = run.result.interrupted();
+        if run.result.is_of_target() {
+            Monitor::found(context, &name, &run.result);
+            computed = run.computed;
+            samplers.push(Compared::new(name, (beta, field), run.result));
+        } else {
+            context.say(format!("{name} is left out: it was stopped on its way to the target"));
+        }
+        if interrupted {
+            break;
+        }
+    }
+    if interrupted && samplers.is_empty() {
+        return prepared.or_stopped(context, Err(Error::Interrupted));
+    }
+    let mut found = Comparison::new(prepared.spec.seed, samplers);
+    (found.interrupted, found.asked) = (interrupted, interrupted.then_some(asked));
+    let printed = context.record(&prepared.problem, &computed, &found);
+    let shown = match context.globals.json {
+        true => output::json(&printed),
+        false => output::data(&super::compare::table(&found)),
+    };
+    prepared.csv.write(|| csv::rows(&printed.rows()), context)?;
+    super::compare::verdict(&found, context).and(shown)
 }

@@ -10,9 +10,11 @@ use leaps::job;
 use serde::Serialize;
 
 use crate::app::Context;
+use crate::csv::CsvArgs;
 use crate::error::one_line;
 use crate::output;
 use crate::standing::{Standing, is_run};
+use leaps_report::csv;
 use leaps_report::text::{Short, Table, span, with_error};
 
 /// Flags of `status`.
@@ -21,6 +23,8 @@ pub struct StatusArgs {
     /// Run directories, or folders of them
     #[arg(value_name = "DIR", required = true)]
     runs: Vec<PathBuf>,
+    #[command(flatten)]
+    csv: CsvArgs,
 }
 
 /// All runs that were asked for.
@@ -31,12 +35,14 @@ struct Statuses {
 
 /// Print a line for every run. One that cannot be read does not hide the others, and is an error in the end.
 pub fn run(args: &StatusArgs, context: &Context) -> Result<()> {
+    args.csv.check()?;
     let found = args.runs.iter().flat_map(|run| within(run));
     let found = found.map(|run| run.and_then(|run| status(&run, context)));
     let (runs, failures): (Vec<_>, Vec<_>) = found.partition(Result::is_ok);
     let runs: Vec<Standing> = runs.into_iter().flatten().collect();
     let mut failures = failures.into_iter().filter_map(Result::err);
     if !runs.is_empty() {
+        args.csv.write(|| table(&runs), context)?;
         print(runs, context)?;
     }
     let Some(first) = failures.next() else { return Ok(()) };
@@ -44,6 +50,28 @@ pub fn run(args: &StatusArgs, context: &Context) -> Result<()> {
         context.say(format!("warning: {}", one_line(&other)));
     }
     Err(first)
+}
+
+/// The runs with all digits.
+fn table(runs: &[Standing]) -> String {
+    let line = |run: &Standing| {
+        let family = run.family.map(|ranges| ranges.describe()).unwrap_or_default();
+        vec![
+            run.run.as_str().into(),
+            (run.step as f64).into(),
+            (run.steps as f64).into(),
+            run.loss.into(),
+            run.ess.into(),
+            run.log_z.map(|log_z| log_z.mean).into(),
+            run.log_z.map(|log_z| log_z.error).into(),
+            run.log_z.and_then(|log_z| log_z.exact).into(),
+            run.rate.into(),
+            run.left.into(),
+            run.state.as_str().into(),
+            family.as_str().into(),
+        ]
+    };
+    csv::cells(csv::Head::Runs, runs.iter().map(line))
 }
 
 fn print(runs: Vec<Standing>, context: &Context) -> Result<()> {

@@ -7,6 +7,7 @@ use anyhow::Result;
 use clap::Args;
 use leaps::Error;
 use leaps::job;
+use leaps::path::Strength;
 use leaps::results::{AnyResult, Record, Row, SCHEMA};
 use leaps_report::csv;
 use leaps_report::text::{Short, Table, fixed, with_error};
@@ -136,9 +137,9 @@ fn nothing(folder: &Path, condition: &str, advice: &str) -> Error {
 
 fn read(path: &Path) -> leaps::Result<Vec<Row>> {
     // Names in the working directory need not say so.
-    let source = Some(path.strip_prefix(".").unwrap_or(path).display().to_string());
+    let source = path.strip_prefix(".").unwrap_or(path).display().to_string();
     let rows = Record::<AnyResult>::read(path)?.rows();
-    Ok(rows.into_iter().map(|row| Row { source: source.clone(), ..row }).collect())
+    Ok(rows.into_iter().map(|row| row.read_from(&source)).collect())
 }
 
 /// The rows of the quantities that were asked for; each must be there.
@@ -165,10 +166,16 @@ fn table(rows: &[Row]) -> String {
     let differ = |same: &dyn Fn(&Row, &Row) -> bool| rows.windows(2).any(|w| !same(&w[0], &w[1]));
     let sources = differ(&|a, b| a.source == b.source);
     let fields = differ(&|a, b| a.field.unwrap_or(0.0) == b.field.unwrap_or(0.0));
+    // Where some are fields and others are not, their name stands with each.
+    let of = rows.first().map(|row| row.of).filter(|of| rows.iter().all(|row| row.of == *of));
+    let field = |row: &Row| {
+        let value = short(row.field?);
+        Some(if of.is_some() { value } else { format!("{} {value}", row.of.symbol()) })
+    };
     let exact = rows.iter().any(|row| row.exact.is_some());
     let mut table = Table::default();
     let mut head = vec!["target", "beta"];
-    head.extend(fields.then_some("field"));
+    head.extend(fields.then_some(of.map_or("field", Strength::name)));
     head.extend(["seed", "sampler", "quantity", "value"]);
     head.extend(["exact", "sigmas"].iter().filter(|_| exact));
     head.extend(sources.then_some("source"));
@@ -176,7 +183,7 @@ fn table(rows: &[Row]) -> String {
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
     for row in rows {
         let mut cells = vec![row.target.clone(), short(row.beta)];
-        cells.extend(fields.then(|| or_dash(row.field.map(short))));
+        cells.extend(fields.then(|| or_dash(field(row))));
         cells.extend([
             or_dash(row.seed.map(|seed| seed.to_string())),
             row.sampler.clone(),

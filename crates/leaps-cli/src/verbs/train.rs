@@ -8,6 +8,7 @@ use clap::{Arg, Args, ValueEnum};
 
 use crate::app::Context;
 use crate::config::{Layers, ProblemArgs, settings_meant};
+use crate::csv::CsvArgs;
 use crate::error::usage;
 use crate::output;
 use crate::tables::Report;
@@ -18,6 +19,7 @@ use leaps::path::PathSpec;
 use leaps::store::shipped_settings;
 use leaps::target::Kind;
 use leaps::train::{StartSpec, TrainSpec};
+use leaps_report::csv;
 
 /// Flags of `train`.
 #[derive(Args, Debug)]
@@ -34,6 +36,8 @@ pub struct TrainArgs {
     start: StartSpec,
     #[command(flatten)]
     run: RunArgs,
+    #[command(flatten)]
+    csv: CsvArgs,
 }
 
 /// Where a run is kept and when it stops.
@@ -81,11 +85,13 @@ pub fn first_word(arg: Arg) -> Arg {
 
 /// Train, sample with the network and print what it says.
 pub fn run(args: &TrainArgs, context: &Context) -> Result<()> {
+    args.csv.check()?;
     let (mut layers, mut directory) = layers(args, context)?;
     let start = training::prepare(&mut layers, (!args.run.fresh).then_some(&directory))?;
     let config = layers.resolve()?;
     let problem = layers.problem(&config)?;
-    check_memory(&problem, &config.walkers).map_err(|error| layers.explain(error))?;
+    check_memory(&problem, &config.walkers, &config.measure)
+        .map_err(|error| layers.explain(error))?;
     let claimed = args.run.fresh;
     if claimed {
         directory = training::fresh(&directory)?;
@@ -113,8 +119,10 @@ pub fn run(args: &TrainArgs, context: &Context) -> Result<()> {
     }
     let (shown, written) = (training.directory.display(), training.directory.join("results.json"));
     context.say(format!("wrote {}; next: 'leaps report {shown}'", written.display()));
+    let printed = context.record(&problem, &run.computed, result);
+    args.csv.write(|| csv::rows(&printed.rows()), context)?;
     if context.globals.json {
-        return output::json(&context.record(&problem, &run.computed, result));
+        return output::json(&printed);
     }
     context.say(result.summary());
     output::data(&result.table())

@@ -1,6 +1,8 @@
 //! The program, run as a user would.
 #![allow(dead_code)] // every test file uses its own part
 
+pub mod shown;
+
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
@@ -137,13 +139,13 @@ pub fn run_or_kill(arguments: &[&str]) -> Output {
     end_or_kill(command.spawn().expect("the program starts"))
 }
 
-/// Wait for the end of what might go on for ever, and end it if it does.
+/// Wait for the end of what might go on for ever, and end it if it does: a minute is no measure of speed, only a guard against a test that hangs.
 pub fn end_or_kill(mut child: Child) -> Output {
     let begun = std::time::Instant::now();
     while child.try_wait().expect("a child").is_none() {
         if begun.elapsed() > std::time::Duration::from_secs(60) {
             child.kill().expect("a child");
-            panic!("it does not end");
+            panic!("it hangs");
         }
         std::thread::sleep(std::time::Duration::from_millis(5));
     }

@@ -1,7 +1,8 @@
 //! Commands of README and docs/, in the shell they are written for.
 //!
-//! A block of `sh` or `console` that calls leaps is run, all blocks of a page in order in one folder. One below
-//! `*Not run by the tests: REASON.*` is not: the program then only reads its flags, and so it does with commands in running text.
+//! Every block of `sh` or `console` is run, all blocks of a page in order in one folder, and with them those of `python` that need NumPy
+//! alone. One below `*Not run by the tests: REASON.*` is not: the program then only reads its flags, and so it does with commands in running
+//! text. Commands in blocks of another language would escape all of this, and are refused.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -21,7 +22,12 @@ fn pages() -> Vec<Page> {
     paths.iter().map(|path| Page::read(&root, path)).collect()
 }
 
-/// The commands of a block: all of a script, and of a console what stands behind the prompt; none if leaps is not called.
+/// Languages of commands that are not run, and have to be written as one that is.
+const OTHER_SHELLS: [&str; 6] = ["bash", "shell", "zsh", "fish", "powershell", "bat"];
+
+/// The commands of a block: all of a script, and of a console what stands behind the prompt.
+///
+/// The program that cargo would install is the one that is tested, so that installing only looks for what it is made of.
 fn commands(block: &Block) -> Option<String> {
     let code: Vec<String> = match block.language.as_str() {
         "sh" => block.code.clone(),
@@ -30,12 +36,33 @@ fn commands(block: &Block) -> Option<String> {
         }
         _ => return None,
     };
-    let script = code.join("\n").replace("cargo run --release -- ", "leaps ");
-    let calls = script.split(['\n', ';', '|', '&', '(']).any(|part| {
-        let part = part.trim_start();
-        part.strip_prefix("do ").unwrap_or(part).starts_with("leaps ")
-    });
-    calls.then_some(script)
+    let command = |line: &String| {
+        let root = root().display().to_string();
+        if let Some(folder) = line.strip_prefix("cargo install --path ") {
+            return format!("test -f '{root}/{folder}/src/main.rs'");
+        }
+        match line.strip_prefix("scripts/") {
+            Some(rest) => format!("'{root}'/scripts/{rest}"),
+            None => line.replace("cargo run --release -- ", "leaps "),
+        }
+    };
+    Some(code.iter().map(command).collect::<Vec<_>>().join("\n"))
+}
+
+/// The code of a block of Python that needs nothing but NumPy; what needs the package `leaps` is run by the tests of the package.
+fn python(block: &Block) -> Option<String> {
+    let own = block.language == "python" && !is_of_the_package(block);
+    own.then(|| block.code.join("\n"))
+}
+
+/// Whether code is about the Python package.
+fn is_of_the_package(block: &Block) -> bool {
+    block.code.iter().any(|line| line.contains("leaps.") || line.starts_with("import leaps"))
+}
+
+/// The Python with NumPy that there is for tests.
+fn interpreter() -> Option<std::ffi::OsString> {
+    std::env::var_os("LEAPS_PYTHON")
 }
 
 /// Why a block is not run.
@@ -89,13 +116,20 @@ fn shell(script: &str, folder: &Path) -> Output {
 fn run(page: &Page) -> (Vec<String>, usize) {
     let folder = tempfile::tempdir().unwrap();
     let (mut wrong, mut done) = (Vec::new(), 0);
-    for block in &page.blocks {
-        let Some(script) = commands(block).filter(|_| reason(page, block).is_none()) else {
-            continue;
-        };
+    for block in page.blocks.iter().filter(|block| reason(page, block).is_none()) {
+        let place = format!("{}:{}", page.name, block.line);
+        if let (Some(code), Some(interpreter)) = (python(block), interpreter()) {
+            let mut command = Command::new(interpreter);
+            let output = command.args(["-c", &code]).current_dir(folder.path()).output().unwrap();
+            if !output.status.success() {
+                let talk = String::from_utf8_lossy(&output.stderr);
+                wrong.push(format!("{place}: {code}\n{talk}"));
+            }
+            done += 1;
+        }
+        let Some(script) = commands(block) else { continue };
         let output = shell(&script, folder.path());
         done += 1;
-        let place = format!("{}:{}", page.name, block.line);
         if !output.status.success() {
             let talk = String::from_utf8_lossy(&output.stderr);
             wrong.push(format!("{place}: {script}\n{talk}"));
@@ -110,9 +144,16 @@ fn run(page: &Page) -> (Vec<String>, usize) {
     (wrong, done)
 }
 
+/// Whether a page has code that is for a Python with NumPy.
+fn needs_python(page: &Page) -> bool {
+    page.blocks.iter().any(|block| python(block).is_some() && reason(page, block).is_none())
+}
+
 #[test]
 fn every_command_runs() {
-    let pages = pages();
+    // Those with code in Python have a test of their own, where there is one.
+    let mut pages = pages();
+    pages.retain(|page| interpreter().is_none() || !needs_python(page));
     let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let wrong = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
@@ -136,6 +177,20 @@ fn every_command_runs() {
 }
 
 #[test]
+#[cfg_attr(not(has_python), ignore = "needs Python and NumPy: set LEAPS_PYTHON to a program")]
+fn code_in_python_runs_after_the_commands_of_its_page() {
+    assert!(interpreter().is_some(), "LEAPS_PYTHON is set, as when this was built");
+    let mut done = 0;
+    for page in pages().iter().filter(|page| needs_python(page)) {
+        let (wrong, run) = run(page);
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+        println!("{}: {run} blocks", page.name);
+        done += 1;
+    }
+    assert!(done >= 2, "README.md and docs/first-run.md have some");
+}
+
+#[test]
 fn commands_that_are_not_run_say_why_and_have_flags_that_exist() {
     let (pages, folder) = (pages(), tempfile::tempdir().unwrap());
     let (mut wrong, mut blocks) = (Vec::new(), 0);
@@ -144,7 +199,11 @@ fn commands_that_are_not_run_say_why_and_have_flags_that_exist() {
         let mut used = 0;
         for block in &page.blocks {
             let Some(reason) = reason(page, block) else { continue };
-            let Some(script) = commands(block) else { continue };
+            if !matches!(&*block.language, "sh" | "console") {
+                continue;
+            }
+            // Of other programs than ours there is nothing to check.
+            let script = commands(block).unwrap_or_default();
             (used, blocks) = (used + 1, blocks + 1);
             println!("{}:{} is not run: {reason}", page.name, block.line);
             for line in script.replace("\\\n", " ").lines().filter(|l| l.starts_with("leaps ")) {
@@ -156,7 +215,7 @@ fn commands_that_are_not_run_say_why_and_have_flags_that_exist() {
                 }
             }
         }
-        assert_eq!(marks, used, "{}: a mark that belongs to no block with leaps in it", page.name);
+        assert_eq!(marks, used, "{}: a mark that belongs to no block of commands", page.name);
     }
     println!("{blocks} blocks are not run");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -185,6 +244,73 @@ fn commands_in_the_text_have_flags_that_exist() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(checked > 40, "only {checked} commands were found");
+}
+
+/// A line of a block that is a command and that nothing runs.
+fn escapes<'p>(page: &Page, block: &'p Block) -> Option<&'p str> {
+    let calls = ["leaps ", "cargo ", "python ", "python3 ", "pip "];
+    let command =
+        |line: &&String| calls.iter().any(|call| line.trim_start_matches("$ ").starts_with(call));
+    let first = block.code.first().map_or("", |line| line.as_str());
+    match &*block.language {
+        "" | "text" => block.code.iter().find(command).map(|line| line.as_str()),
+        "console" => Some(first).filter(|_| commands(block).is_none_or(|script| script.is_empty())),
+        // crates/leaps-python/tests/test_guide.py runs these two.
+        "python" => {
+            let run = ["README.md", "docs/python.md"].contains(&&*page.name);
+            Some(first).filter(|_| is_of_the_package(block) && !run)
+        }
+        language => Some(first).filter(|_| OTHER_SHELLS.contains(&language)),
+    }
+}
+
+#[test]
+fn no_command_escapes() {
+    let pages = pages();
+    let hidden = |page: &Page| -> Vec<String> {
+        let found = page.blocks.iter().filter_map(|block| Some((block, escapes(page, block)?)));
+        found.map(|(block, line)| format!("{}:{}: {line}", page.name, block.line)).collect()
+    };
+    let all: Vec<String> = pages.iter().flat_map(hidden).collect();
+    assert!(all.is_empty(), "a command that nothing runs; make it a block of sh: {all:#?}");
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("page.md");
+    for (language, line, refused) in [
+        ("text", "cargo run --release", true),
+        ("", "leaps demo", true),
+        ("text", "leaps: Ising 4x4", false),
+        ("sh", "cargo run --release", false),
+        ("bash", "ls", true),
+        ("console", "$ ls", false),
+        ("console", "ls", true),
+        ("python", "import numpy", false),
+        ("python", "import leaps", true),
+    ] {
+        std::fs::write(&path, format!("```{language}\n{line}\n```\n")).unwrap();
+        let page = Page::read(folder.path(), &path);
+        assert_eq!(!hidden(&page).is_empty(), refused, "{language} {line}");
+    }
+}
+
+/// Blocks that nobody would have run before: without the program, and of Python.
+#[test]
+fn commands_of_other_programs_are_run_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("page.md");
+    for (language, code, wrong) in [
+        ("sh", "true", 0),
+        ("sh", "false", 1),
+        ("sh", "scripts/release --help", 0),
+        ("sh", "scripts/nothing --help", 1),
+        ("sh", "cargo install --path crates/leaps-cli", 0),
+        ("sh", "cargo install --path crates/leaps", 1),
+        ("python", "import no_such_module", usize::from(interpreter().is_some())),
+    ] {
+        std::fs::write(&path, format!("```{language}\n{code}\n```\n")).unwrap();
+        let found = run(&Page::read(folder.path(), &path)).0;
+        assert_eq!(found.len(), wrong, "{code}: {found:?}");
+    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! README and docs/: every command runs, every link leads somewhere, every page is in the book.
+//! README and docs/: every command runs, every link leads somewhere, every page is in the book; the script of releases.
 
 #[cfg(unix)]
 mod commands;
@@ -7,6 +7,8 @@ mod common;
 mod links;
 #[cfg_attr(not(unix), allow(dead_code))] // commands are for a shell of Unix
 mod markdown;
+#[cfg(target_os = "linux")]
+mod release;
 
 use std::path::{Path, PathBuf};
 

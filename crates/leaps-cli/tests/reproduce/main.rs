@@ -2,6 +2,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod instances;
 mod mistakes;
 
 use std::path::Path;
@@ -179,6 +180,14 @@ fn a_small_experiment_from_its_file_to_its_page() {
     let lost = out.join("parts/nine-quick/ais.json");
     let before = repeating(&out.join("parts"));
     std::fs::remove_file(&lost).unwrap();
+    // A page may be written of what is there alone.
+    let page_alone = run(&[&arguments[..], &["--page"]].concat());
+    let talk = String::from_utf8_lossy(&page_alone.stderr).into_owned();
+    assert!(talk.contains("AIS: not run") || talk.contains("ais: not run"), "{talk}");
+    assert_eq!(talk.matches("done before").count(), 3, "{talk}");
+    assert!(!lost.exists(), "nothing is run");
+    let page = std::fs::read_to_string(out.join("nine.md")).unwrap();
+    assert!(page.contains(", not run |") && page.contains("events, intervals 20"), "{page}");
     let again = run(&arguments);
     let talk = String::from_utf8_lossy(&again.stderr).into_owned();
     assert!(stdout(&again).contains("events, intervals 20"));

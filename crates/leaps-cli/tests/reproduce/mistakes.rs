@@ -63,13 +63,24 @@ fn experiments_are_listed_and_mistakes_are_named() {
         "records-16",
         "methods",
         "free-energy",
+        "free-energy-cpu",
         "glass",
+        "glasses",
+        "frustrated",
+        "three-dimensions",
+        "potts",
     ] {
         assert!(list.lines().any(|line| line.starts_with(name)), "{name} in\n{list}");
     }
     let all = json(&run_line("reproduce --list --json"));
-    assert_eq!(all["experiments"].as_array().unwrap().len(), 13);
+    assert_eq!(all["experiments"].as_array().unwrap().len(), 18);
     fails(&["reproduce"], 2, &["no NAME", "--list"]);
+    // A page of nothing is none, and no folder is made for it.
+    let scratch = tempfile::tempdir().unwrap();
+    let out = scratch.path().join("page");
+    let page = ["reproduce", "bias", "--page", "-q", "--out", out.to_str().unwrap()];
+    fails(&page, 2, &["bias.toml", "nothing of it was run"]);
+    assert!(!out.exists());
     fails(&["reproduce", "biass"], 2, &["NAME = biass", "bias", ".toml"]);
     fails(&["reproduce", "bias", "--seed", "3"], 2, &["--seed", "left out"]);
     fails(&["reproduce", "/nowhere/x.toml"], 4, &["/nowhere/x.toml"]);

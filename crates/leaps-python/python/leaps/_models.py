@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import _leaps
 from ._targets import Target, flattened
 
+if TYPE_CHECKING:
+    from ._results import WalkerRun
+
 
 class Model:
     """A trained network with what it was trained for, from `train` or `load`."""
 
-    def __init__(self, inner: _leaps.Model) -> None:
+    def __init__(self, inner: _leaps.Model, target: Target | None = None) -> None:
         self._inner = inner
+        self._target = target
 
     @property
     def name(self) -> str:
@@ -25,8 +29,8 @@ class Model:
 
     @property
     def target(self) -> Target:
-        """What it was trained on."""
-        return Target._of(self._inner.target)
+        """What it was trained on: the target that was given, or that of the model's file."""
+        return Target._of(self._inner.target) if self._target is None else self._target
 
     @property
     def description(self) -> dict[str, Any]:
@@ -34,10 +38,17 @@ class Model:
         return json.loads(self._inner.description)
 
     def save(self, directory: str | os.PathLike[str]) -> None:
-        """Write the model to a directory, which the program can sample from."""
+        """Write the model to a directory, which the program can sample from.
+
+        >>> import pathlib, tempfile
+        >>> folder = pathlib.Path(tempfile.mkdtemp(), "model")
+        >>> leaps.train(leaps.Ising(size=3), steps=2, batch=8).save(folder)
+        >>> leaps.load(folder).target.shape
+        (3, 3)
+        """
         self._inner.save(directory)
 
-    def sample(self, walkers: int | None = None, **settings: Any) -> Any:
+    def sample(self, walkers: int | None = None, **settings: Any) -> WalkerRun:
         """Weighted walkers that follow the network; see `leaps.sample`."""
         from ._jobs import sample
 
@@ -110,6 +121,15 @@ class Model:
         found = _leaps.rates(self._inner, states, times)
         of_moves = ("G", "out_rates", "back_rates", "delta_U")
         return {name: values.reshape(moves if name in of_moves else shape) for name, values in found.items()}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if not self.name:
+            raise TypeError("a model in memory cannot be pickled; save(directory) writes it, leaps.load(directory) reads it")
+        from ._jobs import load
+
+        # A custom energy comes along, if it can be pickled itself: functions of modules can.
+        custom = self.description["target"].get("kind") == "custom"
+        return load, (self.name, self._target if custom else None)
 
     def __repr__(self) -> str:
         described = self.description

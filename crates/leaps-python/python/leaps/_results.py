@@ -108,11 +108,18 @@ def seen(value: Any) -> Any:
     return value
 
 
+def printed(value: Any) -> str:
+    """A number or a word in a table."""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
 class Result:
     """What a job found. Every name of the program's ``--json`` is an attribute; `to_dict` has all of them as they are printed."""
 
     #: What is shown first.
     _shown: tuple[str, ...] = ()
+    #: The widest that a figure is shown in a notebook.
+    _figure_width = "26em"
 
     def __init__(self, run: _leaps.Run) -> None:
         self._run = run
@@ -149,22 +156,22 @@ class Result:
         lines = [f"{type(self).__name__}"]
         for name, value in self._rows():
             beside = f"   exact {value.exact:.6g}" if isinstance(value, Estimate) and value.exact is not None else ""
-            value = f"{value:.6g}" if isinstance(value, float) else value
-            lines.append(f"  {name:<26} {value}{beside}")
+            lines.append(f"  {name:<26} {printed(value)}{beside}")
         lines += [f"  warning: {doubt}" for doubt in self.warnings]
         return "\n".join(lines)
 
-    def _repr_html_(self) -> str:
+    def _html_table(self) -> str:
         cells = []
         for name, value in self._rows():
             exact = f"{value.exact:.6g}" if isinstance(value, Estimate) and value.exact is not None else ""
-            shown = f"{value:.6g}" if isinstance(value, float) else str(value)
-            cells.append(f"<tr><th>{html.escape(name)}</th><td>{html.escape(shown)}</td><td>{exact}</td></tr>")
+            cells.append(f"<tr><th>{html.escape(name)}</th><td>{html.escape(printed(value))}</td><td>{exact}</td></tr>")
+        return f"<table><tr><th></th><th></th><th>exact</th></tr>{''.join(cells)}</table>"
+
+    def _repr_html_(self) -> str:
         doubts = "".join(f"<p>warning: {html.escape(doubt)}</p>" for doubt in self.warnings)
-        figures = "".join(f'<div style="max-width: 26em; flex: 1 1 20em">{svg}</div>' for svg in self.figures())
+        figures = "".join(f'<div style="max-width: {self._figure_width}; flex: 1 1 20em">{svg}</div>' for svg in self.figures())
         head = f"<b>{type(self).__name__}</b>"
-        table = f"<table><tr><th></th><th></th><th>exact</th></tr>{''.join(cells)}</table>"
-        return f'{head}{table}{doubts}<div style="display: flex; flex-wrap: wrap">{figures}</div>'
+        return f'{head}{self._html_table()}{doubts}<div style="display: flex; flex-wrap: wrap">{figures}</div>'
 
 
 class _Sampled(Result):
@@ -200,16 +207,28 @@ class _Sampled(Result):
         return {"energy": self.energies}
 
     def to_xarray(self) -> Any:
-        """The states with what is known about each as an ``xarray.Dataset``; needs xarray."""
+        """The states with what is known about each as an ``xarray.Dataset``; needs xarray.
+
+        >>> leaps.ais(leaps.Ising(size=4), walkers=100).to_xarray().x.dims
+        ('walker', 'axis_0', 'axis_1')
+        """
         xarray = needed("xarray", "to_xarray()")
         states = self._kept("to_xarray()")
         sides = [f"axis_{k}" for k in range(states.ndim - len(self._axes))]
         columns = {name: (self._axes, values) for name, values in self._columns().items()}
         attributes = {name: self._record[name] for name in ("version", "seed", "scheme", "kernel") if name in self._record}
+        if reached := self._record.get("reached"):
+            # Other places of the path than its end are said with the states.
+            attributes["reached_t"] = reached["t"]
+            attributes["reached_beta"] = math.nan if reached["beta"] is None else reached["beta"]
         return xarray.Dataset({"x": ([*self._axes, *sides], states), **columns}, attrs=attributes)
 
     def to_pandas(self) -> Any:
-        """One row for every state, with its energy and weight, as a ``pandas.DataFrame``; needs pandas."""
+        """One row for every state, with its energy and weight, as a ``pandas.DataFrame``; needs pandas.
+
+        >>> leaps.ais(leaps.Ising(size=4), walkers=100).to_pandas().columns.tolist()
+        ['energy', 'log_weight', 'weight']
+        """
         pandas = needed("pandas", "to_pandas()")
         self._kept("to_pandas()")
         columns = {name: values.reshape(-1) for name, values in self._columns().items()}
@@ -222,13 +241,19 @@ class _Sampled(Result):
         """The states for ArviZ, with weights and energies in ``sample_stats``; needs arviz.
 
         An ``InferenceData`` with ArviZ 0.2x, a ``DataTree`` with ArviZ 1.x. ArviZ does not use weights by itself: for weighted walkers resample,
-        or give them to the functions that take them.
+        or give them to the functions that take them. Energies are called ``state_energy``: ArviZ' own ``energy`` is that of Hamiltonian Monte
+        Carlo, and its plots would take ours for it.
+
+        >>> stats = leaps.ais(leaps.Ising(size=4), walkers=100).to_arviz()["sample_stats"]
+        >>> sorted(str(name) for name in stats.data_vars), stats["weight"].shape
+        (['log_weight', 'state_energy', 'weight'], (1, 100))
         """
         arviz = needed("arviz", "to_arviz()")
         states = self._kept("to_arviz()")
         chains = (lambda values: values[None]) if len(self._axes) == 1 else (lambda values: values)
         posterior = {"x": chains(states)}
-        stats = {name: chains(values) for name, values in self._columns().items()}
+        named = {"energy": "state_energy"}
+        stats = {named.get(name, name): chains(values) for name, values in self._columns().items()}
         import inspect
 
         if "posterior" in inspect.signature(arviz.from_dict).parameters:
@@ -237,10 +262,39 @@ class _Sampled(Result):
 
 
 class WalkerRun(_Sampled):
-    """Weighted walkers, from `ais`, `smc` and `sample`: ``states`` shaped ``[walker, *lattice]``."""
+    """Weighted walkers, from `ais`, `smc` and `sample`: ``states`` shaped ``[walker, *lattice]``.
+
+    >>> run = leaps.ais(leaps.Ising(size=3, beta=0.4, field=0.1), walkers=500)
+    >>> run.scheme, run.kernel, run.walkers
+    ('ais', 'heat-bath', 500)
+    >>> round(run.log_z.exact, 3), abs(run.log_z.z) < 5
+    (8.503, True)
+    """
 
     _shown = ("scheme", "walkers", "ess", "log_z", "free_energy_per_site", "entropy_per_site", "seconds")
     _axes = ("walker",)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C ended the work before all of it was done."""
+        return bool(self._record.get("interrupted", False))
+
+    @property
+    def reached(self) -> Record | None:
+        """Where on the path the walkers are that Ctrl-C kept from its end: ``beta`` (None if energy terms have schedules of their own),
+        ``t`` and ``lambda``, the weights of the energy terms. States, weights and all numbers are for there. None if they have arrived.
+
+        >>> leaps.ais(leaps.Ising(size=3), walkers=100).reached is None
+        True
+        """
+        return seen(self._record.get("reached"))
+
+    def _rows(self) -> list[tuple[str, Any]]:
+        rows = super()._rows()
+        if (reached := self.reached) is not None:
+            beta = "" if reached.beta is None else f"beta {reached.beta:.6g}, "
+            rows.insert(0, ("interrupted at", f"{beta}t {reached.t:.4g}"))
+        return rows
 
     @property
     def log_weights(self) -> np.ndarray:
@@ -273,7 +327,12 @@ class WalkerRun(_Sampled):
 
 
 class ChainRun(_Sampled):
-    """Markov chains, from `mcmc`: ``states`` shaped ``[chain, draw, *lattice]``."""
+    """Markov chains, from `mcmc`: ``states`` shaped ``[chain, draw, *lattice]``.
+
+    >>> run = leaps.mcmc(leaps.Ising(size=3, beta=0.3), steps=200, chains=8)
+    >>> run.states.shape, run.observables.energy_per_site.autocorrelation_time > 0
+    ((8, 200, 3, 3), True)
+    """
 
     _shown = ("kernel", "chains", "steps", "ess", "r_hat", "acceptance", "log_z", "seconds")
     _axes = ("chain", "draw")
@@ -285,7 +344,14 @@ class ChainRun(_Sampled):
 
 
 class ExactRun(_Sampled):
-    """The exact answer, from `exact`, with independent samples if any were asked for."""
+    """The exact answer, from `exact`, with independent samples if any were asked for.
+
+    >>> leaps.exact(leaps.Ising(size=3, beta=0.4, field=0.1))
+    ExactRun
+      method                     enumeration
+      log_z                      8.503...
+      ...
+    """
 
     _shown = (
         "method",
@@ -300,14 +366,29 @@ class ExactRun(_Sampled):
 
 
 class MinimumRun(_Sampled):
-    """The lowest energy that was found, from `minimize`; ``states`` has what every restart found."""
+    """The lowest energy that was found, from `minimize`; ``states`` has what every restart found.
 
-    _shown = ("method", "energy", "proven", "optimum", "cut", "set_size", "seconds_to_best", "seconds")
+    >>> run = leaps.minimize(leaps.SpinGlass(size=3, field=0.1), restarts=3, method="annealing")
+    >>> len(run.states), run.found.restarts
+    (3, 3)
+    """
+
+    _shown = ("method", "ended_by", "energy", "proven", "optimum", "cut", "set_size", "seconds_to_best", "seconds")
     _axes = ("restart",)
 
     def _rows(self) -> list[tuple[str, Any]]:
         rows = [(name, getattr(self, name, None)) for name in self._shown]
-        return [(name, value) for name, value in rows if value is not None]
+        rows = [(name, value) for name, value in rows if value is not None]
+        if self._record["ended_by"] != "exact":
+            restarts, found = len(self._record["restarts"]), self._record["found"]
+            words = f"{found['restarts']} of {restarts} restarts, {found['walkers']} of {found['of_walkers']} walkers"
+            rows.insert(3, ("found by", words))
+        return rows
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C ended the search."""
+        return self._record["ended_by"] == "interrupted"
 
     @property
     def energy(self) -> float:
@@ -323,9 +404,35 @@ class MinimumRun(_Sampled):
 
 
 class FreeEnergyRun(Result):
-    """Free energies over a grid of temperatures and fields, from `free_energy`."""
+    """Free energies over a grid of temperatures and fields, from `free_energy`.
+
+    >>> run = leaps.free_energy(leaps.Ising(size=3), beta=[0.2, 0.4], field=[0.0, 0.1], chains=8, steps=200)
+    >>> len(run), [point.field for point in run]
+    (4, [0.0, 0.0, 0.1, 0.1])
+    """
 
     _shown = ("method", "seconds")
+    # Six panels.
+    _figure_width = "52em"
+    #: Columns of the table in a notebook.
+    _table_columns = (
+        "beta",
+        "field",
+        "ess",
+        "log_z",
+        "free_energy_per_site",
+        "entropy_per_site",
+        "energy_per_site",
+        "heat_capacity_per_site",
+        "abs_magnetization",
+    )
+    #: Most points that it shows; it leaves out those in the middle.
+    _table_rows = 20
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C ended the work before all points were there."""
+        return bool(self._record.get("interrupted", False))
 
     def __len__(self) -> int:
         return len(self._record["points"])
@@ -358,14 +465,56 @@ class FreeEnergyRun(Result):
         names = list(dict.fromkeys(name for row in rows for name in row))
         return {name: np.array([row.get(name, math.nan) for row in rows]) for name in names}
 
+    def _html_table(self) -> str:
+        points = [{**point, **point.get("observables", {})} for point in self._record["points"]]
+        names = [name for name in self._table_columns if any(point.get(name) is not None for point in points)]
+        head = "".join(f"<th>{name}</th>" + "<th>exact</th>" * (name == "log_z") for name in names)
+        rows = [f"<tr>{''.join(self._html_cells(point, names))}</tr>" for point in points]
+        if (more := len(rows) - self._table_rows) > 0:
+            half = self._table_rows // 2
+            left_out = f'<tr><td colspan="{len(names) + 1}">{more} more points: see to_pandas()</td></tr>'
+            rows = [*rows[:half], left_out, *rows[-half:]]
+        words = f"<p>by {html.escape(self.method)}, {len(self)} points, {self.seconds:.3g} s</p>"
+        return f'{words}<div style="overflow-x: auto"><table><tr>{head}</tr>{"".join(rows)}</table></div>'
+
+    @staticmethod
+    def _html_cells(point: dict[str, Any], names: list[str]) -> Iterator[str]:
+        for name in names:
+            value = seen(point.get(name))
+            yield f"<td>{'' if value is None else html.escape(printed(value))}</td>"
+            if name == "log_z":
+                yield f"<td>{'' if value.exact is None else f'{value.exact:.6f}'}</td>"
+
     def to_pandas(self) -> Any:
-        """One row for every point as a ``pandas.DataFrame``; needs pandas."""
+        """One row for every point as a ``pandas.DataFrame``; needs pandas.
+
+        >>> run = leaps.free_energy(leaps.Ising(size=3), beta=[0.2, 0.4], chains=8, steps=200)
+        >>> run.to_pandas()["beta"].tolist()
+        [0.2, 0.4]
+        """
         return needed("pandas", "to_pandas()").DataFrame(self._table())
 
     def to_xarray(self) -> Any:
-        """The points as an ``xarray.Dataset`` along ``point``; needs xarray."""
-        table = {name: ("point", values) for name, values in self._table().items()}
-        return needed("xarray", "to_xarray()").Dataset(table)
+        """The points as an ``xarray.Dataset`` along ``beta`` and, if there are several, ``field`` (or ``chemical_potential``,
+        ``crystal_field``); along ``point`` if Ctrl-C left a part of the grid. Needs xarray.
+
+        >>> run = leaps.free_energy(leaps.Ising(size=3), beta=[0.2, 0.4], field=[0.0, 0.1], chains=8, steps=200)
+        >>> grid = run.to_xarray()
+        >>> grid.log_z.dims, float(grid.log_z.sel(beta=0.4, field=0.1)) == run.points[3].log_z.mean
+        (('beta', 'field'), True)
+        """
+        xarray, table = needed("xarray", "to_xarray()"), self._table()
+        axes = {"beta": np.unique(table["beta"])}
+        if "field" in table:
+            axes[self._record.get("of", "field")] = np.unique(table["field"])
+        shape = tuple(len(values) for values in axes.values())
+        if len(self) != math.prod(shape):
+            return xarray.Dataset({name: ("point", values) for name, values in table.items()})
+        # Field by field, from hot to cold.
+        keys = (table["beta"], table["field"]) if "field" in table else (table["beta"],)
+        order = np.lexsort(keys[::-1])
+        columns = {name: values[order].reshape(shape) for name, values in table.items() if name not in ("beta", "field")}
+        return xarray.Dataset({name: (tuple(axes), values) for name, values in columns.items()}, coords=axes)
 
     def __repr__(self) -> str:
         lines = [f"FreeEnergyRun by {self.method}, {len(self)} points"]

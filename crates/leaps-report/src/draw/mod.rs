@@ -1,9 +1,9 @@
 //! Figures: one chart, as SVG text, as pixels or as a PDF file.
 
 mod chart;
+mod chart_file;
 mod font;
 mod heat_map;
-mod kept;
 mod pdf;
 mod png;
 mod scale;

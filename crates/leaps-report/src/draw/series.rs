@@ -7,6 +7,7 @@ use super::svg::Svg;
 /// How the points of a series are shown.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Mark {
     /// Joined by a line.
     Line,

@@ -44,6 +44,7 @@ pub const DASHES: [f64; 2] = [5.0, 3.0];
 
 /// Which part of a text is at its place.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Anchor {
     Start,
     Middle,

@@ -5,6 +5,7 @@ use leaps::job::experiment::{
 };
 use leaps::results::{HistogramResult, SamplerResult};
 
+use super::means::{Mean, means};
 use super::measures::{Numbers, axis, measure};
 use crate::draw::{Chart, GREY, Mark};
 
@@ -35,6 +36,9 @@ pub fn figures<'e>(
         let own: Vec<&RunParts> = runs
             .iter()
             .filter(|one| figure.runs.is_empty() || figure.runs.contains(&one.run.name))
+            .filter(|one| {
+                figure.target.is_empty() || [&one.heading, &one.group].contains(&&figure.target)
+            })
             .collect();
         let chart = match figure.kind {
             FigureKind::Training => training(figure, networks),
@@ -83,7 +87,7 @@ fn bars(part: &Part, name: &str) -> Points {
 fn coloured<'a>(runs: &[&'a RunParts]) -> Vec<(usize, &'a RunEntry, &'a Part)> {
     let mut number = 0;
     let mut all = Vec::new();
-    for RunParts { run, parts } in runs {
+    for RunParts { run, parts, .. } in runs {
         for part in parts {
             all.push((if run.reference { GREY } else { number % GREY }, run, part));
             number += usize::from(!run.reference);
@@ -176,7 +180,7 @@ fn sweep(figure: &FigureEntry, runs: &[&RunParts]) -> Chart {
         chart = chart.dodged();
     }
     let mut bounds = (f64::INFINITY, 0.0_f64);
-    for (colour, RunParts { run, parts }) in runs.iter().enumerate() {
+    for (colour, RunParts { run, parts, .. }) in runs.iter().enumerate() {
         let point = |part: &Part| {
             let (x, y) = (measure(part, &figure.x)?, measure(part, &figure.y)?);
             Some((x.mean, if off { y.mean.abs() } else { y.mean }, y.error))
@@ -239,26 +243,23 @@ pub fn paper(run: &RunEntry, part: &Part, name: &str) -> Option<f64> {
     published(run, name).into_iter().find(|point| (point.0 - at).abs() < 1e-9 * at).map(|p| p.1)
 }
 
-/// One measure, a row for every part but those of references and those that have neither ours nor theirs.
+/// One measure, a row for every run at every setting but those of references and those that have neither ours nor theirs; averages over instances,
+/// where there are any.
 fn rows(figure: &FigureEntry, runs: &[&RunParts], theirs_are: &str) -> Chart {
-    let all = || runs.iter().flat_map(|one| one.parts.iter().map(|part| (&one.run, part)));
-    let has = |run: &RunEntry, part: &Part| {
-        measure(part, &figure.x).is_some() || paper(run, part, &figure.x).is_some()
-    };
-    let parts = || all().filter(|(run, part)| !run.reference && has(run, part));
-    let names: Vec<String> = parts().map(|(_, part)| part.label.clone()).collect();
+    let mut all = means(runs.iter().copied());
+    let theirs = |mean: &Mean<'_>| paper(mean.run, mean.parts.first()?, &figure.x);
+    all.retain(|mean| {
+        !mean.run.reference && (mean.measure(&figure.x).is_some() || theirs(mean).is_some())
+    });
+    let names: Vec<String> = all.iter().map(|mean| mean.name.clone()).collect();
     let place = |k: usize| -(k as f64);
-    let own = parts()
-        .enumerate()
-        .filter_map(|(k, (_, part))| Some((measure(part, &figure.x)?.mean, place(k), 0.0)));
-    let theirs = parts()
-        .enumerate()
-        .filter_map(|(k, (run, part))| Some((paper(run, part, &figure.x)?, place(k), 0.0)));
+    let own = |(k, mean): (usize, &Mean<'_>)| Some((mean.measure(&figure.x)?.mean, place(k), 0.0));
+    let published = |(k, mean): (usize, &Mean<'_>)| Some((theirs(mean)?, place(k), 0.0));
     let height = 84.0 + 20.0 * names.len() as f64;
     let chart = Chart::new(&figure.title, axis(&figure.x), "").sized(SIZE.0, height).rows(names);
     let chart = if figure.log_x { chart.logarithmic_x() } else { chart };
     chart
-        .series("ours", Mark::Dots, own.collect())
-        .series(theirs_are, Mark::Open, theirs.collect())
+        .series("ours", Mark::Dots, all.iter().enumerate().filter_map(own).collect())
+        .series(theirs_are, Mark::Open, all.iter().enumerate().filter_map(published).collect())
         .unjoined()
 }

@@ -124,10 +124,7 @@ impl Numbers<'_> {
 
     fn log_z(&self) -> Option<Measure> {
         match self {
-            // Whoever sends walkers back wants both ways.
-            Numbers::Walkers(result) => {
-                known(result.two_sided.as_ref().map_or(result.log_z, |both| both.log_z))
-            }
+            Numbers::Walkers(result) => known(result.best_log_z()),
             Numbers::Chains(result) => known(result.log_z?),
             Numbers::Stop(result) => known(result.log_z),
         }
@@ -135,11 +132,8 @@ impl Numbers<'_> {
 
     fn log_z_merit(&self) -> Option<f64> {
         match self {
-            Numbers::Walkers(result) => {
-                let both = result.two_sided.as_ref();
-                Some(both.map_or(result.log_z_merit, |both| both.log_z_merit))
-            }
-            Numbers::Chains(result) => result.log_z_merit,
+            Numbers::Walkers(result) => Some(result.best_log_z_merit()),
+            Numbers::Chains(result) => result.best_log_z_merit(),
             Numbers::Stop(_) => None,
         }
     }
@@ -164,10 +158,7 @@ impl Numbers<'_> {
     /// Walkers or chains, and seconds.
     fn work(&self) -> Option<(usize, f64)> {
         match self {
-            Numbers::Walkers(result) => {
-                let both = result.two_sided.as_ref();
-                Some((result.walkers, both.map_or(result.seconds, |both| both.seconds)))
-            }
+            Numbers::Walkers(result) => Some((result.walkers, result.all_seconds())),
             Numbers::Chains(result) => Some((result.chains, result.seconds)),
             Numbers::Stop(_) => None,
         }
@@ -284,21 +275,16 @@ pub fn modes(part: &Part) -> Vec<Measure> {
 mod tests {
     use super::*;
     use leaps::prelude::*;
-    use leaps::results::PartFound;
-    use leaps::results::PartResult;
     use serde_json::json;
 
     fn part(result: SamplerResult) -> Part {
-        let found = PartFound {
-            settings: json!({}),
-            device: "the CPU".to_owned(),
-            result,
-            histograms: None,
-        };
+        let kept = json!({
+            "name": "part", "settings": {}, "device": "the CPU", "result": result, "histograms": null,
+        });
         Part {
             at: None,
             label: "part".to_owned(),
-            kept: PartResult { name: "part".to_owned(), absent: None, found: Some(found) },
+            kept: serde_json::from_value(kept).unwrap(),
             distances: Default::default(),
             reference: Default::default(),
         }
@@ -312,6 +298,20 @@ mod tests {
         result.effective_samples_per_second = 5.0;
         result.log_z = Estimate { mean: 3.5, error: 0.1, exact: Some(3.0) };
         result
+    }
+
+    #[test]
+    fn results_of_older_versions_have_a_merit_all_the_same() {
+        let mut result = walkers();
+        result.log_z_merit = f64::NAN;
+        let merit = |result: &WalkerResult| {
+            let part = part(SamplerResult::Walkers(Box::new(result.clone())));
+            measure(&part, "log_z_merit").unwrap().mean
+        };
+        // An error of 0.1 after 2 seconds.
+        assert!((merit(&result) - 50.0).abs() < 1e-9);
+        result.log_z_merit = 7.0;
+        assert_eq!(merit(&result), 7.0);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Pages of experiments: figures, a table with exact and published numbers beside ours, and the raw numbers.
 
 mod figures;
+mod means;
 mod measures;
 mod page;
 

@@ -8,6 +8,7 @@ use leaps::results::{SCHEMA, SamplerResult};
 use serde_json::{Value, json};
 
 use super::figures::paper;
+use super::means::{Mean, has_instances, means};
 use super::measures::{Measure, heading, measure, modes};
 use crate::draw::Chart;
 use crate::machine;
@@ -72,7 +73,7 @@ impl Page<'_> {
     pub fn numbers(&self) -> Value {
         let [training, sampling] = self.seconds();
         let figures = self.figures.iter().map(|(figure, chart)| {
-            let mut kept = chart.kept();
+            let mut kept = chart.to_json();
             kept["name"] = json!(figure.name);
             kept
         });
@@ -159,29 +160,27 @@ impl Page<'_> {
         if !self.experiment.columns.iter().any(|column| column == "log_z_merit") {
             return Vec::new();
         }
+        let all = means(&self.run.runs);
+        let mut groups: Vec<&str> = all.iter().map(|mean| mean.group).collect();
+        groups.dedup();
         let mut lines = Vec::new();
-        for one in self.experiment.each() {
-            let own = |name: &str| match one.heading.is_empty() {
-                true => true,
-                false => name.starts_with(&format!("{}, ", one.heading)),
-            };
+        for group in groups {
             let merits = || {
-                self.run.parts().filter(|(_, part)| own(&part.label)).filter_map(|(run, part)| {
-                    Some((run, &part.label, measure(part, "log_z_merit")?.mean))
-                })
+                let own = all.iter().filter(|mean| mean.group == group);
+                own.filter_map(|mean| Some((mean, mean.measure("log_z_merit")?.mean)))
             };
-            let better =
-                |a: &(&RunEntry, &String, f64), b: &(&RunEntry, &String, f64)| a.2.total_cmp(&b.2);
-            let network = merits().filter(|(run, ..)| run.network.is_some()).max_by(better);
-            let other = merits().filter(|(run, ..)| run.network.is_none()).max_by(better);
-            let (Some((run, name, merit)), Some((_, rival, least))) = (network, other) else {
+            let better = |a: &(&Mean<'_>, f64), b: &(&Mean<'_>, f64)| a.1.total_cmp(&b.1);
+            let learnt = |mean: &Mean<'_>| mean.run.network.is_some();
+            let network = merits().filter(|(mean, _)| learnt(mean)).max_by(better);
+            let other = merits().filter(|(mean, _)| !learnt(mean)).max_by(better);
+            let (Some((mean, merit)), Some((rival, least))) = (network, other) else {
                 continue;
             };
             let trained = self.run.networks.iter().find(|network| {
-                let wanted = run.network.as_deref().unwrap_or_default();
-                own(&network.name) && network.name.ends_with(wanted)
+                let own = group.is_empty() || network.name.starts_with(&format!("{group}, "));
+                own && network.name.ends_with(mean.run.network.as_deref().unwrap_or_default())
             });
-            let times = Short(merit / least);
+            let (name, rival, times) = (&mean.name, &rival.name, Short(merit / least));
             lines.push(match trained.and_then(|network| network.facts.seconds) {
                 _ if merit <= least => format!("{rival} has {} times the merit of {name}, whose training never pays.", Short(least / merit)),
                 Some(training) => {
@@ -193,6 +192,38 @@ impl Page<'_> {
             });
         }
         lines
+    }
+
+    /// The table of averages over instances, its head first.
+    fn mean_rows(&self) -> Vec<Vec<String>> {
+        let columns = &self.experiment.columns;
+        let all = means(&self.run.runs);
+        let off = |column: &String| all.iter().any(|mean| mean.deviations(column).is_some());
+        let mut head = vec![String::new(), "instances".to_owned()];
+        for column in columns {
+            head.push(heading(column).to_owned());
+            if off(column) {
+                head.extend(["sigmas, rms".to_owned(), "largest".to_owned()]);
+            }
+        }
+        let mut rows = vec![head];
+        for mean in &all {
+            let found = mean.parts.iter().filter(|part| part.kept.found.is_some()).count();
+            let mut row = vec![mean.name.clone(), found.to_string()];
+            for column in columns {
+                row.push(
+                    mean.measure(column).map(|found| shown(column, found)).unwrap_or_default(),
+                );
+                if off(column) {
+                    let both = mean.deviations(column);
+                    let text = |number: f64| format!("{number:.2}");
+                    row.push(both.map(|both| text(both.0)).unwrap_or_default());
+                    row.push(both.map(|both| text(both.1)).unwrap_or_default());
+                }
+            }
+            rows.push(row);
+        }
+        rows
     }
 
     /// Reasons to doubt rows of the table, as they were said when the rows were made.
@@ -208,7 +239,8 @@ impl Page<'_> {
     /// The table for a terminal.
     pub fn text(&self) -> String {
         let mut table = Table::default();
-        for row in self.rows() {
+        let averaged = has_instances(self.experiment);
+        for row in if averaged { self.mean_rows() } else { self.rows() } {
             table.row(
                 row.into_iter().map(|cell| if cell.is_empty() { "-".to_owned() } else { cell }),
             );
@@ -236,6 +268,11 @@ impl Page<'_> {
             out += &format!("Figure \"{title}\" is not drawn: {why}.\n\n");
         }
         out += "## Numbers\n\n";
+        if has_instances(self.experiment) {
+            out += "Averages over instances, with their standard errors; how far estimates are from exact values, in their own errors.\n\n";
+            out += &markdown_table(&self.mean_rows());
+            out += "\nEvery instance:\n\n";
+        }
         out += &markdown_table(&self.rows());
         out += "\nErrors are standard errors, in the last digits. Exact values and numbers of the paper stand beside ours where there are \
                 some; values with an error under 'exact' are those of the reference runs.\n";
@@ -262,18 +299,17 @@ impl Page<'_> {
             }
             false => format!("`{}`", self.experiment.word),
         };
+        let machine = match self.run.done_before {
+            true => "a page of runs that were made before".to_owned(),
+            false => machine::cpu_name(),
+        };
         let mut lines = vec![
             format!(
                 "`{}`, settings in {settings}, seed {}, of which that of every run is made (in the raw numbers)",
                 self.command(),
                 self.experiment.seed
             ),
-            format!(
-                "leaps {}, {}, {}",
-                env!("CARGO_PKG_VERSION"),
-                machine::today(),
-                machine::cpu_name()
-            ),
+            format!("leaps {}, {}, {machine}", env!("CARGO_PKG_VERSION"), machine::today()),
         ];
         if devices.iter().any(|(placement, _)| *placement != "the CPU") {
             let words =
@@ -314,7 +350,7 @@ impl Page<'_> {
                 facts.parameters.to_string(),
                 facts.seed.map(|seed| seed.to_string()).unwrap_or_default(),
                 facts.steps.to_string(),
-                facts.batch.as_u64().map(|batch| batch.to_string()).unwrap_or_default(),
+                facts.batch.map(|batch| batch.to_string()).unwrap_or_default(),
                 time,
             ]);
         }

@@ -2,13 +2,28 @@
 
 use leaps::job::{Law, energies};
 use leaps::observe::{Histogram, Layout};
-use leaps::results::{Comparison, HistogramResult, SamplerResult, WalkerResult};
+use leaps::results::{Comparison, HistogramResult, MinimumResult, SamplerResult, WalkerResult};
 use leaps::store::Metrics;
 
 use crate::draw::{Chart, Mark};
 
 /// Most points of a line: more cannot be seen.
 const MOST_POINTS: usize = 600;
+
+/// The energy that every restart of a search found, and the lowest of all states where it is known.
+pub fn restarts(search: &MinimumResult) -> Chart {
+    let found = search.restarts.iter().enumerate();
+    let points = found.map(|(k, restart)| ((k + 1) as f64, restart.energy, 0.0)).collect();
+    let chart = Chart::new("What every restart found", "restart", "lowest energy").series(
+        "",
+        Mark::Dots,
+        points,
+    );
+    match search.optimum {
+        Some(optimum) => chart.rule(optimum, "optimum"),
+        None => chart,
+    }
+}
 
 /// Loss, effective sample size and log Z over the steps of training.
 pub fn training(metrics: &[Metrics], exact: Option<f64>) -> Vec<(&'static str, Chart)> {
@@ -143,12 +158,11 @@ pub fn compared(comparison: &Comparison) -> Vec<(&'static str, Chart)> {
 
 /// Effective samples per second, and the merit of log Z if it was estimated.
 pub fn merits(result: &SamplerResult) -> [f64; 2] {
-    match result {
-        SamplerResult::Walkers(r) => [r.effective_samples_per_second, r.log_z_merit],
-        SamplerResult::Chains(r) => {
-            [r.effective_samples_per_second, r.log_z_merit.unwrap_or(f64::NAN)]
-        }
-    }
+    let samples = match result {
+        SamplerResult::Walkers(r) => r.effective_samples_per_second,
+        SamplerResult::Chains(r) => r.effective_samples_per_second,
+    };
+    [samples, result.log_z_merit().unwrap_or(f64::NAN)]
 }
 
 /// The two-point function.

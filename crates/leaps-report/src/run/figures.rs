@@ -1,12 +1,13 @@
 //! Every figure of a run or a result, with its name and the part of the page it belongs to.
 
 use leaps::job::Law;
-use leaps::results::{SamplerResult, ThermoPoint};
+use leaps::path::Strength;
+use leaps::results::{MinimumResult, SamplerResult, ThermoPoint};
+use leaps::target::TargetSpec;
 
 use super::along::{self, Curve};
-use super::html::number;
 use super::source::Source;
-use super::{charts, pictures};
+use super::{charts, maps, pictures};
 use crate::draw::{Chart, Mark};
 use crate::figure::Figure;
 use crate::free_energy;
@@ -19,6 +20,7 @@ pub const END: &str = "At the end of the path";
 pub const LADDER: &str = "Over the temperatures of the ladder";
 pub const LATTICE: &str = "Lattice";
 pub const COMPARISON: &str = "Comparison";
+pub const SEARCH: &str = "Search for the lowest energy";
 
 /// Figures that a reference has a part in.
 const REFERRED: [&str; 5] =
@@ -38,10 +40,9 @@ pub fn figures(source: &Source, title: &str, law: Option<&Law>, curve: &Curve) -
             drawn.map(|(name, chart)| Figure::of(name, section, chart)).collect();
         all.extend(drawn);
     };
-    let results = &source.results;
-    add(TRAINING, charts::training(&source.metrics, number(results, "log_z.exact")));
+    add(TRAINING, charts::training(&source.metrics, source.exact_log_z()));
     if let Some(SamplerResult::Walkers(walkers)) = &source.result {
-        let sites = number(results, "target.sites").unwrap_or(f64::NAN);
+        let sites = source.sites().map_or(f64::NAN, |sites| sites as f64);
         add(PATH, vec![charts::path(walkers)]);
         add(PATH, along::charts(walkers, sites, curve));
     }
@@ -62,13 +63,17 @@ pub fn figures(source: &Source, title: &str, law: Option<&Law>, curve: &Curve) -
         points.sort_by(|a, b| a.beta.total_cmp(&b.beta));
         points.dedup_by_key(|point| point.beta);
         if points.len() > 1 {
-            all.extend(free_energy::panels(LADDER, &points));
+            all.extend(free_energy::panels(LADDER, &points, Strength::Field));
         }
     }
+    if let Some(result) = &source.result {
+        all.extend(maps::figures(END, result));
+    }
     if let Some(grid) = &source.free_energy {
-        let panels = free_energy::panels(GRID, &grid.points);
+        let panels = free_energy::panels(GRID, &grid.points, grid.of);
         let (name, element) = ("all".to_owned(), free_energy::whole(title, &panels));
         all.extend(panels);
+        all.push(free_energy::ess(GRID, &grid.points, grid.of));
         all.push(Figure { name, title: title.to_owned(), section: "", element });
     }
     if let Some(SamplerResult::Walkers(walkers)) = &source.result
@@ -76,12 +81,24 @@ pub fn figures(source: &Source, title: &str, law: Option<&Law>, curve: &Curve) -
     {
         all.extend(pictures::figures(LATTICE, snapshots));
     }
+    if let Some(search) = &source.minimum {
+        let target = source.origin.as_ref().and_then(|origin| origin.spec());
+        all.extend(of_minimum(search, target.as_ref()));
+    }
     if let Some(comparison) = &source.compared {
         let drawn = charts::compared(comparison).into_iter();
         let drawn = drawn.filter(|(_, chart)| !chart.is_empty());
         all.extend(drawn.map(|(name, chart)| Figure::of(name, COMPARISON, &chart)));
     }
     all
+}
+
+/// The figures of a search for the lowest energy of a target.
+pub fn of_minimum(search: &MinimumResult, target: Option<&TargetSpec>) -> Vec<Figure> {
+    let chart = charts::restarts(search);
+    let restarts = (!chart.is_empty()).then(|| Figure::of("restarts", SEARCH, &chart));
+    let lowest = target.and_then(|target| pictures::lowest(SEARCH, search, target));
+    restarts.into_iter().chain(lowest).collect()
 }
 
 /// The figures of a result that need nothing beside it.
@@ -92,5 +109,6 @@ pub fn of_result(result: &SamplerResult) -> Vec<Figure> {
     };
     let all = path.into_iter().chain(charts::histograms(result, None));
     let drawn = all.filter(|(_, chart)| !chart.is_empty());
-    drawn.map(|(name, chart)| Figure::of(name, END, &chart)).collect()
+    let drawn = drawn.map(|(name, chart)| Figure::of(name, END, &chart));
+    drawn.chain(maps::figures(END, result)).collect()
 }

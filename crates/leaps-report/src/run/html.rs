@@ -3,6 +3,22 @@
 use serde_json::Value;
 
 pub use crate::draw::escape;
+use crate::text::{Short, beside, fixed, with_error};
+
+/// How a number is written.
+#[derive(Clone, Copy, Debug)]
+pub enum Form {
+    /// With its standard error, which the results have beside it, in the last digits.
+    WithError,
+    /// As fine as an estimate with this standard error.
+    Beside(f64),
+    /// With so many decimals.
+    Fixed(usize),
+    /// With three figures.
+    Short,
+    /// With all its digits.
+    Full,
+}
 
 /// A value of `results.json` by its path, such as `log_z.mean`.
 pub fn lookup<'a>(results: &'a Value, path: &str) -> Option<&'a Value> {
@@ -18,17 +34,30 @@ pub fn number(results: &Value, path: &str) -> Option<f64> {
 }
 
 /// A number of `results.json` as it is shown, with the exact value it was made from beside it: the page can be
-/// held against the file.
-pub fn shown(results: &Value, path: &str, words: &str) -> String {
-    match lookup(results, path).filter(|value| value.is_number()) {
-        Some(value) => {
-            format!(
-                "<span data-key=\"{}\" data-value=\"{value}\">{}</span>",
-                escape(path),
-                escape(words)
-            )
+/// held against the file. Words and value are of one number, so that they cannot differ.
+pub fn shown(results: &Value, path: &str, form: Form) -> String {
+    let (Some(value), Some(exact)) = (number(results, path), lookup(results, path)) else {
+        return "-".to_owned();
+    };
+    let words = match form {
+        Form::WithError => {
+            let error = number(results, &error_of(path)).unwrap_or(f64::INFINITY);
+            with_error(value, error)
         }
-        None => escape(words),
+        Form::Beside(error) => beside(value, error),
+        Form::Fixed(decimals) => fixed(value, decimals),
+        Form::Short => Short(value).to_string(),
+        Form::Full => value.to_string(),
+    };
+    let key = escape(path);
+    format!("<span data-key=\"{key}\" data-value=\"{exact}\">{}</span>", escape(&words))
+}
+
+/// Where the standard error of a number is.
+fn error_of(path: &str) -> String {
+    match path.strip_suffix(".mean") {
+        Some(estimate) => format!("{estimate}.error"),
+        None => format!("{path}_error"),
     }
 }
 
@@ -70,13 +99,25 @@ mod tests {
 
     #[test]
     fn numbers_carry_their_origin() {
-        let results = serde_json::json!({"log_z": {"mean": 15.5222462867}, "path": [{"ess": 0.5}]});
-        let cell = shown(&results, "log_z.mean", "15.52");
-        assert!(
-            cell.contains("data-value=\"15.5222462867\"") && cell.contains(">15.52<"),
-            "{cell}"
-        );
+        let results = serde_json::json!({
+            "log_z": {"mean": 15.5222462867, "error": 0.0213},
+            "path": [{"ess": 0.5, "ess_error": 0.031}],
+            "merit": 1234567.0, "lone": {"mean": 2.5}
+        });
+        for (path, form, words) in [
+            ("log_z.mean", Form::WithError, "15.52(2)"),
+            ("log_z.mean", Form::Beside(0.2), "15.52"),
+            ("log_z.mean", Form::Fixed(1), "15.5"),
+            ("log_z.mean", Form::Full, "15.5222462867"),
+            ("path.0.ess", Form::WithError, "0.50(3)"),
+            ("merit", Form::Short, "1.23e6"),
+            ("lone.mean", Form::WithError, "2.5(?)"),
+        ] {
+            let value = lookup(&results, path).unwrap();
+            let wanted = format!("<span data-key=\"{path}\" data-value=\"{value}\">{words}</span>");
+            assert_eq!(shown(&results, path, form), wanted);
+        }
         assert_eq!(number(&results, "path.0.ess"), Some(0.5));
-        assert_eq!(shown(&results, "log_z.exact", "-"), "-");
+        assert_eq!(shown(&results, "log_z.exact", Form::Full), "-");
     }
 }

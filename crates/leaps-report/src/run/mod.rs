@@ -4,6 +4,7 @@ mod along;
 mod charts;
 mod figures;
 mod html;
+mod maps;
 mod modes;
 mod page;
 mod pictures;
@@ -14,7 +15,8 @@ mod thermo;
 use leaps::Result;
 use leaps::job::{Context, Monitor, Reference};
 use leaps::problem::Problem;
-use leaps::results::SamplerResult;
+use leaps::results::{MinimumResult, SamplerResult};
+use leaps::target::TargetSpec;
 
 use crate::figure::Figure;
 use along::Curve;
@@ -83,6 +85,11 @@ fn curve(source: &Source, problem: Option<&Problem>, monitor: &dyn Monitor) -> C
         }
         _ => Curve::default(),
     }
+}
+
+/// The figures of a search: what every restart found, and the state of lowest energy where `target` is a plane.
+pub fn minimum_figures(search: &MinimumResult, target: Option<&TargetSpec>) -> Vec<Figure> {
+    figures::of_minimum(search, target)
 }
 
 /// The figures of a sampler's result alone: ESS along the path, and laws at its end.

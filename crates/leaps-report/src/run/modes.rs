@@ -1,11 +1,11 @@
-//! The masses of modes: how often every value is the most frequent one.
+//! The masses of modes, how often every value is the most frequent one, and structure factors.
 
 use leaps::job::Law;
-use leaps::observe::ModeMass;
-use leaps::results::{SamplerResult, named_modes};
+use leaps::observe::{Estimate, ModeMass, StructureFactor};
+use leaps::results::{SamplerResult, named_modes, named_waves};
 use serde_json::Value;
 
-use super::html::{escape, shown, table};
+use super::html::{Form, escape, shown, table};
 use crate::draw::{Chart, GREY, Mark};
 use crate::text::{fixed, sigmas, with_error};
 
@@ -14,6 +14,14 @@ pub fn masses(result: &SamplerResult) -> &[ModeMass] {
     match result {
         SamplerResult::Walkers(result) => &result.mode_masses,
         SamplerResult::Chains(result) => &result.mode_masses,
+    }
+}
+
+/// The structure factors of a result.
+pub fn structure(result: &SamplerResult) -> &[StructureFactor] {
+    match result {
+        SamplerResult::Walkers(result) => &result.structure_factor,
+        SamplerResult::Chains(result) => &result.structure_factor,
     }
 }
 
@@ -50,34 +58,62 @@ pub fn chart(masses: &[ModeMass], reference: Option<&Law>) -> Chart {
 
 /// The same in numbers.
 pub fn listed(results: &Value, masses: &[ModeMass], reference: Option<&Law>) -> String {
-    let named = named_modes(masses);
+    let short = |(name, mass): (String, Estimate)| (short(&name), mass);
+    let named: Vec<_> = named_modes(masses).into_iter().map(short).collect();
+    let head = ["mode", "probability", "mode_masses"];
+    estimates(
+        "Masses of modes",
+        head,
+        (results, &named),
+        (reference, named_modes(&theirs(reference))),
+    )
+}
+
+/// Structure factors in numbers.
+pub fn waves(results: &Value, waves: &[StructureFactor], reference: Option<&Law>) -> String {
+    let named: Vec<_> = named_waves(waves)
+        .into_iter()
+        .map(|(name, value)| (name.trim_start_matches("structure_factor").to_owned(), value))
+        .collect();
+    let theirs = reference.map(|law| law.samples.observables().structure_factor);
+    let others = named_waves(&theirs.unwrap_or_default());
+    let head = ["wave vector", "S(k)", "structure_factor"];
+    estimates("Structure factor", head, (results, &named), (reference, others))
+}
+
+/// A table of estimates beside those of a reference: what the rows are, what the numbers are, and the key of the list in the results.
+fn estimates(
+    title: &str,
+    [what, number, key]: [&str; 3],
+    (results, named): (&Value, &[(String, Estimate)]),
+    (reference, others): (Option<&Law>, Vec<(String, Estimate)>),
+) -> String {
     if named.is_empty() {
         return String::new();
     }
-    let others = named_modes(&theirs(reference));
-    let mut head = ["mode", "probability"].map(str::to_owned).to_vec();
+    let mut head = [what, number].map(str::to_owned).to_vec();
     if let Some(law) = reference {
         head.extend([escape(&law.name), "sigmas".to_owned()]);
     }
     let mut rows = vec![head];
-    for (k, (name, mass)) in named.iter().enumerate() {
-        let path = format!("mode_masses.{k}.mean");
-        let own = shown(results, &path, &with_error(mass.mean, mass.error));
-        let mut row = vec![escape(&short(name)), own];
+    for (k, (name, value)) in named.iter().enumerate() {
+        let path = format!("{key}.{k}.mean");
+        let own = shown(results, &path, Form::WithError);
+        let mut row = vec![escape(name), own];
         if let Some(law) = reference {
             let exact = law.name == "exact";
             row.extend(match others.get(k) {
                 Some((_, other)) if exact => {
-                    [fixed(other.mean, 6), sigmas(mass.mean, mass.error, other.mean)]
+                    [fixed(other.mean, 6), sigmas(value.mean, value.error, other.mean)]
                 }
                 Some((_, other)) => [
                     with_error(other.mean, other.error),
-                    sigmas(mass.mean, mass.error.hypot(other.error), other.mean),
+                    sigmas(value.mean, value.error.hypot(other.error), other.mean),
                 ],
                 None => ["-".to_owned(), "-".to_owned()],
             });
         }
         rows.push(row);
     }
-    table("Masses of modes", "numbers", &rows)
+    table(title, "numbers", &rows)
 }

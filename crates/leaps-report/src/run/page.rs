@@ -6,12 +6,12 @@ use leaps::results::SamplerResult;
 use leaps::spec::RunSpec;
 
 use super::along::Curve;
-use super::figures::{COMPARISON, END, GRID, LADDER, PATH, TRAINING, figures};
-use super::html::{escape, number, shown};
+use super::figures::{COMPARISON, END, GRID, LADDER, PATH, SEARCH, TRAINING, figures};
+use super::html::{Form, escape, number, shown};
 use super::source::Source;
 use super::{modes, pictures, thermo};
 use crate::figure::Figure;
-use crate::text::{Short, beside, fixed, sigmas, span, with_error};
+use crate::text::{sigmas, span};
 
 /// What a page is made of.
 pub struct Page<'a> {
@@ -32,7 +32,7 @@ pub const POLICY: &str = "default-src 'none'; style-src 'sha256-PvxqgIHI2MYvP9Tz
 
 /// The target in words.
 pub fn description(source: &Source, config: &RunSpec, problem: Option<&Problem>) -> String {
-    let sites = || number(&source.results, "target.sites").unwrap_or(0.0) as usize;
+    let sites = || source.sites().unwrap_or(0);
     problem.map_or_else(|| config.target.describe(sites()), |own| own.description.clone())
 }
 
@@ -74,6 +74,7 @@ impl Page<'_> {
         let drawn = figures(self.source, "", law, &self.curve);
         let charts = |heading: &str, note: &str| charted(&drawn, heading, note);
         let dashed = if law.is_some() { "The reference is broken or grey." } else { "" };
+        out += &section(SEARCH, &charts(SEARCH, ""));
         out += &section(GRID, &charts(GRID, ""));
         let listed = grid.map(|grid| thermo::grid(results, grid));
         out += &section("Free energies", &listed.unwrap_or_default());
@@ -86,6 +87,8 @@ impl Page<'_> {
         let masses = result.map(|result| modes::listed(results, modes::masses(result), law));
         out += &section("Modes", &masses.unwrap_or_default());
         out += &section("Observables", &self.observables());
+        let waves = result.map(|result| modes::waves(results, modes::structure(result), law));
+        out += &section("Structure factor", &waves.unwrap_or_default());
         out += &section(LADDER, &charts(LADDER, ""));
         let rungs = tempering.map(|tempering| thermo::ladder(results, tempering));
         out += &section("Temperatures of the ladder", &rungs.unwrap_or_default());
@@ -103,9 +106,16 @@ impl Page<'_> {
     fn lead(&self) -> String {
         let results = &self.source.results;
         let word = |key: &str| results[key].as_str().map(str::to_owned);
-        let mut parts = vec![self.config.target.formula()];
+        let mut target = self.config.target.clone();
+        // Walkers that were stopped on the way are those of another temperature.
+        target.beta = results["reached"]["beta"].as_f64().or(target.beta);
+        let mut parts = vec![target.formula()];
         let ranges = self.config.ranges();
         parts.extend(ranges.map(|ranges| format!("one network for {}", ranges.describe())));
+        let instances = self.config.train.instances();
+        parts.extend(
+            instances.map(|n| format!("one network for all instances, {n} random ones at a time")),
+        );
         parts.extend(match (word("model"), word("scheme"), word("kernel")) {
             (Some(model), Some(scheme), _) => Some(format!("network {model}, scheme {scheme}")),
             (None, Some(scheme), Some(kernel)) => Some(format!("{scheme} with {kernel}")),
@@ -137,23 +147,21 @@ impl Page<'_> {
             let error = error.unwrap_or(f64::INFINITY);
             let name = match number(results, "log_z.exact") {
                 Some(exact) => {
-                    let value = shown(results, "log_z.exact", &fixed(exact, 4));
+                    let value = shown(results, "log_z.exact", Form::Fixed(4));
                     format!("log Z (exact {value}, {} &sigma;)", sigmas(mean, error, exact))
                 }
                 None => "log Z".to_owned(),
             };
-            facts.push((shown(results, "log_z.mean", &with_error(mean, error)), name));
+            facts.push((shown(results, "log_z.mean", Form::WithError), name));
         }
-        if let Some(ess) = number(results, "ess") {
-            let error = number(results, "ess_error").unwrap_or(f64::INFINITY);
-            facts.push((
-                shown(results, "ess", &with_error(ess, error)),
-                "effective sample size".to_owned(),
-            ));
+        if number(results, "ess").is_some() {
+            let value = shown(results, "ess", Form::WithError);
+            facts.push((value, "effective sample size".to_owned()));
         }
-        if let Some(elbo) = number(results, "elbo") {
-            let text = beside(elbo, number(results, "log_z.error").unwrap_or(f64::INFINITY));
-            facts.push((shown(results, "elbo", &text), "ELBO, a lower bound of log Z".to_owned()));
+        if number(results, "elbo").is_some() {
+            let error = number(results, "log_z.error").unwrap_or(f64::INFINITY);
+            let value = shown(results, "elbo", Form::Beside(error));
+            facts.push((value, "ELBO, a lower bound of log Z".to_owned()));
         }
         for (key, name) in [
             ("network_passes_per_walker", "network passes per walker"),
@@ -162,8 +170,8 @@ impl Page<'_> {
             ("log_z_merit", "log Z merit, 1/(variance &times; seconds)"),
             ("seconds", "seconds"),
         ] {
-            if let Some(value) = number(results, key).filter(|value| *value != 0.0) {
-                facts.push((shown(results, key, &Short(value).to_string()), name.to_owned()));
+            if number(results, key).is_some_and(|value| value != 0.0) {
+                facts.push((shown(results, key, Form::Short), name.to_owned()));
             }
         }
         // Of a search for the lowest energy.
@@ -175,13 +183,13 @@ impl Page<'_> {
                 ("set_size", "vertices of the set"),
             ];
             for (key, name) in found {
-                if let Some(value) = number(results, key) {
-                    facts.push((shown(results, key, &value.to_string()), name.to_owned()));
+                if number(results, key).is_some() {
+                    facts.push((shown(results, key, Form::Full), name.to_owned()));
                 }
             }
         }
-        if let Some(lowest) = number(results, "lowest.energy_per_site") {
-            let value = shown(results, "lowest.energy_per_site", &fixed(lowest, 6));
+        if number(results, "lowest.energy_per_site").is_some() {
+            let value = shown(results, "lowest.energy_per_site", Form::Fixed(6));
             facts.push((value, "lowest energy per site that was met".to_owned()));
         }
         if let Some(last) = self.source.metrics.last() {

@@ -1,6 +1,7 @@
 //! States of a lattice of two dimensions: pages that a slider turns, and figures of all of them.
 
-use leaps::results::Snapshots;
+use leaps::results::{MinimumResult, Snapshots};
+use leaps::target::TargetSpec;
 
 use crate::draw::{Ink, Svg, escape, strip};
 use crate::figure::Figure;
@@ -15,6 +16,21 @@ const MANY: [u32; 10] = [
     0x5ab4c5,
 ];
 
+/// A lattice of two dimensions, and how many values a site has.
+#[derive(Clone, Copy)]
+struct Plane {
+    rows: usize,
+    columns: usize,
+    q: usize,
+}
+
+impl Plane {
+    fn of(snapshots: &Snapshots) -> Option<Self> {
+        let &[rows, columns] = &snapshots.shape[..] else { return None };
+        Some(Plane { rows, columns, q: snapshots.q })
+    }
+}
+
 /// States that belong together, each with a caption.
 struct Album<'s> {
     name: &'static str,
@@ -26,9 +42,8 @@ struct Album<'s> {
 }
 
 /// One walker on its way, and the sample; nothing if the lattice is not of two dimensions.
-fn albums(snapshots: &Snapshots) -> Vec<Album<'_>> {
-    let &[rows, columns] = &snapshots.shape[..] else { return Vec::new() };
-    let whole = |x: &&str| x.len() == rows * columns;
+fn albums(snapshots: &Snapshots, plane: Plane) -> Vec<Album<'_>> {
+    let whole = |x: &&str| x.len() == plane.rows * plane.columns;
     let frames = snapshots.frames.iter().map(|frame| (format!("t = {:.2}", frame.t), &*frame.x));
     let sample = snapshots.sample.iter().map(String::as_str).filter(whole).enumerate();
     let mut all = vec![
@@ -53,12 +68,13 @@ fn albums(snapshots: &Snapshots) -> Vec<Album<'_>> {
 
 /// The albums of a page, each with a slider that turns its pages; without scripts all pages are seen.
 pub fn sliders(snapshots: &Snapshots) -> String {
-    let shown = albums(snapshots).into_iter().map(|album| slides(&album, snapshots));
-    let shown: String = shown.collect();
+    let Some(plane) = Plane::of(snapshots) else { return String::new() };
+    let shown: String =
+        albums(snapshots, plane).into_iter().map(|album| slides(&album, plane)).collect();
     if shown.is_empty() { shown } else { format!("<div class=\"albums\">\n{shown}</div>\n") }
 }
 
-fn slides(album: &Album<'_>, snapshots: &Snapshots) -> String {
+fn slides(album: &Album<'_>, plane: Plane) -> String {
     let (name, last) = (album.name, album.states.len() - 1);
     let mut out = format!(
         "<div class=\"album\">\n<h3>{}</h3>\n<div class=\"slider\"><label for=\"{name}-at\">{}</label>\
@@ -69,7 +85,7 @@ fn slides(album: &Album<'_>, snapshots: &Snapshots) -> String {
         escape(&album.states[last].0),
     );
     for (caption, x) in &album.states {
-        let picture = svg(x, snapshots, &format!("{}: {caption}", album.title));
+        let picture = svg(x, plane, &format!("{}: {caption}", album.title));
         let caption = escape(caption);
         out += &format!(
             "<figure data-label=\"{caption}\">{picture}<figcaption>{caption}</figcaption></figure>\n"
@@ -80,32 +96,54 @@ fn slides(album: &Album<'_>, snapshots: &Snapshots) -> String {
 
 /// A figure of every album.
 pub fn figures(section: &'static str, snapshots: &Snapshots) -> Vec<Figure> {
+    let Some(plane) = Plane::of(snapshots) else { return Vec::new() };
     let figure = |album: Album<'_>| {
         let states = album.states.iter();
         let pictures: Vec<(String, String)> =
-            states.map(|(caption, x)| (caption.clone(), svg(x, snapshots, ""))).collect();
-        let element = strip(album.title, (SIDE, height(snapshots)), &pictures);
+            states.map(|(caption, x)| (caption.clone(), svg(x, plane, ""))).collect();
+        let element = strip(album.title, (SIDE, height(plane)), &pictures);
         Figure { name: album.name.to_owned(), title: album.title.to_owned(), section, element }
     };
-    albums(snapshots).into_iter().map(figure).collect()
+    albums(snapshots, plane).into_iter().map(figure).collect()
+}
+
+/// The state of lowest energy that a search found, where the target lies on a lattice of two dimensions.
+pub fn lowest(
+    section: &'static str,
+    search: &MinimumResult,
+    target: &TargetSpec,
+) -> Option<Figure> {
+    let x = &search.lowest.state;
+    let (rows, columns) = match (&target.size.as_ref()?.0[..], target.dimensions.unwrap_or(2)) {
+        // One number is the side of a square.
+        (&[side], 2) => (side, side),
+        (&[rows, columns], _) => (rows, columns),
+        _ => return None,
+    };
+    if rows * columns != x.len() {
+        return None;
+    }
+    let largest = x.bytes().map(|digit| usize::from(digit.saturating_sub(b'0'))).max()?;
+    let plane = Plane { rows, columns, q: target.q.unwrap_or(2).max(largest + 1) };
+    let title = "The state of lowest energy";
+    let pictures = [(format!("energy {}", search.lowest.energy), svg(x, plane, ""))];
+    let element = strip(title, (SIDE, height(plane)), &pictures);
+    Some(Figure { name: "lowest".to_owned(), title: title.to_owned(), section, element })
 }
 
 /// The height of a picture.
-fn height(snapshots: &Snapshots) -> f64 {
-    match snapshots.shape[..] {
-        [rows, columns] => (SIDE * rows as f64 / columns as f64).round(),
-        _ => SIDE,
-    }
+fn height(plane: Plane) -> f64 {
+    (SIDE * plane.rows as f64 / plane.columns as f64).round()
 }
 
 /// One picture, called `label` on a page and nothing within a figure: a rectangle for every run of equal values in a row.
-fn svg(x: &str, snapshots: &Snapshots, label: &str) -> String {
-    let &[rows, columns] = &snapshots.shape[..] else { return String::new() };
-    let colours: &[u32] = if snapshots.q == 2 { &TWO } else { &MANY };
+fn svg(x: &str, plane: Plane, label: &str) -> String {
+    let Plane { rows, columns, q } = plane;
+    let colours: &[u32] = if q == 2 { &TWO } else { &MANY };
     // Within a figure of several the figure says how large each is.
     let size = match label {
         "" => String::new(),
-        _ => format!(" width=\"{SIDE}\" height=\"{}\"", height(snapshots)),
+        _ => format!(" width=\"{SIDE}\" height=\"{}\"", height(plane)),
     };
     let attributes = format!(" class=\"lattice\"{size} shape-rendering=\"crispEdges\"");
     let mut out = Svg::new(columns as f64, rows as f64, label, &attributes);
@@ -129,7 +167,7 @@ fn svg(x: &str, snapshots: &Snapshots, label: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     fn read(shape: &[usize], q: usize, x: &str) -> Snapshots {
         let frames = json!([{"t": 0.5, "x": x}, {"t": 1.0, "x": x}]);
@@ -139,12 +177,39 @@ mod tests {
 
     #[test]
     fn every_site_has_its_colour() {
-        let picture = svg("0110", &read(&[2, 2], 2, ""), "");
+        let picture = svg("0110", Plane { rows: 2, columns: 2, q: 2 }, "");
         assert!(picture.contains("M1 0h1v1h-1zM0 1h1v1h-1z"), "{picture}");
         assert_eq!(picture.matches("<path").count(), 2, "{picture}");
-        let potts = svg("0120", &read(&[2, 2], 3, ""), "");
+        let potts = svg("0120", Plane { rows: 2, columns: 2, q: 3 }, "");
         assert_eq!(potts.matches("<path").count(), 3);
         assert!(potts.contains("#e08a3c") && potts.contains("#5a9e6f"), "{potts}");
+    }
+
+    #[test]
+    fn the_lowest_state_is_drawn_on_its_lattice() {
+        let lowest = |x: &str, target: Value| {
+            let search = json!({
+                "seed": 1, "method": "annealing", "walkers": 1, "sweeps": 1, "proven": false,
+                "lowest": {"energy": -2.5, "energy_per_site": -0.5, "state": x},
+                "found": {"restarts": 1, "walkers": 1, "of_walkers": 1}, "ended_by": "restarts",
+                "restarts": [], "seconds_of_restarts": [], "seconds_to_best": 0.0, "seconds": 0.0,
+            });
+            let target = serde_json::from_value(target).unwrap();
+            super::lowest("", &serde_json::from_value(search).unwrap(), &target)
+        };
+        let drawn = lowest("011010", json!({"size": [2, 3]})).unwrap();
+        assert!(drawn.element.contains("M1 0h2v1h-2zM1 1h1v1h-1z"), "{}", drawn.element);
+        assert!(drawn.element.contains("energy -2.5"));
+        assert!(lowest("0110", json!({"size": 2, "dimensions": 2})).is_some());
+        for (x, target) in [
+            ("0110", json!({"size": [4]})),
+            ("01101", json!({"size": 2})),
+            ("10,2,3,4", json!({"size": 2, "q": 11})),
+            ("01101001", json!({"size": 2, "dimensions": 3})),
+            ("0110", json!({"path": "edges.txt"})),
+        ] {
+            assert!(lowest(x, target.clone()).is_none(), "{target}");
+        }
     }
 
     #[test]

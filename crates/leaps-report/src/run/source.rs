@@ -1,13 +1,15 @@
-//! What a report is made of: results, training metrics, configuration, comparison.
+//! Sources of a report: results, training metrics, configuration, comparison.
 
 use std::path::{Path, PathBuf};
 
 use leaps::file::{if_any, read_text};
 use leaps::job;
 use leaps::problem::Problem;
-use leaps::results::{Comparison, FreeEnergyResult, SamplerResult};
+use leaps::results::{
+    Comparison, FreeEnergyResult, MinimumResult, Origin, Record, SamplerResult, upgrade,
+};
 use leaps::spec::RunSpec;
-use leaps::store::Metrics;
+use leaps::store::{Meta, Metrics};
 use leaps::target::unprinted;
 use leaps::{Error, Result};
 use serde::Deserialize;
@@ -25,10 +27,14 @@ pub struct Source {
     pub from_file: bool,
     /// `results.json`, or null.
     pub results: Value,
+    /// Where the results come from.
+    pub origin: Option<Origin>,
     /// The same as a result of a sampler, if it is one.
     pub result: Option<SamplerResult>,
     /// The same as free energies over a grid, if it is that.
     pub free_energy: Option<FreeEnergyResult>,
+    /// The same as a search for the lowest energy, if it is that.
+    pub minimum: Option<MinimumResult>,
     /// `metrics.jsonl`.
     pub metrics: Vec<Metrics>,
     /// What is wrong with lines of `metrics.jsonl` that are left out.
@@ -62,15 +68,15 @@ impl Source {
             folder: path.to_owned(),
             from_file: false,
             results: optional("results.json")?,
-            result: None,
-            free_energy: None,
-            compared: None,
             metrics,
             damaged,
             config: if_any(read_text(&path.join("config.toml")))?,
             comparison: optional("comparison.json")?,
-            training: words(&optional("meta.json")?["command"]),
+            training: if_any(Meta::read(path))?
+                .map(|meta| meta.command)
+                .filter(|words| !words.is_empty()),
             seconds: job::seconds(path),
+            ..Source::default()
         }
         .sorted();
         job::still_there(path)?;
@@ -93,8 +99,28 @@ impl Source {
     }
 
     /// What a sampler found, as `results.json` has it.
-    pub fn of(name: String, results: Value) -> Self {
-        Source { name, results, ..Source::default() }.sorted()
+    pub fn of(name: String, found: &Record<SamplerResult>) -> Self {
+        Source {
+            name,
+            // Structures of ours have text keys and no failing serialisers.
+            results: serde_json::to_value(found).unwrap_or_else(|_| unreachable!()),
+            origin: Some(found.origin.clone()),
+            result: Some(found.result.clone()),
+            ..Source::default()
+        }
+    }
+
+    /// log Z, where it is known exactly.
+    pub fn exact_log_z(&self) -> Option<f64> {
+        match self.result.as_ref()? {
+            SamplerResult::Walkers(result) => result.log_z.exact,
+            SamplerResult::Chains(result) => result.log_z?.exact,
+        }
+    }
+
+    /// Sites of the target.
+    pub fn sites(&self) -> Option<usize> {
+        self.origin.as_ref()?.sites()
     }
 
     /// Results of a comparison are not those of one sampler.
@@ -102,8 +128,10 @@ impl Source {
         if self.results.get("samplers").is_some() {
             self.comparison = std::mem::take(&mut self.results);
         }
+        self.origin = Origin::deserialize(&self.results).ok();
         self.result = SamplerResult::deserialize(&self.results).ok();
         self.free_energy = FreeEnergyResult::deserialize(&self.results).ok();
+        self.minimum = MinimumResult::deserialize(&self.results).ok();
         self.compared = Comparison::deserialize(&self.comparison).ok();
         self
     }
@@ -145,6 +173,15 @@ impl Source {
             Some(lack) => Err(lack),
             None => Ok(spec.problem().map_err(|error| error.within(&self.name))?),
         };
+        // Walkers that were stopped on the way are held against what is true where they are.
+        let reached = &self.results["reached"];
+        let problem = match (problem, reached["beta"].as_f64()) {
+            (Ok(problem), Some(beta)) => Ok(problem.at(beta, None)?),
+            (Ok(_), None) if !reached.is_null() => {
+                Err("the walkers were stopped where energy terms have weights of their own".into())
+            }
+            (problem, _) => problem,
+        };
         Ok((spec, problem))
     }
 }
@@ -161,11 +198,12 @@ fn parse_error(path: &Path, line: usize, error: &serde_json::Error) -> Error {
 
 fn json(path: &Path) -> Result<Value> {
     let text = read_text(path)?;
-    let value: Value = serde_json::from_str(&text)
+    let mut value: Value = serde_json::from_str(&text)
         .map_err(|error| parse_error(path, error.line().max(1), &error))?;
     if !value.is_object() {
         let reason = "not an object; is this a result of leaps?".to_owned();
         return Err(Error::Parse { path: path.into(), line: 1, column: 1, reason });
     }
+    upgrade(&mut value);
     Ok(value)
 }

@@ -5,7 +5,7 @@ use leaps::results::{Compared, Comparison, SamplerResult, attach_exact, named};
 use serde_json::Value;
 
 use super::charts::merits;
-use super::html::{escape, lookup, number, quoted, shown, table};
+use super::html::{Form, escape, lookup, number, quoted, shown, table};
 use super::page::Page;
 use super::source::words;
 use crate::text::{Short, fixed, sigmas, with_error};
@@ -41,12 +41,12 @@ impl Page<'_> {
             let own = value("exact");
             let exact = own.or_else(|| exact_of(name));
             let cell = |value: f64| match own {
-                Some(_) => shown(results, &path("exact"), &fixed(value, 6)),
+                Some(_) => shown(results, &path("exact"), Form::Fixed(6)),
                 None => escape(&fixed(value, 6)),
             };
             let mut row = vec![
                 escape(&name.replace('_', " ")),
-                shown(results, &path("mean"), &with_error(mean, error)),
+                shown(results, &path("mean"), Form::WithError),
                 exact.map(cell).unwrap_or_default(),
                 exact.map(|exact| sigmas(mean, error, exact)).unwrap_or_default(),
             ];
@@ -87,8 +87,8 @@ impl Page<'_> {
         ];
         let mut rows = vec![["measure", "value", "for"].map(str::to_owned).to_vec()];
         for (key, name, purpose) in measures {
-            if let Some(value) = number(results, key) {
-                let value = shown(results, key, &Short(value).to_string());
+            if number(results, key).is_some() {
+                let value = shown(results, key, Form::Short);
                 rows.push(vec![name.to_owned(), value, purpose.to_owned()]);
             }
         }
@@ -109,24 +109,17 @@ impl Page<'_> {
         let head = ["beta", "log Z", "F/N", "S/N", "E/N", "C/N", "|m|", "ESS"];
         let mut rows = vec![head.map(str::to_owned).to_vec()];
         for stop in 0..stops {
-            let cell = |mean: &str, error: &str| {
-                let path = format!("at_beta.{stop}.{mean}");
-                let error = number(results, &format!("at_beta.{stop}.{error}"));
-                let text = number(results, &path)
-                    .map(|mean| with_error(mean, error.unwrap_or(f64::INFINITY)));
-                shown(results, &path, &text.unwrap_or_default())
-            };
-            let estimate = |name: &str| cell(&format!("{name}.mean"), &format!("{name}.error"));
-            let beta = format!("at_beta.{stop}.beta");
+            let cell = |key: &str, form| shown(results, &format!("at_beta.{stop}.{key}"), form);
+            let estimate = |name: &str| cell(&format!("{name}.mean"), Form::WithError);
             rows.push(vec![
-                shown(results, &beta, &plain(&results["at_beta"][stop]["beta"])),
+                cell("beta", Form::Full),
                 estimate("log_z"),
                 estimate("free_energy_per_site"),
                 estimate("entropy_per_site"),
                 estimate("observables.energy_per_site"),
                 estimate("observables.heat_capacity_per_site"),
                 estimate("observables.abs_magnetization"),
-                cell("ess", "ess_error"),
+                cell("ess", Form::WithError),
             ]);
         }
         table("On the way", "numbers", &rows)
@@ -164,18 +157,15 @@ impl Page<'_> {
         ];
         let mut rows = vec![head.map(str::to_owned).to_vec()];
         for Compared { name, result, .. } in samplers {
-            let (ess, log_z, cost) = match result {
-                SamplerResult::Walkers(r) => (
-                    [r.ess, r.ess_error],
-                    Some(r.log_z),
-                    [r.network_passes_per_walker, r.energy_calls_per_walker, r.seconds],
-                ),
-                SamplerResult::Chains(r) => (
-                    [r.ess, r.ess_error],
-                    r.log_z,
-                    [r.network_passes_per_walker, r.energy_calls_per_walker, r.seconds],
-                ),
+            let (ess, cost) = match result {
+                SamplerResult::Walkers(r) => {
+                    ([r.ess, r.ess_error], [r.network_passes_per_walker, r.energy_calls_per_walker])
+                }
+                SamplerResult::Chains(r) => {
+                    ([r.ess, r.ess_error], [r.network_passes_per_walker, r.energy_calls_per_walker])
+                }
             };
+            let log_z = result.log_z();
             let none = || "-".to_owned();
             let sigmas = |e: Estimate| Some(sigmas(e.mean, e.error, e.exact?));
             let mut row = vec![
@@ -184,7 +174,7 @@ impl Page<'_> {
                 log_z.map_or_else(none, |e| with_error(e.mean, e.error)),
                 log_z.and_then(sigmas).unwrap_or_else(none),
             ];
-            let numbers = cost.into_iter().chain(merits(result));
+            let numbers = cost.into_iter().chain([result.seconds()]).chain(merits(result));
             row.extend(numbers.map(|number| Short(number).to_string()));
             rows.push(row);
         }
@@ -208,6 +198,7 @@ impl Page<'_> {
             "chains",
             "steps",
             "interrupted",
+            "reached",
             "seed",
             "device",
         ] {

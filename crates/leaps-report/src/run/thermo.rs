@@ -3,8 +3,8 @@
 use leaps::results::{FreeEnergyResult, TemperingResult, ThermoPoint};
 use serde_json::Value;
 
-use super::html::{escape, shown, table};
-use crate::text::{Short, fixed, sigmas, with_error};
+use super::html::{Form, shown, table};
+use crate::text::sigmas;
 
 /// Names of quantities at the heads of tables.
 const HEADS: [&str; 7] = ["log Z", "F/N", "S/N", "E/N", "C/N", "|m|", "chi/N"];
@@ -45,13 +45,10 @@ impl Points<'_> {
         let mut cells = Vec::new();
         for ((name, e), key) in self.points[at].named().into_iter().zip(KEYS) {
             let path = |part: &str| format!("{}.{at}.{key}.{part}", self.place);
-            cells.push(match e.mean.is_finite() {
-                true => shown(self.results, &path("mean"), &with_error(e.mean, e.error)),
-                false => "-".to_owned(),
-            });
+            cells.push(shown(self.results, &path("mean"), Form::WithError));
             if name == "log_z" && exact {
                 let known = e.exact.map(|value| {
-                    let cell = shown(self.results, &path("exact"), &fixed(value, 4));
+                    let cell = shown(self.results, &path("exact"), Form::Fixed(4));
                     [cell, sigmas(e.mean, e.error, value)]
                 });
                 cells.extend(known.unwrap_or_else(|| ["-".to_owned(), "-".to_owned()]));
@@ -61,8 +58,8 @@ impl Points<'_> {
     }
 
     /// A number of a point.
-    fn number(&self, at: usize, key: &str, words: &str) -> String {
-        shown(self.results, &format!("{}.{at}.{key}", self.place), words)
+    fn number(&self, at: usize, key: &str, form: Form) -> String {
+        shown(self.results, &format!("{}.{at}.{key}", self.place), form)
     }
 }
 
@@ -78,21 +75,19 @@ pub fn ladder(results: &Value, tempering: &TemperingResult) -> String {
     head.extend(Points::head(exact));
     let mut rows = vec![head];
     // Swaps and overlaps are those with the next rung; the first overlap is that of the hottest with infinite temperature.
-    let share = |key: &str, at: usize, share: Option<&f64>| match share {
-        Some(share) => shown(results, &format!("tempering.{key}.{at}"), &fixed(*share, 3)),
-        None => "-".to_owned(),
-    };
-    for (at, rung) in rungs.points.iter().enumerate() {
+    let share =
+        |key: &str, at: usize| shown(results, &format!("tempering.{key}.{at}"), Form::Fixed(3));
+    for at in 0..rungs.points.len() {
         let mut row = vec![
-            rungs.number(at, "beta", &fixed(rung.beta, 6)),
-            share("swap_rates", at, tempering.swap_rates.get(at)),
-            share("overlaps", at + 1, tempering.overlaps.get(at + 1)),
+            rungs.number(at, "beta", Form::Fixed(6)),
+            share("swap_rates", at),
+            share("overlaps", at + 1),
         ];
         row.extend(rungs.cells(at, exact));
         rows.push(row);
     }
-    for (at, point) in between.points.iter().enumerate() {
-        let beta = between.number(at, "beta", &fixed(point.beta, 6));
+    for at in 0..between.points.len() {
+        let beta = between.number(at, "beta", Form::Fixed(6));
         let mut row = vec![beta, "-".to_owned(), "-".to_owned()];
         row.extend(between.cells(at, exact));
         rows.push(row);
@@ -101,9 +96,8 @@ pub fn ladder(results: &Value, tempering: &TemperingResult) -> String {
     if let Some(first) = tempering.overlaps.first() {
         notes.push(format!("Overlap of infinite temperature and the hottest rung: {first:.3}."));
     }
-    if let Some(log_z) = tempering.log_z_by_integration {
-        let path = "tempering.log_z_by_integration.mean";
-        let value = shown(results, path, &with_error(log_z.mean, log_z.error));
+    if tempering.log_z_by_integration.is_some() {
+        let value = shown(results, "tempering.log_z_by_integration.mean", Form::WithError);
         notes.push(format!("log Z of the last by thermodynamic integration: {value}."));
     }
     table("Temperatures of the ladder", "numbers", &rows)
@@ -116,21 +110,17 @@ pub fn grid(results: &Value, result: &FreeEnergyResult) -> String {
     let fields = result.points.iter().any(|point| point.field.is_some());
     let exact = points.exact();
     let mut head = vec!["beta".to_owned()];
-    head.extend(fields.then(|| "h".to_owned()));
+    head.extend(fields.then(|| result.of.symbol().to_owned()));
     head.push("ESS".to_owned());
     head.extend(Points::head(exact));
     head.push("log Z merit".to_owned());
     let mut rows = vec![head];
-    for (at, point) in result.points.iter().enumerate() {
-        let mut row = vec![points.number(at, "beta", &escape(&point.beta.to_string()))];
-        if fields {
-            let field = point.field.map_or_else(String::new, |field| field.to_string());
-            row.push(points.number(at, "field", &field));
-        }
-        row.push(points.number(at, "ess", &fixed(point.ess, 3)));
+    for at in 0..result.points.len() {
+        let mut row = vec![points.number(at, "beta", Form::Full)];
+        row.extend(fields.then(|| points.number(at, "field", Form::Full)));
+        row.push(points.number(at, "ess", Form::Fixed(3)));
         row.extend(points.cells(at, exact));
-        let merit = Short(point.log_z_merit).to_string();
-        row.push(points.number(at, "log_z_merit", &merit));
+        row.push(points.number(at, "log_z_merit", Form::Short));
         rows.push(row);
     }
     table("Free energies", "numbers", &rows)

@@ -5,6 +5,7 @@
 
 /// Instructions that a computation may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum SimdLevel {
     /// Whatever the build targets.
     Portable,

@@ -1,4 +1,4 @@
-//! Where arithmetic is done, CPU or GPU: what was asked for, and what it became. Why a GPU was not used is recorded by
+//! Devices and placements: the device that was asked for, and the CPU or GPU that it became. Why a GPU was not used is recorded by
 //! [`Context::place`](crate::job::Context::place).
 
 use std::fmt;

@@ -1,4 +1,4 @@
-//! How exactly networks are computed on a GPU.
+//! The precision with which networks are computed on a GPU.
 
 /// How exactly networks are computed on a GPU.
 ///

@@ -9,6 +9,7 @@ use super::philox::{Key, ROUNDS, bump, philox4x32, round};
 /// What a stream's numbers are for: streams of different purposes never share an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
+#[non_exhaustive]
 pub enum Purpose {
     /// Initial states.
     Initial = 1,

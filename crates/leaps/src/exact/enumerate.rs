@@ -65,10 +65,13 @@ pub fn moments(target: &dyn Target, lambda: &[f64], progress: &dyn Progress) -> 
         .into_par_iter()
         .map(|chunk| {
             let range = chunk * size..states.min((chunk + 1) * size);
-            match target.pairwise() {
-                None if target.prefers_batches() => sum_batches(target, lambda, range, progress),
-                Some(model) => sum_chunk(&model, target, lambda, range, progress),
-                None => sum_chunk(&Plain(target), target, lambda, range, progress),
+            match (target.pairwise(), target.lattice_model()) {
+                (None, None) if target.prefers_batches() => {
+                    sum_batches(target, lambda, range, progress)
+                }
+                (Some(model), _) => sum_chunk(&model, target, lambda, range, progress),
+                (None, Some(model)) => sum_chunk(&model, target, lambda, range, progress),
+                (None, None) => sum_chunk(&Plain(target), target, lambda, range, progress),
             }
         })
         .collect();
@@ -188,7 +191,7 @@ fn sum_chunk(
     progress: &dyn Progress,
 ) -> Result<Sums> {
     let mut walk = Gray::at(range.start, target.sites(), target.q());
-    let mut tally = Tally::new(walk.state(), target.q());
+    let mut tally = Tally::of(target, walk.state());
     let mut energies = vec![0.0; lambda.len()];
     let mut sums = Sums::new(lambda.len());
     let mut next = range.start;
@@ -232,7 +235,7 @@ fn sum_batches(
 ) -> Result<Sums> {
     let (sites, terms) = (target.sites(), target.terms());
     let mut walk = Gray::at(range.start, sites, target.q());
-    let mut tally = Tally::new(walk.state(), target.q());
+    let mut tally = Tally::of(target, walk.state());
     let mut sums = Sums::new(terms);
     let mut next = range.start;
     while next < range.end {

@@ -7,18 +7,22 @@
 //!
 //! Elimination is the transfer matrix with minima in place of sums, site by site in any order: the energies that a site
 //! takes part in become a table of the lowest energy over its values, for every configuration of the sites
-//! that it shares them with. Sites with the fewest such partners go first.
+//! that it shares them with. Sites with the fewest such partners go first, or those at the end of a long lattice, whichever keeps tables small.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod order;
+
+use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
 use super::enumerate;
+use super::few_states;
 use super::walk::{Follow, Gray, Plain};
-use super::{FEW_STATES, FEW_STATES_OF_ANY_ENERGY, LITTLE_WORK};
 use crate::device::Progress;
 use crate::target::{Pairwise, Target};
 use crate::{Error, Result};
+
+use order::Order;
 
 /// The most effort that [`ground_state`] may be given: 1 is well under a second.
 pub const MAX_EFFORT: f64 = 1000.0;
@@ -38,6 +42,7 @@ const CHUNKS: u64 = 256;
 /// How a ground state was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum GroundMethod {
     /// Looking at all states.
     Enumeration,
@@ -85,10 +90,7 @@ pub struct Ground {
 /// ```
 pub fn ground_state(target: &dyn Target, effort: f64, progress: &dyn Progress) -> Result<Ground> {
     let effort = effort.clamp(0.0, MAX_EFFORT);
-    let few = match target.pairwise() {
-        Some(_) => FEW_STATES,
-        None => FEW_STATES_OF_ANY_ENERGY,
-    };
+    let few = few_states(target);
     let elimination = target.pairwise().and_then(|model| {
         let order = Order::of(model, effort)?;
         Some((model, order))
@@ -135,9 +137,10 @@ fn search(target: &dyn Target, states: u64, progress: &dyn Progress) -> Result<O
     let size = states.div_ceil(CHUNKS).max(BLOCK);
     let best = |chunk: u64| {
         let range = chunk * size..states.min((chunk + 1) * size);
-        match target.pairwise() {
-            Some(model) => search_chunk(&model, target, range, progress),
-            None => search_chunk(&Plain(target), target, range, progress),
+        match (target.pairwise(), target.lattice_model()) {
+            (Some(model), _) => search_chunk(&model, target, range, progress),
+            (None, Some(model)) => search_chunk(&model, target, range, progress),
+            (None, None) => search_chunk(&Plain(target), target, range, progress),
         }
     };
     let chunks: Vec<Result<Lowest>> =
@@ -182,43 +185,6 @@ fn search_chunk(
     Ok(lowest)
 }
 
-/// Sites in the order in which they are eliminated, each with those that are left and share an energy with it.
-struct Order(Vec<(usize, Vec<usize>)>);
-
-impl Order {
-    /// The site with the fewest partners first; `None` if that takes more than the effort.
-    fn of(model: &Pairwise, effort: f64) -> Option<Self> {
-        let (sites, q) = (model.sites(), model.q() as f64);
-        if sites as f64 > MAX_SITES * effort.clamp(1.0, 20.0) {
-            return None;
-        }
-        let mut partners: Vec<BTreeSet<usize>> = (0..sites)
-            .map(|site| model.neighbours(site).iter().map(|&end| end as usize).collect())
-            .collect();
-        let mut queue: BTreeSet<(usize, usize)> =
-            partners.iter().enumerate().map(|(site, own)| (own.len(), site)).collect();
-        let (mut order, mut work, mut bytes) = (Vec::with_capacity(sites), 0.0, 0.0);
-        while let Some((degree, site)) = queue.pop_first() {
-            let entries = q.powi(degree as i32);
-            work += entries * q * (degree as f64 + 1.0) / 2.0;
-            bytes += 9.0 * entries; // an energy and a choice
-            if work > effort * LITTLE_WORK || bytes > effort.clamp(1.0, 16.0) * BYTES {
-                return None;
-            }
-            let own: Vec<usize> = std::mem::take(&mut partners[site]).into_iter().collect();
-            for &end in &own {
-                let before = partners[end].len();
-                partners[end].remove(&site);
-                partners[end].extend(own.iter().copied().filter(|&other| other != end));
-                queue.remove(&(before, end));
-                queue.insert((partners[end].len(), end));
-            }
-            order.push((site, own));
-        }
-        Some(Order(order))
-    }
-}
-
 /// Lowest energies over the values of eliminated sites, as `[sum_k x_{scope_k} q^k]`.
 struct Factor {
     scope: Vec<usize>,
@@ -232,7 +198,7 @@ fn eliminate(model: &Pairwise, order: &Order, progress: &dyn Progress) -> Result
     let ones = vec![1.0; model.energy_terms().len()];
     let (couplings, fields) = (model.total_couplings(&ones), model.total_fields(&ones));
     let mut rank = vec![0; sites];
-    for (at, (site, _)) in order.0.iter().enumerate() {
+    for (at, (site, _)) in order.steps.iter().enumerate() {
         rank[*site] = at;
     }
     // Every factor waits for the first of its sites.
@@ -252,7 +218,7 @@ fn eliminate(model: &Pairwise, order: &Order, progress: &dyn Progress) -> Result
         waiting[site].push(Factor { scope: vec![site], table });
     }
     let mut choices = Vec::with_capacity(sites);
-    for (site, scope) in &order.0 {
+    for (site, scope) in &order.steps {
         progress.check()?;
         let factors = std::mem::take(&mut waiting[*site]);
         let (table, choice) = minimum(*site, scope, &factors, q);
@@ -263,7 +229,7 @@ fn eliminate(model: &Pairwise, order: &Order, progress: &dyn Progress) -> Result
         progress.advance(1);
     }
     let mut x = vec![0; sites];
-    for ((site, scope), choice) in order.0.iter().zip(&choices).rev() {
+    for ((site, scope), choice) in order.steps.iter().zip(&choices).rev() {
         let at = scope.iter().rev().fold(0, |at, &end| at * q + usize::from(x[end]));
         x[*site] = choice[at];
     }

@@ -81,10 +81,15 @@ pub fn solve(target: &dyn Target, lambda: &[f64]) -> Result<Exact> {
         })?;
     let k = lambda[0] * coupling;
     let torus = torus(rows, columns, k)?;
+    // What the energy has beside its bonds is the same for all states.
+    let constant = target.pairwise().map_or(0.0, |model| {
+        let bonds = 2 * model.sites();
+        model.energy_terms()[0].constant - coupling * bonds as f64
+    });
     Ok(Exact {
         method: Method::Kaufman,
-        log_z: torus.log_z,
-        energy: -coupling * torus.bonds,
+        log_z: torus.log_z - lambda[0] * constant,
+        energy: constant - coupling * torus.bonds,
         potential_variance: k * k * torus.bonds_variance,
         order: None,
     })

@@ -1,12 +1,12 @@
-//! Compute exact answers, for everything else to be checked against.
+//! Exact answers, for everything else to be checked against.
 //!
 //! | method | applies to | cost |
 //! |---|---|---|
 //! | [`enumerate`] | any target with at most $2^{25}$ states | $q^d$ |
-//! | [`transfer`] | pairwise models on strips: a lattice with one short side, any couplings and fields | $q^{W}$ free, $q^{2W}$ periodic |
+//! | [`transfer`] | pairwise models, and models of tables and clusters, on strips: a lattice with one short side, any couplings and fields | $q^{W}$ free, $q^{2W}$ periodic |
 //! | [`kaufman`] | uniform Ising models without field on a periodic square lattice | $\min(\text{sides})$ |
 //!
-//! [`draw`] makes independent samples by the first two; [`ground_state`] finds the lowest energy. [`solve`] picks one; [`known`] does so only if the answer takes well under a second.
+//! [`draw`] makes independent samples by the first two, for every target that they apply to; [`ground_state`] finds the lowest energy. [`solve`] picks one; [`known`] does so only if the answer takes well under a second.
 
 mod band;
 mod draw;
@@ -18,6 +18,7 @@ mod modes;
 mod plan;
 mod strip;
 mod sums;
+mod tables;
 pub mod transfer;
 mod walk;
 
@@ -189,10 +190,7 @@ pub fn known_at(
     effort: f64,
     progress: &dyn Progress,
 ) -> Option<Exact> {
-    let limit = match target.pairwise() {
-        Some(_) => FEW_STATES,
-        None => FEW_STATES_OF_ANY_ENERGY,
-    };
+    let limit = few_states(target);
     if enumerate::states(target).is_some_and(|states| states as f64 <= effort * limit as f64) {
         return enumerate::solve(target, lambda, progress).ok();
     }
@@ -204,6 +202,14 @@ pub fn known_at(
     }
     let work = transfer::estimate(target).ok()?.work;
     (work <= effort * LITTLE_WORK).then(|| transfer::solve(target, lambda, progress).ok()).flatten()
+}
+
+/// Up to how many states a walk through all of them takes well under a second.
+fn few_states(target: &dyn Target) -> u64 {
+    match target.pairwise().is_some() || target.lattice_model().is_some() {
+        true => FEW_STATES,
+        false => FEW_STATES_OF_ANY_ENERGY,
+    }
 }
 
 /// Refuse weights that are not one finite number per energy term.

@@ -1,6 +1,6 @@
 //! An order of the sites of a pairwise model in which bonds are short.
 
-use crate::target::{Boundary, Pairwise, Target};
+use crate::target::{Boundary, LatticeModel, Pairwise, Target};
 
 /// An order of the sites for the transfer matrix, and what it costs.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,10 +17,39 @@ pub(super) struct Plan {
     pub q: usize,
 }
 
+/// What plans are made for.
+pub(super) trait Strips: Target {
+    /// The sites that share an energy with one.
+    fn partners(&self, site: usize) -> impl Iterator<Item = u32>;
+    /// Whether all values are equivalent.
+    fn equivalent_values(&self) -> bool;
+}
+
+impl Strips for Pairwise {
+    fn partners(&self, site: usize) -> impl Iterator<Item = u32> {
+        self.neighbours(site).iter().copied()
+    }
+
+    fn equivalent_values(&self) -> bool {
+        let uniform = |fields: &[f64]| fields.iter().all(|&field| field == 0.0);
+        self.energy_terms().iter().all(|term| uniform(&term.fields))
+    }
+}
+
+impl Strips for LatticeModel {
+    fn partners(&self, site: usize) -> impl Iterator<Item = u32> {
+        self.neighbours(site)
+    }
+
+    fn equivalent_values(&self) -> bool {
+        self.equivalent()
+    }
+}
+
 impl Plan {
     /// The cheapest of a few orders: along each axis of a lattice, cut open or not, else as numbered.
     /// `None` if every one of them has more than $2^{60}$ configurations across.
-    pub fn new(model: &Pairwise) -> Option<Plan> {
+    pub fn new(model: &impl Strips) -> Option<Plan> {
         let (sites, q) = (model.sites(), model.q());
         let mut plans = Vec::new();
         if let Some(lattice) = model.lattice() {
@@ -32,7 +61,16 @@ impl Plan {
                 let mut order: Vec<usize> = (0..sites).collect();
                 order.sort_by_key(|&site| lattice.coordinate(site, axis));
                 if lattice.boundary() == Boundary::Periodic {
-                    plans.extend(Self::along(model, order.clone(), section));
+                    // Only a cut as thick as the longest bond opens the ring.
+                    let steps = (0..sites).flat_map(|site| {
+                        let here = lattice.coordinate(site, axis);
+                        let apart =
+                            move |end| here.abs_diff(lattice.coordinate(end as usize, axis));
+                        model.partners(site).map(apart)
+                    });
+                    let longest = steps.map(|steps| steps.min(length - steps)).max();
+                    let cut = longest.unwrap_or(1).max(1) * section;
+                    plans.extend(Self::along(model, order.clone(), cut));
                 }
                 plans.extend(Self::along(model, order, 0));
             }
@@ -44,7 +82,7 @@ impl Plan {
     }
 
     /// The order `order` with its first `cut` sites fixed; `None` if that is hopeless.
-    fn along(model: &Pairwise, order: Vec<usize>, cut: usize) -> Option<Plan> {
+    fn along(model: &impl Strips, order: Vec<usize>, cut: usize) -> Option<Plan> {
         if cut >= order.len() {
             return None;
         }
@@ -54,19 +92,18 @@ impl Plan {
         }
         let mut width = 1;
         for &site in &order[cut..] {
-            for &end in model.neighbours(site) {
+            for end in model.partners(site) {
                 let end = rank[end as usize];
                 if end < rank[site] {
                     width = width.max(rank[site] - end);
                 }
             }
         }
-        let uniform = |fields: &[f64]| fields.iter().all(|&field| field == 0.0);
         let plan = Plan {
             fixed: order[..cut].to_vec(),
             order: order[cut..].to_vec(),
             width,
-            symmetric: cut > 0 && model.energy_terms().iter().all(|term| uniform(&term.fields)),
+            symmetric: cut > 0 && model.equivalent_values(),
             q: model.q(),
         };
         (width as f64 * (plan.q as f64).log2() <= 60.0).then_some(plan)

@@ -1,4 +1,4 @@
-//! Add up weighted moments while the scale of the weights is still unknown.
+//! Sums of weighted moments while the scale of the weights is still unknown.
 
 use crate::observe::Order;
 

@@ -8,18 +8,24 @@
 use rayon::prelude::*;
 
 use super::band::{Domain, Entry, Linear, Log};
-use super::plan::Plan;
+use super::plan::{Plan, Strips};
 use super::strip::{Pass, Strip};
-use super::{Exact, Method, check_weights};
-use crate::device::Progress;
-use crate::target::{Pairwise, Target};
+use super::{Exact, Method, check_weights, tables};
+use crate::device::{Bytes, Progress, free_memory};
+use crate::target::{LatticeModel, Pairwise, Target};
 use crate::{Error, Result};
 
-/// The most elementary operations that are started on.
-pub const MAX_WORK: f64 = 2e11;
+/// The most elementary operations that are started on: an hour of one core.
+pub const MAX_WORK: f64 = 1e12;
 
-/// The most memory, in bytes.
-pub const MAX_BYTES: f64 = 4.3e9;
+/// Seconds of one core for an operation; within a factor of three on most machines.
+const SECONDS: f64 = 3e-9;
+
+/// The most memory, in bytes, where the system does not say how much is free.
+const USUAL_ROOM: f64 = 4.3e9;
+
+/// The share of free memory that is made use of.
+const SHARE: f64 = 0.8;
 
 /// Groups of boundary configurations, whatever the number of threads.
 const GROUPS: u64 = 256;
@@ -36,23 +42,46 @@ pub struct Estimate {
     pub bytes: f64,
 }
 
+impl Estimate {
+    /// Whether it is started on, with the memory that is free now.
+    pub fn is_affordable(&self) -> bool {
+        self.work <= MAX_WORK && self.bytes <= room()
+    }
+
+    /// Seconds on the threads at hand, within a factor of three on most machines.
+    pub fn seconds(&self) -> f64 {
+        SECONDS * self.work / rayon::current_num_threads() as f64
+    }
+}
+
+/// Bytes that may be taken.
+pub(super) fn room() -> f64 {
+    free_memory().map_or(USUAL_ROOM, |free| SHARE * free as f64)
+}
+
 /// Estimate the cost for `target` without starting.
 ///
 /// # Errors
 /// [`Error::NotApplicable`] if the target is not pairwise or too wide to count.
 pub fn estimate(target: &dyn Target) -> Result<Estimate> {
-    plan(target).map(|(_, plan)| cost(&plan))
+    match model_of_tables(target) {
+        Some(model) => Ok(tables::cost(&plan_of(model)?)),
+        None => plan(target).map(|(_, plan)| cost(&plan)),
+    }
 }
 
 /// Solve a pairwise model on a lattice of any dimension, or on a graph whose bonds join sites numbered
 /// close to each other.
 ///
 /// # Errors
-/// [`Error::NotApplicable`] naming the estimated cost if it is more than 2e11 operations or 4 GiB, or if the
-/// target is not pairwise; [`Error::Invalid`] for wrong weights, [`Error::NonFinite`] if energies
+/// [`Error::NotApplicable`] naming the estimated time and memory if it is more than 1e12 operations or more bytes
+/// than are free, or if the target is neither pairwise nor one of tables and clusters; [`Error::Invalid`] for wrong weights, [`Error::NonFinite`] if energies
 /// overflow, [`Error::Interrupted`] through `progress`.
 pub fn solve(target: &dyn Target, lambda: &[f64], progress: &dyn Progress) -> Result<Exact> {
     check_weights(target, lambda)?;
+    if let Some((model, plan, _)) = affordable_tables(target)? {
+        return finite_answer(tables::solve(model, &plan, lambda, progress)?);
+    }
     let (model, plan, cost) = affordable(target)?;
     let couplings = model.total_couplings(lambda);
     let sum = if is_linear(model, &plan, &couplings) {
@@ -71,6 +100,16 @@ pub fn solve(target: &dyn Target, lambda: &[f64], progress: &dyn Progress) -> Re
         potential_variance: sum.variance,
         order: None,
     };
+    finite_answer(exact)
+}
+
+/// The model, if it has clusters that are no pairs of Potts's form.
+fn model_of_tables(target: &dyn Target) -> Option<&LatticeModel> {
+    target.lattice_model().filter(|_| target.pairwise().is_none())
+}
+
+/// Refuse numbers that energies have made too large.
+fn finite_answer(exact: Exact) -> Result<Exact> {
     for value in [exact.log_z, exact.energy, exact.potential_variance] {
         if !value.is_finite() {
             let state = "summed over".into();
@@ -85,13 +124,43 @@ pub fn solve(target: &dyn Target, lambda: &[f64], progress: &dyn Progress) -> Re
 pub(super) fn affordable(target: &dyn Target) -> Result<(&Pairwise, Plan, Estimate)> {
     let (model, plan) = plan(target)?;
     let cost = cost(&plan);
-    if cost.work > MAX_WORK || cost.bytes > MAX_BYTES {
-        return Err(refuse(format!(
-            "it would take {:.1e} operations and {:.1e} bytes, more than {MAX_WORK:.0e} or {MAX_BYTES:.1e}",
-            cost.work, cost.bytes
-        )));
-    }
+    check_cost(&cost)?;
     Ok((model, plan, cost))
+}
+
+/// The same for a model of tables and clusters; `None` for every other target.
+pub(super) fn affordable_tables(
+    target: &dyn Target,
+) -> Result<Option<(&LatticeModel, Plan, Estimate)>> {
+    let Some(model) = model_of_tables(target) else { return Ok(None) };
+    let plan = plan_of(model)?;
+    let cost = tables::cost(&plan);
+    check_cost(&cost)?;
+    Ok(Some((model, plan, cost)))
+}
+
+fn check_cost(cost: &Estimate) -> Result<()> {
+    if cost.is_affordable() {
+        return Ok(());
+    }
+    let (time, memory, room) = (lasting(cost.seconds()), Bytes(cost.bytes), Bytes(room()));
+    let threads = rayon::current_num_threads();
+    Err(refuse(format!(
+        "it would take {:.1e} operations, about {time} on {threads} threads, and {memory} of memory; at most {MAX_WORK:.0e} are \
+         started on, and {room} may be taken",
+        cost.work
+    )))
+}
+
+/// A time in the unit that fits it.
+fn lasting(seconds: f64) -> String {
+    let units = [(3.2e7, "years"), (86_400.0, "days"), (3600.0, "hours"), (60.0, "minutes")];
+    let fits = |(unit, _): &(f64, &str)| seconds >= 2.0 * unit;
+    match units.into_iter().find(fits) {
+        Some((unit, name)) if seconds < 1e4 * unit => format!("{:.0} {name}", seconds / unit),
+        Some((unit, name)) => format!("{:.0e} {name}", seconds / unit),
+        None => format!("{seconds:.0} seconds"),
+    }
 }
 
 /// Whether plain numbers can hold the weights.
@@ -101,9 +170,12 @@ pub(super) fn is_linear(model: &Pairwise, plan: &Plan, couplings: &[f64]) -> boo
 
 fn plan(target: &dyn Target) -> Result<(&Pairwise, Plan)> {
     let model = target.pairwise().ok_or_else(|| refuse("it needs a pairwise model".into()))?;
-    let plan = Plan::new(model)
-        .ok_or_else(|| refuse("a cross-section has more than 2^60 configurations".into()))?;
-    Ok((model, plan))
+    Ok((model, plan_of(model)?))
+}
+
+fn plan_of(model: &impl Strips) -> Result<Plan> {
+    Plan::new(model)
+        .ok_or_else(|| refuse("a cross-section has more than 2^60 configurations".into()))
 }
 
 fn cost(plan: &Plan) -> Estimate {
@@ -156,7 +228,7 @@ impl<D: Domain> Strip<'_, D> {
             Ok(total)
         };
         let at_once = groups.min(rayon::current_num_threads() as u64) as f64;
-        let sums: Vec<Result<Entry>> = if at_once * bytes <= MAX_BYTES {
+        let sums: Vec<Result<Entry>> = if at_once * bytes <= room() {
             (0..groups).into_par_iter().map(group).collect()
         } else {
             (0..groups).map(group).collect()
@@ -179,5 +251,41 @@ impl<D: Domain> Strip<'_, D> {
             progress.advance(1);
         }
         Ok(self.total(&fixed, pass))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::NoProgress;
+    use crate::target::{Boundary, Lattice};
+
+    #[test]
+    fn what_takes_too_long_says_how_long() {
+        let lattice = Lattice::new(&[40, 40], Boundary::Free).unwrap();
+        let model = Pairwise::ising(lattice, 1.0, 0.1).unwrap();
+        let error = solve(&model, &[0.4; 2], &NoProgress).unwrap_err().to_string();
+        for words in ["3.5e15 operations", " on ", " threads", "70.4 TB of memory", "may be taken"]
+        {
+            assert!(error.contains(words), "{words}: {error}");
+        }
+        for (seconds, words) in [
+            (7.0, "7 seconds"),
+            (200.0, "3 minutes"),
+            (8000.0, "2 hours"),
+            (3e5, "3 days"),
+            (1e9, "31 years"),
+            (1e13, "3e5 years"),
+        ] {
+            assert_eq!(lasting(seconds), words);
+        }
+    }
+
+    #[test]
+    fn memory_that_is_free_may_be_taken() {
+        let free = free_memory().unwrap_or(1 << 32) as f64;
+        let cost = |bytes: f64| Estimate { work: 1.0, bytes };
+        assert!(cost(0.1 * free).is_affordable() && !cost(100.0 * free).is_affordable());
+        assert!(!Estimate { work: 2.0 * MAX_WORK, bytes: 1.0 }.is_affordable());
     }
 }

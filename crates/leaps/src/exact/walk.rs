@@ -1,7 +1,7 @@
 //! Walk through all states so that neighbours in the walk differ in one site.
 
-use crate::observe::Order;
-use crate::target::{Pairwise, Target};
+use crate::observe::{Order, OrderParameter};
+use crate::target::{LatticeModel, Pairwise, Target};
 
 /// The reflected Gray code in base `q`: each step moves one site by one value.
 ///
@@ -71,10 +71,18 @@ pub(super) struct Tally {
     /// More values: `m` for each largest count, `m^2` for each sum of squared counts.
     by_largest: Vec<f64>,
     by_squares: Vec<f64>,
+    /// An order parameter that is a sum of vectors.
+    vectors: Option<OrderParameter>,
 }
 
 impl Tally {
-    pub fn new(x: &[u8], q: usize) -> Self {
+    pub fn of(target: &dyn Target, x: &[u8]) -> Self {
+        let order = OrderParameter::of(target);
+        let vectors = Some(order).filter(|order| order.vectors().is_some());
+        Tally { vectors, ..Self::new(x, target.q()) }
+    }
+
+    fn new(x: &[u8], q: usize) -> Self {
         let (sites, n) = (x.len(), x.len() as f64);
         let mut tally = Tally {
             counts: vec![0; q],
@@ -84,6 +92,7 @@ impl Tally {
             pairs: Vec::new(),
             by_largest: Vec::new(),
             by_squares: Vec::new(),
+            vectors: None,
         };
         if q == 2 {
             tally.pairs = (0..=sites).map(|up| Order::of_counts(&[sites - up, up])).collect();
@@ -125,7 +134,9 @@ impl Tally {
 
     #[inline]
     pub fn order(&self) -> Order {
-        if self.pairs.is_empty() {
+        if let Some(vectors) = &self.vectors {
+            vectors.of_counts(&self.counts)
+        } else if self.pairs.is_empty() {
             let (m, squared) = (self.by_largest[self.largest], self.by_squares[self.squares]);
             Order { m, abs: m.abs(), squared, fourth: squared * squared }
         } else {
@@ -181,6 +192,17 @@ impl Follow for &Pairwise {
                 *energy += change;
             }
         }
+    }
+}
+
+impl Follow for &LatticeModel {
+    fn fresh(&self, x: &[u8], energies: &mut [f64]) {
+        Plain(*self).fresh(x, energies);
+    }
+
+    #[inline]
+    fn follow(&self, x: &[u8], step: &Step, energies: &mut [f64]) {
+        self.add_changes(x, step.site, [step.old, step.new], energies);
     }
 }
 

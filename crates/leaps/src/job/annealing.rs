@@ -2,17 +2,18 @@
 
 use std::time::Instant;
 
-use super::measured::{Journey, measured};
+use super::measured::{Journey, measure, measured};
 use super::snapshots::{can_be_drawn, snapshots};
 use super::two_sided::{Forth, sent_back};
-use super::{Context, Run, memory};
+use super::{Context, Run, memory, unless_stopped};
 use crate::device::Placement;
 use crate::mcmc::{KernelName, KernelSpec, Move};
+use crate::observe::MeasureSpec;
 use crate::problem::Problem;
 use crate::results::{TwoSidedResult, WalkerResult};
 use crate::sampler::{
     Amount, Ensemble, Grid, Moves, Population, ResampleSpec, Resampling, Settings, Times,
-    UpdateSpec, WalkerSpec, sample_on,
+    UpdateSpec, WalkerSpec, sample_until_stopped,
 };
 use crate::spec::{RunSpec, SEED};
 use crate::{Error, Result};
@@ -44,6 +45,8 @@ pub struct Annealing {
     pub updates: UpdateSpec,
     /// When walkers are resampled; never in annealed importance sampling.
     pub resample: Option<ResampleSpec>,
+    /// What is measured beside the usual.
+    pub measure: MeasureSpec,
     /// The seed.
     pub seed: u64,
 }
@@ -57,6 +60,7 @@ impl Annealing {
             walkers: WalkerSpec::default(),
             updates: UpdateSpec::default(),
             resample: None,
+            measure: MeasureSpec::default(),
             seed: SEED,
         }
     }
@@ -74,6 +78,7 @@ impl Annealing {
             walkers: spec.walkers.clone(),
             updates: spec.updates.clone(),
             resample: resample.then(|| spec.resample.clone()),
+            measure: spec.measure.clone(),
             seed: spec.seed,
         }
     }
@@ -108,6 +113,12 @@ impl Annealing {
         self
     }
 
+    /// Measure structure factors at all wave vectors as well, and correlations at all offsets.
+    pub fn structure_factor(mut self) -> Self {
+        self.measure.structure_factor = true;
+        self
+    }
+
     /// The seed.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
@@ -126,10 +137,15 @@ impl Annealing {
 
     /// Refuse to start with more memory than is free.
     pub fn check_memory(&self) -> Result<()> {
-        memory::check(&memory::of_walkers(&self.problem, &self.walkers, Some(&self.kernel)))
+        let measured = (&self.walkers, &self.measure);
+        memory::check(&memory::of_walkers(&self.problem, measured, Some(&self.kernel)))
     }
 
-    /// Run it and measure the walkers.
+    /// Run it and measure the walkers. If they are stopped on the way, the result is that of the last point of the path that all of them have
+    /// reached, and says so ([`WalkerResult::reached`]).
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] if they were stopped before the first such point: there are as many as the trace of the path has.
     pub fn run_in(&self, context: &Context<'_>) -> Result<Run<WalkerResult>> {
         context.install(|| self.run_here(context))
     }
@@ -139,25 +155,29 @@ impl Annealing {
         let (betas, stops): (Vec<f64>, Vec<f64>) =
             self.walkers.stops(path, self.problem.beta)?.into_iter().unzip();
         let settings = Settings { stops, ..self.settings()? };
+        measure(&self.problem, self.problem.path.ends(), &self.measure)?;
         self.check_memory()?;
         let (placement, computed) = context.place(self.gpu_has())?;
         let start = Instant::now();
-        let (ensemble, grid) = sample_on(&placement, target, path, &settings, context.progress)?;
+        let progress = context.progress;
+        let (ensemble, grid) = sample_until_stopped(&placement, target, path, &settings, progress)?;
         let seconds = start.elapsed().as_secs_f64();
-        let snapshots = match can_be_drawn(&**target) {
+        let arrived = ensemble.reached.is_none();
+        let snapshots = match arrived && can_be_drawn(&**target) {
             true => {
                 // It goes the same way on the CPU.
                 let cpu = &Placement::Cpu;
                 let population = Population::new(1, self.seed);
                 let mut one = settings.moves.walkers(cpu, target, path, population)?;
-                snapshots(&**target, &grid, &mut *one, context.progress)?
+                unless_stopped(snapshots(&**target, &grid, &mut *one, progress))?.flatten()
             }
             false => None,
         };
-        let two_sided = match self.walkers.two_sided {
+        let two_sided = match arrived && self.walkers.two_sided {
             false => None,
             true => {
-                Some(self.both_ways(&placement, &settings, (&ensemble, &grid, seconds), context)?)
+                let forth = (&ensemble, &grid, seconds);
+                unless_stopped(self.both_ways(&placement, &settings, forth, context))?
             }
         };
         let journey = Journey {
@@ -166,10 +186,14 @@ impl Annealing {
             kernel: self.kernel.kernel.to_string(),
             model: None,
             intervals: grid.intervals(),
+            substeps: None,
             betas,
             seconds,
             snapshots,
+            both_ways: self.walkers.two_sided,
             two_sided,
+            stopped: progress.stopped(),
+            measure: self.measure.clone(),
         };
         let (result, samples) = measured(&self.problem, journey, ensemble)?;
         Ok(Run { result, samples, computed })
@@ -201,7 +225,7 @@ impl Annealing {
                 "sample.kernel",
                 self.kernel.kernel,
                 "a kernel that moves one state",
-                "use heat-bath here, or the verb mcmc",
+                "use heat-bath here, or Markov chains",
             ));
         };
         let walkers = &self.walkers;
@@ -226,7 +250,7 @@ impl Annealing {
                 Some(resample) => resample.resampling(USUAL_THRESHOLD),
                 None => Resampling::NEVER,
             },
-            points: walkers.trace_points,
+            trace_points: walkers.trace_points,
             stops: Vec::new(),
             seed: self.seed,
         })

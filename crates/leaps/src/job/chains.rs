@@ -2,10 +2,11 @@
 
 use std::time::Instant;
 
+use super::measured::measure;
 use super::{Context, Run, Samples, memory, total_energies};
 use crate::device::Placement;
 use crate::exact;
-use crate::mcmc::cuda::{check_gpu, run_cuda_chains, run_cuda_ladders};
+use crate::mcmc::cuda::{check_gpu, check_measured, run_cuda_chains, run_cuda_ladders};
 use crate::mcmc::lanes::{LadderPlan, Plan, run_lane_chains, run_lane_tempering};
 use crate::mcmc::lockstep::run_lockstep_chains;
 use crate::mcmc::{
@@ -14,7 +15,7 @@ use crate::mcmc::{
 };
 use crate::observe::{
     Autocorrelation, ChainRecorder, ChainSummary, ChainWarning, Estimate, LadderTable, Mbar,
-    Observables, Recorder, Reduced, RemoteRecorder, integrated_log_z,
+    MeasureSpec, Observables, Recorder, Reduced, RemoteRecorder, integrated_log_z,
 };
 use crate::problem::Problem;
 use crate::results::{
@@ -126,6 +127,8 @@ pub struct Chains {
     pub keep: bool,
     /// Inverse temperatures within a ladder at which free energies are wanted as well.
     pub at_beta: Vec<f64>,
+    /// What is measured beside the usual.
+    pub measure: MeasureSpec,
     /// The seed.
     pub seed: u64,
 }
@@ -134,7 +137,8 @@ impl Chains {
     /// 64 chains of heat-bath sweeps.
     pub fn new(problem: Problem) -> Self {
         let (kernel, chains) = (KernelSpec::default(), ChainSpec::default());
-        Chains { problem, kernel, chains, keep: false, at_beta: Vec::new(), seed: SEED }
+        let measure = MeasureSpec::default();
+        Chains { problem, kernel, chains, keep: false, at_beta: Vec::new(), measure, seed: SEED }
     }
 
     /// As configured.
@@ -147,6 +151,7 @@ impl Chains {
                 Move::Kernel(_) => Vec::new(),
                 _ => spec.walkers.at_beta.clone(),
             },
+            measure: spec.measure.clone(),
             seed: spec.seed,
             ..Self::new(problem)
         }
@@ -189,6 +194,12 @@ impl Chains {
         self
     }
 
+    /// Measure structure factors at all wave vectors as well, and correlations at all offsets.
+    pub fn structure_factor(mut self) -> Self {
+        self.measure.structure_factor = true;
+        self
+    }
+
     /// The seed.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
@@ -203,11 +214,16 @@ impl Chains {
     /// Whether a GPU can run them.
     pub fn gpu_has(&self) -> Result<()> {
         let target = &*self.problem.target;
+        check_measured(target)?;
+        if self.measure.structure_factor {
+            let reason = "chains are measured there, without structure factors; use the device cpu";
+            return Err(Error::not_applicable("a GPU", reason));
+        }
         match self.kernel.kernel {
             Move::Kernel(kernel) => check_gpu("sample.kernel", kernel, target),
             Move::ParallelTempering | Move::Ladder => {
                 check_gpu("sample.tempering_kernel", self.chains.tempering_kernel, target)?;
-                if self.ladder_plan().is_none() {
+                if self.ladder_plan(true).is_none() {
                     let reason = "ladders run there where tables serve the target, and this one has too many neighbours";
                     return Err(Error::not_applicable("a GPU", reason));
                 }
@@ -224,7 +240,8 @@ impl Chains {
 
     /// Refuse to start with more memory than is free.
     pub fn check_memory(&self) -> Result<()> {
-        memory::check(&memory::of_chains(&self.problem, &self.kernel, &self.chains, self.keep))
+        let measured = (&self.chains, &self.measure);
+        memory::check(&memory::of_chains(&self.problem, &self.kernel, measured, self.keep))
     }
 
     /// Run the chains and measure them. If they are stopped on the way, the result is that of the steps that all of them had made, and says so.
@@ -315,7 +332,14 @@ impl Chains {
         }
         let interrupted = steps < spec.steps || stopped;
         let discs_ess = summary.discs_ess();
-        let Observables { correlation, mode_masses, .. } = estimates.clone();
+        let Observables {
+            correlation,
+            structure_factor,
+            structure_factor_map,
+            correlation_map,
+            mode_masses,
+            ..
+        } = estimates.clone();
         let result = ChainResult {
             seed: self.seed,
             scheme: "mcmc".to_owned(),
@@ -341,8 +365,14 @@ impl Chains {
                 heat_capacity_per_site: estimates.heat_capacity_per_site,
                 susceptibility_per_site: estimates.susceptibility_per_site,
                 correlation_length: estimates.correlation_length,
+                density: estimates.density,
+                quadrupole: estimates.quadrupole,
+                polarization: estimates.polarization,
             },
             correlation,
+            structure_factor,
+            structure_factor_map,
+            correlation_map,
             mode_masses,
             acceptance: finished.acceptance,
             discs: Discs {
@@ -372,10 +402,11 @@ impl Chains {
             chains: spec.chains,
             burn_in: spec.burn_in as u64,
             steps: spec.steps as u64,
-            every: spec.thin as u64,
+            thin: spec.thin as u64,
             seed: self.seed,
         };
-        let fresh = ChainRecorder::new(target, lambda, self.seed);
+        let measure = measure(&self.problem, self.problem.path.ends(), &self.measure)?;
+        let fresh = ChainRecorder::measured(measure, self.seed);
         let make =
             || Keeper { recorder: fresh.clone(), states: self.keep.then(Vec::new), lowest: None };
         let progress = context.progress;
@@ -391,25 +422,26 @@ impl Chains {
                     chains: settings,
                 };
                 let local = spec.tempering_kernel;
-                let outcomes = match (placement, self.ladder_plan()) {
-                    (Placement::Cuda(gpu, _), Some(plan)) => {
-                        run_cuda_ladders(gpu, target, &plan, &tempering, |_| make(), progress)?
-                    }
-                    (Placement::Cpu, Some(plan)) => {
-                        run_lane_tempering(target, &plan, &tempering, |_| make(), progress)?
-                    }
-                    (_, None) => {
-                        let local = AnyKernel::new(local, target, lambda)?;
-                        run_tempering(target, &local, &tempering, |_, _| make(), progress)?
-                    }
-                };
+                let outcomes =
+                    match (placement, self.ladder_plan(matches!(placement, Placement::Cuda(..)))) {
+                        (Placement::Cuda(gpu, _), Some(plan)) => {
+                            run_cuda_ladders(gpu, target, &plan, &tempering, |_| make(), progress)?
+                        }
+                        (Placement::Cpu, Some(plan)) => {
+                            run_lane_tempering(target, &plan, &tempering, |_| make(), progress)?
+                        }
+                        (_, None) => {
+                            let local = AnyKernel::new(local, target, lambda)?;
+                            run_tempering(target, &local, &tempering, |_, _| make(), progress)?
+                        }
+                    };
                 return Ok(tempered(outcomes, betas));
             }
         };
         let model = Density::new(target, lambda);
         // Tables move 64 chains at once; targets they do not fit are moved one by one.
-        let plan = |model| Plan::new(model, kernel.rule()?, self.kernel.scan).ok();
-        let outcomes = match (placement, target.pairwise().and_then(plan)) {
+        let plan = kernel.rule().and_then(|rule| Plan::of(target, rule, self.kernel.scan).ok());
+        let outcomes = match (placement, plan) {
             (Placement::Cuda(gpu, _), _) => {
                 let moves = (kernel, self.kernel.scan);
                 run_cuda_chains(gpu, &model, moves, &settings, |_| make(), progress)?
@@ -437,12 +469,17 @@ impl Chains {
         })
     }
 
-    /// Sweeps of 64 ladders at a time, where tables serve the target and the kernel.
-    fn ladder_plan(&self) -> Option<LadderPlan> {
-        let rule = self.chains.tempering_kernel.rule()?;
-        let plan = |model| LadderPlan::new(model, rule, self.kernel.scan).ok();
-        let alone = self.kernel.kernel != Move::Houdayer;
-        self.problem.target.pairwise().and_then(plan).filter(|_| alone)
+    /// Sweeps of 64 ladders at a time, where plans serve the target and the kernel; GPUs have fewer of them.
+    fn ladder_plan(&self, on_gpu: bool) -> Option<LadderPlan> {
+        let (rule, scan) = (self.chains.tempering_kernel.rule()?, self.kernel.scan);
+        if self.kernel.kernel == Move::Houdayer {
+            return None;
+        }
+        let target = &*self.problem.target;
+        match on_gpu {
+            true => LadderPlan::new(target.pairwise()?, rule, scan).ok(),
+            false => LadderPlan::of(target, rule, scan).ok(),
+        }
     }
 
     /// The inverse temperatures within the ladder that are asked for, from hot to cold.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use toml::{Table, Value};
 
-use super::{Annealing, Chains, Context, Monitor, Run, Sampler, Samples, Sampling};
+use super::{Annealing, Chains, Context, Drawing, Monitor, Run, Sampler, Samples, Sampling};
 use crate::device::NoProgress;
 use crate::mcmc::Move;
 use crate::problem::Problem;
@@ -79,8 +79,9 @@ impl SamplerEntry<'_> {
             None => String::new(),
         };
         let mut spec = self.spec(shared)?;
-        if !["sample", "ais", "smc", "mcmc"].contains(&sampler.as_str()) {
-            return Err(self.wrong("sampler", format!("'{sampler}'"), "sample, ais, smc or mcmc"));
+        if !["sample", "ais", "smc", "mcmc", "exact"].contains(&sampler.as_str()) {
+            let condition = "sample, ais, smc, mcmc or exact";
+            return Err(self.wrong("sampler", format!("'{sampler}'"), condition));
         }
         let model = match (sampler.as_str(), model) {
             ("sample", Some(model)) => Some(self.find(&model)?),
@@ -99,7 +100,7 @@ impl SamplerEntry<'_> {
             "mcmc" if !matches!(spec.kernel.kernel, Move::Kernel(_)) => Ok(()),
             "mcmc" if self.table.contains_key("at_beta") => spec.walkers.check_no_stops(),
             // What all entries share does not concern those that stay at one temperature.
-            "mcmc" => Ok(()),
+            "mcmc" | "exact" => Ok(()),
             _ => spec.walkers.stops(&problem.path, problem.beta).map(drop),
         }
         .map_err(name)?;
@@ -114,6 +115,7 @@ impl SamplerEntry<'_> {
         }
         let sampler = match (sampler.as_str(), model) {
             ("mcmc", _) => Sampler::Chains(Chains::of(&spec, problem)),
+            ("exact", _) => Sampler::Exact(Drawing::of(&spec, problem)),
             (_, Some((model, name))) => {
                 Sampler::Network(Box::new(Sampling::of(&spec, problem, model, &name)))
             }
@@ -137,6 +139,7 @@ impl SamplerEntry<'_> {
 fn usual_name(sampler: &str, spec: &RunSpec) -> String {
     match sampler {
         "mcmc" => spec.kernel.kernel.to_string(),
+        "exact" => "exact samples".to_owned(),
         "sample" => {
             let scheme = format!("{:?}", spec.scheme.scheme).to_lowercase();
             format!("{scheme} {}", spec.walkers.intervals)
@@ -206,13 +209,18 @@ impl Comparison {
         self.run_in(&Context::default(), &NoProgress)
     }
 
-    /// Run one after the other.
+    /// Run one after the other. A stop keeps those that are finished by then, and chains with the steps that they have made; walkers that are still on
+    /// their way are left out, since they are not at the target's temperature.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] if there was a reason to stop before the first of them had anything.
     pub fn run_in(
         &self,
         context: &Context<'_>,
         monitor: &dyn Monitor,
     ) -> Result<Run<results::Comparison>> {
         let (mut samplers, mut computed) = (Vec::new(), Computed::on_cpu());
+        let (mut interrupted, mut left_out) = (false, 0);
         for NamedSampler { name, sampler, .. } in &self.samplers {
             let progress = monitor.progress(name);
             let done = sampler.run_in(&context.watched_by(&*progress));
@@ -221,16 +229,41 @@ impl Comparison {
                 && let Err(error @ Error::NotApplicable { .. }) = &done
             {
                 monitor.note(&format!("{name} is left out: {error}"));
+                left_out += 1;
                 continue;
             }
-            let run = done?;
+            let run = match done {
+                Err(Error::Interrupted) if !samplers.is_empty() => {
+                    interrupted = true;
+                    break;
+                }
+                done => done?,
+            };
+            interrupted = run.result.interrupted();
+            if !run.result.is_of_target() {
+                monitor
+                    .note(&format!("{name} is left out: it was stopped on its way to the target"));
+                break;
+            }
             monitor.found(name, &run.result);
             if run.computed != Computed::on_cpu() {
                 computed = run.computed;
             }
-            samplers.push(Compared { name: name.clone(), beta: None, result: run.result });
+            samplers.push(Compared {
+                name: name.clone(),
+                beta: None,
+                field: None,
+                result: run.result,
+            });
+            if interrupted {
+                break;
+            }
         }
-        let result = results::Comparison { seed: self.seed, samplers };
+        if interrupted && samplers.is_empty() {
+            return Err(Error::Interrupted);
+        }
+        let asked = interrupted.then_some(self.samplers.len() - left_out);
+        let result = results::Comparison { seed: self.seed, interrupted, asked, samplers };
         Ok(Run { result, samples: Samples::default(), computed })
     }
 }

@@ -1,4 +1,4 @@
-//! Where jobs run, with whom they share the work, and who watches them.
+//! The context of a job: its device and threads, the ranks that share the work, and its progress.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub struct Context<'a> {
     pub threads: Option<usize>,
     /// Who hears of progress, and can ask for a stop.
     pub progress: &'a dyn Progress,
-    /// The processes that share the job.
+    /// The processes that share the job; one until jobs share more than gradients.
     pub ranks: Arc<dyn Ranks>,
 }
 
@@ -60,8 +60,28 @@ impl Context<'_> {
         pool.install(work)
     }
 
+    /// Record the CPU as the place of work that no GPU does: refused where a GPU was asked for.
+    pub(super) fn place_on_cpu(&self, work: &str) -> Result<Computed> {
+        let reason = format!("{work} on the CPU alone; use the device cpu");
+        let (_, computed) = self.place(Err(Error::not_applicable("a GPU", reason)))?;
+        Ok(computed)
+    }
+
     /// Turn the device into a place, once, before work starts; `able` says whether a GPU can do the work at all.
+    ///
+    /// # Errors
+    /// A GPU that cannot be had, and several ranks: walkers and reference states of all of them would be the same.
     pub fn place(&self, able: Result<()>) -> Result<(Placement, Computed)> {
+        let ranks = self.ranks.size();
+        if ranks > 1 {
+            let advice = "start processes with seeds of their own; train::Trainer::with_ranks shares gradients";
+            return Err(Error::invalid(
+                "ranks",
+                ranks,
+                "1, since jobs do not share work yet",
+                advice,
+            ));
+        }
         let (placement, reason) = self.device.place(self.precision, able)?;
         self.progress.placed(&placement, reason.as_ref());
         let computed = Computed {

@@ -84,7 +84,8 @@ pub fn evaluate(
     let free = model.free(&*problem.target)?;
     let (sites, size) = (net.sites(), net.sites() * net.outputs());
     let mut outputs = vec![0.0; times.len() * size];
-    evaluator.forward(Inputs { states, times, conditions: &conditions }, &mut outputs)?;
+    let inputs = Inputs { states, times, conditions: &conditions, ..Inputs::default() };
+    evaluator.forward(inputs, &mut outputs)?;
     let state = State { outputs: net.outputs(), parametrisation: model.parametrisation, problem };
     let looked: Vec<Evaluated> = states
         .par_chunks_exact(sites)

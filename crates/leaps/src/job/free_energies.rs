@@ -8,9 +8,10 @@ use super::{Annealing, Chains, Context, Monitor, Run, Samples, Sampling};
 use crate::device::NoProgress;
 use crate::mcmc::Move;
 use crate::observe::LadderTable;
-use crate::path::Ranges;
+use crate::path::{Ranges, Strength};
 use crate::problem::Problem;
-use crate::results::{Computed, FreeEnergyResult, Lowest, ThermoPoint, log_z_merit};
+use crate::results::{Computed, FreeEnergyResult, Lowest, ThermoPoint, WalkerResult, log_z_merit};
+use crate::sampler::WalkerWarning;
 use crate::spec::RunSpec;
 use crate::store::Model;
 use crate::{Error, Result, finite};
@@ -83,8 +84,10 @@ pub struct FreeEnergies {
     pub problem: Problem,
     /// Inverse temperatures, all of one sign.
     pub betas: Vec<f64>,
-    /// Uniform fields.
+    /// Uniform fields, or values of what stands in their place.
     pub fields: Vec<f64>,
+    /// What `fields` are values of.
+    pub of: Strength,
     /// How.
     pub method: FreeEnergyMethod,
     /// The network and its name, for the method that needs one.
@@ -102,6 +105,7 @@ impl FreeEnergies {
             problem,
             betas: Vec::new(),
             fields: Vec::new(),
+            of: Strength::Field,
             method: FreeEnergyMethod::Auto,
             model: None,
             spec: RunSpec::default(),
@@ -119,6 +123,12 @@ impl FreeEnergies {
     pub fn fields(mut self, fields: impl IntoIterator<Item = f64>) -> Self {
         self.fields = fields.into_iter().collect();
         self
+    }
+
+    /// At these values of a strength, in place of fields.
+    pub fn strengths(mut self, of: Strength, values: impl IntoIterator<Item = f64>) -> Self {
+        self.of = of;
+        self.fields(values)
     }
 
     /// By this method.
@@ -144,9 +154,9 @@ impl FreeEnergies {
         let (betas, fields) = self.grid()?;
         let method = self.chosen()?;
         if let (FreeEnergyMethod::Network, Some((model, _))) = (method, &self.model) {
-            fields.iter().try_for_each(|&field| known(field, model.family))?;
+            fields.iter().try_for_each(|&field| known((self.of, field), model.family))?;
         }
-        self.problem.at(betas[0], fields[0]).map(drop)
+        self.problem.at_strength(betas[0], self.of, fields[0]).map(drop)
     }
 
     /// The method that is meant by `auto`.
@@ -171,7 +181,10 @@ impl FreeEnergies {
         self.run_in(&Context::default(), &NoProgress)
     }
 
-    /// Find them, field by field.
+    /// Find them, field by field. A stop keeps the points that there are by then, and the result says that it was interrupted.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] if there was a reason to stop before the first of them.
     pub fn run_in(
         &self,
         context: &Context<'_>,
@@ -182,20 +195,33 @@ impl FreeEnergies {
         let start = Instant::now();
         let mut all = Gathered::default();
         for &field in &fields {
-            let label =
-                field.map_or_else(|| method.to_string(), |h| format!("{method}, field {h}"));
+            let label = field.map_or_else(
+                || method.to_string(),
+                |h| format!("{method}, {} {h}", self.of.name()),
+            );
             let part = Part { job: self, context, monitor, field, label: &label };
-            match method {
-                FreeEnergyMethod::Network => part.network(&betas, &mut all)?,
-                FreeEnergyMethod::Tempering => part.tempering(&betas, &mut all)?,
-                other => part.annealing(&betas, other == FreeEnergyMethod::Smc, &mut all)?,
+            let done = match method {
+                FreeEnergyMethod::Network => part.network(&betas, &mut all),
+                FreeEnergyMethod::Tempering => part.tempering(&betas, &mut all),
+                other => part.annealing(&betas, other == FreeEnergyMethod::Smc, &mut all),
+            };
+            match done {
+                Err(Error::Interrupted) if !all.points.is_empty() => all.interrupted = true,
+                done => done?,
+            }
+            if all.interrupted {
+                break;
             }
         }
+        let asked = betas.len() * fields.len();
         let result = FreeEnergyResult {
             seed: self.spec.seed,
             method: method.to_string(),
             model: self.model.as_ref().map(|(_, name)| name.clone()),
+            of: self.of,
             points: all.points,
+            asked: all.interrupted.then_some(asked),
+            interrupted: all.interrupted,
             lowest: all.lowest,
             warnings: all.warnings,
             seconds: start.elapsed().as_secs_f64(),
@@ -221,7 +247,8 @@ impl FreeEnergies {
         betas.sort_by(|a, b| a.abs().total_cmp(&b.abs()));
         betas.dedup();
         let mut fields = self.fields.clone();
-        fields.iter().try_for_each(|&field| finite("target.field", field).map(|_| ()))?;
+        let key = format!("target.{}", self.of.name());
+        fields.iter().try_for_each(|&field| finite(&key, field).map(|_| ()))?;
         fields.sort_by(f64::total_cmp);
         fields.dedup();
         if betas.len().saturating_mul(fields.len().max(1)) > MOST_POINTS {
@@ -244,13 +271,14 @@ struct Gathered {
     lowest: Option<Lowest>,
     warnings: Vec<String>,
     computed: Option<Computed>,
+    interrupted: bool,
 }
 
 impl Gathered {
-    fn lowest(&mut self, other: Option<Lowest>) {
-        let lower = |own: &Lowest| self.lowest.as_ref().is_none_or(|l| own.energy < l.energy);
+    fn lowest(&mut self, other: Option<&Lowest>) {
+        let lower = |own: &&Lowest| self.lowest.as_ref().is_none_or(|l| own.energy < l.energy);
         if let Some(other) = other.filter(lower) {
-            self.lowest = Some(other);
+            self.lowest = Some(other.clone());
         }
     }
 }
@@ -266,7 +294,7 @@ struct Part<'a> {
 
 impl Part<'_> {
     fn problem(&self, beta: f64) -> Result<Problem> {
-        self.job.problem.at(beta, self.field)
+        self.job.problem.at_strength(beta, self.job.of, self.field)
     }
 
     /// Random numbers of its own, so that errors of neighbouring points do not depend on each other.
@@ -281,16 +309,20 @@ impl Part<'_> {
         all: &mut Gathered,
         points: impl IntoIterator<Item = ThermoPoint>,
         seconds: f64,
+        lowest: Option<&Lowest>,
     ) {
         all.points.extend(points.into_iter().map(|point| ThermoPoint {
             field: self.field,
             log_z_merit: log_z_merit(point.log_z, seconds),
+            lowest: lowest.cloned(),
             ..point
         }));
+        all.lowest(lowest);
     }
 
     fn doubts(&self, all: &mut Gathered, doubts: impl IntoIterator<Item = String>) {
-        let place = self.field.map_or_else(String::new, |field| format!("field {field}: "));
+        let of = self.job.of.name();
+        let place = self.field.map_or_else(String::new, |field| format!("{of} {field}: "));
         all.warnings.extend(doubts.into_iter().map(|doubt| format!("{place}{doubt}")));
     }
 
@@ -300,9 +332,20 @@ impl Part<'_> {
         let job = Annealing::of(&self.job.spec, problem, resample).at_beta(betas.to_vec());
         let progress = self.monitor.progress(self.label);
         let run = job.seed(seed).run_in(&self.context.watched_by(&*progress))?;
-        self.take(all, run.at_beta.iter().map(ThermoPoint::of_beta), run.seconds);
-        self.doubts(all, run.warnings.iter().map(ToString::to_string));
-        all.lowest(run.lowest.clone());
+        self.walkers(all, run)
+    }
+
+    /// The points that walkers have passed; those that were stopped on their way have some.
+    fn walkers(&self, all: &mut Gathered, run: Run<WalkerResult>) -> Result<()> {
+        if run.at_beta.is_empty() && run.interrupted {
+            return Err(Error::Interrupted);
+        }
+        all.interrupted = run.interrupted;
+        let points = run.at_beta.iter().map(ThermoPoint::of_beta);
+        self.take(all, points, run.seconds, run.lowest.as_ref());
+        // Where the walkers were stopped is no matter of the points before.
+        let doubts = run.warnings.iter().filter(|w| !matches!(w, WalkerWarning::Stopped { .. }));
+        self.doubts(all, doubts.map(ToString::to_string));
         all.computed = Some(run.computed);
         Ok(())
     }
@@ -321,18 +364,19 @@ impl Part<'_> {
         job.at_beta = betas.to_vec();
         let progress = self.monitor.progress(self.label);
         let run = job.run_in(&self.context.watched_by(&*progress))?;
-        if run.interrupted {
-            return Err(Error::Interrupted);
-        }
         let points = run.tempering.iter().flat_map(|tempering| tempering.at_beta.clone());
         let points: Vec<ThermoPoint> = points.collect();
+        if points.is_empty() && run.interrupted {
+            return Err(Error::Interrupted);
+        }
         if points.is_empty() {
             let reason = "neighbouring temperatures have no energies in common, or there is one ladder alone; use more temperatures, or more chains";
             return Err(Error::not_applicable("log Z from tempering", reason));
         }
-        self.take(all, points, run.seconds);
+        // Ladders that were stopped have all their temperatures, from fewer steps.
+        all.interrupted = run.interrupted;
+        self.take(all, points, run.seconds, run.lowest.as_ref());
         self.doubts(all, run.warnings.iter().map(ToString::to_string));
-        all.lowest(run.lowest.clone());
         all.computed = Some(run.computed);
         Ok(())
     }
@@ -340,7 +384,7 @@ impl Part<'_> {
     fn network(&self, betas: &[f64], all: &mut Gathered) -> Result<()> {
         let Some((model, name)) = &self.job.model else { return Ok(()) };
         let family = model.family.unwrap_or_default();
-        known(self.field, model.family)?;
+        known((self.job.of, self.field), model.family)?;
         // A network for a range of temperatures knows a path to each; another passes them on its own.
         let ends: Vec<&[f64]> = match family.beta {
             Some(_) => betas.chunks(1).collect(),
@@ -358,22 +402,24 @@ impl Part<'_> {
             let progress = self.monitor.progress(&label);
             let job = job.at_beta(stops.to_vec());
             let run = job.run_in(&self.context.watched_by(&*progress))?;
-            self.take(all, run.at_beta.iter().map(ThermoPoint::of_beta), run.seconds);
-            self.doubts(all, run.warnings.iter().map(ToString::to_string));
-            all.lowest(run.lowest.clone());
-            all.computed = Some(run.computed);
+            self.walkers(all, run)?;
+            if all.interrupted {
+                break;
+            }
         }
         Ok(())
     }
 }
 
-/// Refuse a field that a network of this family does not know.
-fn known(field: Option<f64>, family: Option<Ranges>) -> Result<()> {
-    match field {
-        Some(field) if family.is_none_or(|family| family.field.is_none()) => {
-            let condition = "left out for a network that was trained in one field";
-            let advice = "train one over a range of fields, or use the method tempering";
-            Err(Error::invalid("target.field", field, condition, advice))
+/// Refuse a field, or another strength, that a network of this family does not know.
+fn known((of, value): (Strength, Option<f64>), family: Option<Ranges>) -> Result<()> {
+    let ranged = |family: Ranges| family.field.is_some() && family.of == of;
+    match value {
+        Some(value) if !family.is_some_and(ranged) => {
+            let (name, key) = (of.name().replace('_', " "), format!("target.{}", of.name()));
+            let condition = format!("left out for a network that was trained in one {name}");
+            let advice = format!("train one over a range of {name}s, or use the method tempering");
+            Err(Error::invalid(key, value, condition, advice))
         }
         _ => Ok(()),
     }

@@ -2,13 +2,15 @@
 
 use super::Samples;
 use super::snapshots::sample;
-use crate::observe::{Bins, Estimate, Families, Histogram, Layout, WeightedSamples};
+use crate::observe::{
+    Bins, Estimate, Families, Histogram, Layout, Measure, MeasureSpec, WeightedSamples,
+};
 use crate::problem::Problem;
 use crate::results::{
     BetaResult, HistogramResult, Histograms, Lowest, Snapshots, TwoSidedResult, WalkerResult,
     attach_exact, exact_entropy_per_site, free_energy_per_site, log_z_merit,
 };
-use crate::sampler::{Ensemble, WalkerWarning};
+use crate::sampler::{Ensemble, Reached, WalkerWarning};
 use crate::{Result, exact};
 
 /// How walkers came to be where they are.
@@ -18,11 +20,30 @@ pub struct Journey {
     pub kernel: String,
     pub model: Option<String>,
     pub intervals: usize,
+    pub substeps: Option<usize>,
     /// The inverse temperatures of the stops on the way.
     pub betas: Vec<f64>,
     pub seconds: f64,
     pub snapshots: Option<Snapshots>,
+    /// Whether walkers were to go back.
+    pub both_ways: bool,
     pub two_sided: Option<TwoSidedResult>,
+    /// Whether somebody asked for a stop.
+    pub stopped: bool,
+    pub measure: MeasureSpec,
+}
+
+/// What measures states of a target whose energy terms weigh `lambda`.
+///
+/// # Errors
+/// What was asked for and the target has not.
+pub fn measure<'a>(
+    problem: &'a Problem,
+    lambda: &'a [f64],
+    spec: &MeasureSpec,
+) -> Result<Measure<'a>> {
+    let measure = Measure::new(&*problem.target, lambda);
+    if spec.structure_factor { measure.everywhere() } else { Ok(measure) }
 }
 
 /// Measure the walkers.
@@ -31,14 +52,15 @@ pub fn measured(
     journey: Journey,
     ensemble: Ensemble,
 ) -> Result<(WalkerResult, Samples)> {
-    let (target, lambda) = (&*problem.target, problem.path.ends());
-    let samples = WeightedSamples::new(
-        target,
-        lambda,
-        &ensemble.states,
-        &ensemble.weights,
-        &ensemble.families,
-    )?;
+    let target = &*problem.target;
+    // Walkers that were stopped on the way are weighted for the place where they are.
+    let (lambda, beta) = match &ensemble.reached {
+        None => (problem.path.ends(), problem.beta),
+        Some(reached) => (&reached.lambda[..], reached.beta.unwrap_or(f64::NAN)),
+    };
+    let measure = measure(problem, lambda, &journey.measure)?;
+    let (weights, families) = (&ensemble.weights, &ensemble.families);
+    let samples = WeightedSamples::measured(&measure, &ensemble.states, weights, families)?;
     let mut observables = samples.observables();
     let mut log_z = ensemble.log_z();
     let sites = target.sites() as f64;
@@ -56,26 +78,40 @@ pub fn measured(
     let at_beta = stops.map(|(&beta, stop)| BetaResult::new(target, beta, stop, many)).collect();
     let energies: Vec<f64> =
         ensemble.energies.chunks_exact(target.terms()).map(|e| e.iter().sum()).collect();
+    let stopped = left_out(problem, &journey, &ensemble).into_iter();
+    let end = Lowest::among(&energies, &ensemble.states, target);
+    let lowest = match &ensemble.lowest {
+        Some((energy, x)) if end.as_ref().is_none_or(|end| *energy < end.energy) => {
+            Some(Lowest::new(*energy, x, target.q()))
+        }
+        _ => end,
+    };
     let result = WalkerResult {
+        interrupted: journey.stopped || ensemble.reached.is_some(),
+        reached: ensemble.reached.clone(),
         seed: journey.seed,
         scheme: journey.scheme.to_owned(),
         kernel: journey.kernel,
         model: journey.model,
         walkers,
         intervals: journey.intervals,
+        substeps: journey.substeps,
         resamplings: ensemble.segments.resamplings(),
         families: ensemble.effective_families(),
-        warnings: warnings(journey.scheme, &ensemble, &samples),
+        warnings: stopped.chain(warnings(journey.scheme, &ensemble, &samples)).collect(),
         ess: ess.mean,
         ess_error: ess.error,
         log_z,
         log_z_merit: log_z_merit(log_z, journey.seconds),
-        free_energy_per_site: free_energy_per_site(log_z, problem.beta, sites),
+        free_energy_per_site: free_energy_per_site(log_z, beta, sites),
         entropy_per_site: entropy,
         two_sided: journey.two_sided,
-        lowest: Lowest::among(&energies, &ensemble.states, target),
+        lowest,
         elbo: ensemble.elbo(),
         correlation: observables.correlation.clone(),
+        structure_factor: observables.structure_factor.clone(),
+        structure_factor_map: observables.structure_factor_map.clone(),
+        correlation_map: observables.correlation_map.clone(),
         mode_masses: observables.mode_masses.clone(),
         observables,
         histograms: histograms(&samples, &ensemble)?,
@@ -93,6 +129,17 @@ pub fn measured(
     let samples =
         Samples { states: ensemble.states, log_weights: ensemble.weights.log().to_vec(), energies };
     Ok((result, samples))
+}
+
+/// What a stop has left out.
+fn left_out(problem: &Problem, journey: &Journey, ensemble: &Ensemble) -> Option<WalkerWarning> {
+    match &ensemble.reached {
+        Some(Reached { beta, t, .. }) => {
+            Some(WalkerWarning::Stopped { t: *t, beta: *beta, end: problem.beta })
+        }
+        None if journey.both_ways && journey.two_sided.is_none() => Some(WalkerWarning::NoWayBack),
+        None => None,
+    }
 }
 
 fn warnings(

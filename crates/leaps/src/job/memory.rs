@@ -6,7 +6,7 @@ use crate::device::{Bytes, free_memory};
 use crate::mcmc::lanes::Plan;
 use crate::mcmc::{AnyKernel, ChainSpec, KernelName, KernelSpec, Move};
 use crate::net::Net;
-use crate::observe::Measure;
+use crate::observe::{Measure, MeasureSpec};
 use crate::problem::Problem;
 use crate::sampler::WalkerSpec;
 use crate::target::{Pairwise, Target};
@@ -43,7 +43,7 @@ pub fn training_memory(net: &Net, spec: &TrainSpec, target: &dyn Target) -> f64 
 /// Bytes of reference states, with their copies in a checkpoint that is being written.
 fn reference_memory(spec: &TrainSpec, target: &dyn Target) -> f64 {
     let states = match spec.reference {
-        Reference::Pool => spec.pool,
+        Reference::Pool => spec.pool_walkers(),
         Reference::Policy => spec.rollout_walkers * spec.rollout_steps,
         Reference::Buffer => spec.buffer * spec.rollout_walkers * spec.rollout_steps,
     };
@@ -53,7 +53,10 @@ fn reference_memory(spec: &TrainSpec, target: &dyn Target) -> f64 {
 /// Refuse to train with more reference states than the free memory holds.
 pub fn check_reference(spec: &TrainSpec, target: &dyn Target) -> Result<()> {
     let (key, value) = match spec.reference {
-        Reference::Pool => ("train.pool", spec.pool),
+        Reference::Pool => match spec.instances() {
+            Some(instances) => ("train.instances", instances),
+            None => ("train.pool", spec.pool),
+        },
         Reference::Policy => ("train.rollout_walkers", spec.rollout_walkers),
         Reference::Buffer => ("train.buffer", spec.buffer),
     };
@@ -61,29 +64,41 @@ pub fn check_reference(spec: &TrainSpec, target: &dyn Target) -> Result<()> {
 }
 
 /// Refuse more walkers of a network than the free memory holds.
-pub fn check_memory(problem: &Problem, walkers: &WalkerSpec) -> Result<()> {
-    check(&of_walkers(problem, walkers, None))
+pub fn check_memory(problem: &Problem, walkers: &WalkerSpec, measure: &MeasureSpec) -> Result<()> {
+    check(&of_walkers(problem, (walkers, measure), None))
 }
 
 /// Bytes between what is taken that are too short for what comes: large blocks of a narrow heap leave such gaps.
 const LEFT_OVER: f64 = 4e6;
 
 /// Refuse more walkers of this network than the free memory holds beside what every thread computes with.
-pub(super) fn check_network(problem: &Problem, walkers: &WalkerSpec, net: &Net) -> Result<()> {
-    let mut parts = of_walkers(problem, walkers, None);
+pub(super) fn check_network(
+    problem: &Problem,
+    measured: (&WalkerSpec, &MeasureSpec),
+    net: &Net,
+) -> Result<()> {
+    let mut parts = of_walkers(problem, measured, None);
     let threads = rayon::current_num_threads();
     parts[0].2 += (threads * net.workspace() + 4 * net.packed()) as f64 + LEFT_OVER;
     check(&parts)
 }
 
+/// Numbers that are measured on a state.
+fn columns(problem: &Problem, measure: &MeasureSpec) -> f64 {
+    let target = &*problem.target;
+    // All wave vectors and all offsets, one of each and its opposite, and what they are computed in.
+    let everywhere = if measure.structure_factor { target.sites() + 2 } else { 0 };
+    (Measure::new(target, problem.path.ends()).layout().width() + everywhere) as f64
+}
+
 /// Bytes that walkers take, with the keys to blame and their values; a kernel moves them unless they follow a network.
 pub(super) fn of_walkers(
     problem: &Problem,
-    walkers: &WalkerSpec,
+    (walkers, measure): (&WalkerSpec, &MeasureSpec),
     kernel: Option<&KernelSpec>,
 ) -> Vec<Part> {
     let target = &*problem.target;
-    let columns = Measure::new(target, problem.path.ends()).layout().width() as f64;
+    let columns = columns(problem, measure);
     let mut each = 3.0 * target.sites() as f64 + 16.0 * columns + PER_WALKER;
     if let Some(spec) = kernel
         && let Move::Kernel(kernel) = spec.kernel
@@ -101,11 +116,11 @@ pub(super) fn of_walkers(
 pub(super) fn of_chains(
     problem: &Problem,
     kernel: &KernelSpec,
-    spec: &ChainSpec,
+    (spec, measure): (&ChainSpec, &MeasureSpec),
     keep: bool,
 ) -> Vec<Part> {
     let target = &*problem.target;
-    let columns = Measure::new(target, problem.path.ends()).layout().width() as f64;
+    let columns = columns(problem, measure);
     let (sites, chains) = (target.sites() as f64, spec.chains as f64);
     let rungs = if spec.betas.is_empty() { spec.temperatures } else { spec.betas.len() };
     let ladder = rungs as f64 * kernel_memory(spec.tempering_kernel, target);
@@ -127,8 +142,7 @@ pub(super) fn of_chains(
 
 /// Whether tables move all states, so that none has a kernel of its own.
 fn has_tables(spec: &KernelSpec, kernel: KernelName, target: &dyn Target) -> bool {
-    let plan = |model| Plan::new(model, kernel.rule()?, spec.scan).ok();
-    target.pairwise().and_then(plan).is_some()
+    kernel.rule().is_some_and(|rule| Plan::of(target, rule, spec.scan).is_ok())
 }
 
 /// Bytes of a state with the kernel that moves it.

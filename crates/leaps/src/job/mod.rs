@@ -12,12 +12,14 @@
 //! | [`Experiment`] | networks and samplers that a file describes, with everything kept on the disk |
 //! | [`Reference`] | what results are held against |
 //! | [`Solving`] | the exact answer, where there is one |
+//! | [`Drawing`] | independent exact samples, measured as those of other samplers are |
 //! | [`evaluate`] | all outputs of a network at given states |
 
 mod annealing;
 mod chains;
 mod comparison;
 mod context;
+mod drawing;
 mod evaluation;
 pub mod experiment;
 mod free_energies;
@@ -39,12 +41,13 @@ pub use annealing::Annealing;
 pub use chains::Chains;
 pub use comparison::{Comparison, NamedSampler, SamplerEntry};
 pub use context::{Context, MOST_THREADS};
+pub use drawing::Drawing;
 pub use evaluation::{Evaluated, evaluate};
 pub use experiment::Experiment;
 pub use free_energies::{FreeEnergies, FreeEnergyMethod};
 pub use measured::{bins, energies};
 pub use memory::{check_memory, training_memory};
-pub use minimizing::{BetaRange, MinimizeMethod, Minimizing};
+pub use minimizing::{BetaRange, MinimizeMethod, MinimizeSpec, Minimizing};
 pub use monitor::Monitor;
 pub use reference::{Law, Reference};
 pub use sampler::Sampler;
@@ -55,12 +58,12 @@ pub use training::{ConfigText, Start, Trained, Training, begun, seconds, sizes, 
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::Result;
 use crate::observe::Families;
 use crate::problem::Problem;
 use crate::results::{Computed, Origin, Record};
 use crate::store::NpzWriter;
 use crate::target::Target;
+use crate::{Error, Result};
 
 /// What a job found, and the states that say so.
 #[derive(Clone, Debug)]
@@ -85,6 +88,14 @@ impl<T: Serialize> Run<T> {
     /// The result with its origin, for files and scripts.
     pub fn record(&self, problem: &Problem) -> Record<&T> {
         Record { origin: Origin::new(problem, &self.computed), result: &self.result }
+    }
+}
+
+/// What was done; `None` if a stop came first.
+fn unless_stopped<T>(done: Result<T>) -> Result<Option<T>> {
+    match done {
+        Err(Error::Interrupted) => Ok(None),
+        done => done.map(Some),
     }
 }
 

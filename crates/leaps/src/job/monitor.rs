@@ -1,4 +1,4 @@
-//! Who hears of jobs that are made of others.
+//! Monitors of jobs that are made of others.
 
 use std::path::Path;
 

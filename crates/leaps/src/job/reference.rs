@@ -1,4 +1,4 @@
-//! What a result is compared with: exact averages and laws where they can be had, else the Markov chains that mix best.
+//! References for comparisons: exact averages and laws where they can be had, else the Markov chains that mix best.
 
 use super::{Chains, Context, Monitor, Run};
 use crate::device::{Device, Progress};

@@ -1,6 +1,6 @@
 //! Any sampler, for comparisons and experiments.
 
-use super::{Annealing, Chains, Context, Run, Sampling};
+use super::{Annealing, Chains, Context, Drawing, Run, Sampling};
 use crate::device::{Device, Placement};
 use crate::problem::Problem;
 use crate::results::SamplerResult;
@@ -8,6 +8,7 @@ use crate::{Error, Result};
 
 /// One of the jobs that sample.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum Sampler {
     /// Annealed importance sampling or sequential Monte Carlo.
     Annealing(Annealing),
@@ -15,6 +16,8 @@ pub enum Sampler {
     Chains(Chains),
     /// A network.
     Network(Box<Sampling>),
+    /// Exact samples.
+    Exact(Drawing),
 }
 
 impl Sampler {
@@ -24,6 +27,7 @@ impl Sampler {
             Sampler::Annealing(job) => &job.problem,
             Sampler::Chains(job) => &job.problem,
             Sampler::Network(job) => &job.problem,
+            Sampler::Exact(job) => &job.problem,
         }
     }
 
@@ -33,6 +37,7 @@ impl Sampler {
             Sampler::Annealing(job) => job.check_memory(),
             Sampler::Chains(job) => job.check_memory(),
             Sampler::Network(job) => job.check_memory(),
+            Sampler::Exact(job) => job.check_memory(),
         }
     }
 
@@ -49,6 +54,7 @@ impl Sampler {
             Sampler::Annealing(job) => job.gpu_has(),
             Sampler::Chains(job) => return Ok(here(job, context).place(job.gpu_has())?.0),
             Sampler::Network(job) => job.gpu_has(),
+            Sampler::Exact(_) => return Ok(Placement::Cpu),
         };
         Ok(context.place(able)?.0)
     }
@@ -63,7 +69,7 @@ impl Sampler {
         }
     }
 
-    /// Run it. What is compared is complete: chains that were stopped on the way are an error here.
+    /// Run it. What is stopped says so: [`SamplerResult::interrupted`].
     pub fn run_in(&self, context: &Context<'_>) -> Result<Run<SamplerResult>> {
         let walkers = |run: Run<_>| Run {
             result: SamplerResult::Walkers(Box::new(run.result)),
@@ -73,14 +79,21 @@ impl Sampler {
         match self {
             Sampler::Annealing(job) => job.run_in(context).map(walkers),
             Sampler::Network(job) => job.run_in(context).map(walkers),
-            Sampler::Chains(job) => match job.run_in(&here(job, context))? {
-                run if run.interrupted => Err(Error::Interrupted),
-                Run { result, samples, computed } => {
-                    let result = SamplerResult::Chains(Box::new(result));
-                    Ok(Run { result, samples, computed })
-                }
-            },
+            Sampler::Exact(job) => job.run_in(context).map(walkers),
+            Sampler::Chains(job) => {
+                let Run { result, samples, computed } = job.run_in(&here(job, context))?;
+                Ok(Run { result: SamplerResult::Chains(Box::new(result)), samples, computed })
+            }
         }
+    }
+
+    /// Run all of it.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] if it was stopped on the way.
+    pub fn run_whole(&self, context: &Context<'_>) -> Result<Run<SamplerResult>> {
+        let run = self.run_in(context)?;
+        if run.result.interrupted() { Err(Error::Interrupted) } else { Ok(run) }
     }
 }
 

@@ -3,15 +3,17 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::measured::{Journey, measured};
+use super::measured::{Journey, measure, measured};
 use super::snapshots::{can_be_drawn, snapshots};
 use super::two_sided::{Forth, sent_back};
-use super::{Context, Run, memory};
+use super::{Context, Run, memory, unless_stopped};
+use crate::net::NetSpec;
+use crate::observe::MeasureSpec;
 use crate::problem::Problem;
 use crate::results::WalkerResult;
 use crate::sampler::{
     NetworkWalk, Population, Protocol, ResampleSpec, Scheme, SchemeSpec, WalkPlan, WalkerSpec,
-    anneal,
+    anneal_until_stopped,
 };
 use crate::spec::{RunSpec, SEED};
 use crate::store::Model;
@@ -33,6 +35,8 @@ pub struct Sampling {
     pub walkers: WalkerSpec,
     /// When walkers are resampled.
     pub resample: ResampleSpec,
+    /// What is measured beside the usual.
+    pub measure: MeasureSpec,
     /// The seed.
     pub seed: u64,
 }
@@ -47,6 +51,7 @@ impl Sampling {
             scheme: SchemeSpec::default(),
             walkers: WalkerSpec::default(),
             resample: ResampleSpec::default(),
+            measure: MeasureSpec::default(),
             seed: SEED,
         }
     }
@@ -58,6 +63,7 @@ impl Sampling {
             scheme: spec.scheme.clone(),
             walkers: spec.walkers.clone(),
             resample: spec.resample.clone(),
+            measure: spec.measure.clone(),
             seed: spec.seed,
             ..Self::new(model, problem)
         }
@@ -75,6 +81,12 @@ impl Sampling {
         self
     }
 
+    /// Steps of each interval at which energies follow the path while the network's output is kept.
+    pub fn substeps(mut self, substeps: usize) -> Self {
+        self.scheme.substeps = substeps;
+        self
+    }
+
     /// Inverse temperatures on the way at which walkers are measured as well.
     pub fn at_beta(mut self, betas: impl IntoIterator<Item = f64>) -> Self {
         self.walkers.at_beta = betas.into_iter().collect();
@@ -84,6 +96,12 @@ impl Sampling {
     /// Resample when the effective sample size falls below this fraction.
     pub fn ess_threshold(mut self, threshold: f64) -> Self {
         self.resample.ess_threshold = Some(threshold);
+        self
+    }
+
+    /// Measure structure factors at all wave vectors as well, and correlations at all offsets.
+    pub fn structure_factor(mut self) -> Self {
+        self.measure.structure_factor = true;
         self
     }
 
@@ -105,10 +123,14 @@ impl Sampling {
 
     /// Refuse to start with more memory than is free.
     pub fn check_memory(&self) -> Result<()> {
-        memory::check_memory(&self.problem, &self.walkers)
+        memory::check_memory(&self.problem, &self.walkers, &self.measure)
     }
 
-    /// Let the walkers follow the network and measure them.
+    /// Let the walkers follow the network and measure them. If they are stopped on the way, the result is that of the last point of the path that all
+    /// of them have reached, and says so ([`WalkerResult::reached`]).
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] if they were stopped before the first such point: there are as many as the trace of the path has.
     pub fn run_in(&self, context: &Context<'_>) -> Result<Run<WalkerResult>> {
         context.install(|| self.run_here(context))
     }
@@ -119,10 +141,14 @@ impl Sampling {
         self.walkers.check()?;
         self.scheme.check()?;
         self.resample.check()?;
+        measure(problem, problem.path.ends(), &self.measure)?;
         if self.walkers.two_sided && !self.resample.resampling(0.0).is_never() {
             return Err(WalkerSpec::no_way_back());
         }
-        problem.check_same(&model.target, &self.name)?;
+        // A network that is shown the couplings is for any of them, those of arrays too.
+        if !matches!(model.network, NetSpec::Glass(_)) {
+            problem.check_same(&model.target, &self.name)?;
+        }
         let net = model.net(&**target).map_err(|error| match error {
             // The file is sound; it is the target that is another.
             Error::Corrupt { .. } if problem.described.target != model.target => {
@@ -135,7 +161,7 @@ impl Sampling {
             }
             other => other,
         })?;
-        memory::check_network(problem, &self.walkers, &net)?;
+        memory::check_network(problem, (&self.walkers, &self.measure), &net)?;
         let conditions = model.condition(problem)?;
         let rates = &model.rates(&Arc::new(net))?.conditioned_on(&conditions);
         let scheme = self.scheme.scheme;
@@ -143,8 +169,18 @@ impl Sampling {
         let (betas, stops): (Vec<f64>, Vec<f64>) =
             self.walkers.stops(path, problem.beta)?.into_iter().unzip();
         let sweeps = self.walkers.sweeps.unwrap_or(0) as u64;
-        let plan = &WalkPlan::with_stops(path, scheme, &cuts, &stops)?.sweeps(sweeps);
-        let intervals = plan.durations.iter().filter(|duration| **duration > 0.0).count();
+        let substeps = self.scheme.substeps;
+        if substeps > 1 && (sweeps > 0 || !self.resample.resampling(0.0).is_never()) {
+            return Err(Error::invalid(
+                "sample.substeps",
+                substeps,
+                "1 with sweeps or resampling, after which the network has to be called again",
+                "use more intervals, or neither",
+            ));
+        }
+        let plan =
+            &WalkPlan::with_substeps(path, scheme, (&cuts, substeps), &stops)?.sweeps(sweeps);
+        let steps = plan.durations.iter().filter(|duration| **duration > 0.0).count();
         let (placement, computed) = context.place(self.gpu_has())?;
         let walk = |walkers: usize| {
             let population = Population::new(walkers, seed);
@@ -153,16 +189,17 @@ impl Sampling {
 
         let start = Instant::now();
         let mut walkers = walk(self.walkers.walkers)?;
-        let (resampling, points) = (self.resample.resampling(0.0), self.walkers.trace_points);
+        let (resampling, trace_points) = (self.resample.resampling(0.0), self.walkers.trace_points);
         let (grid, progress) = (&plan.grid, context.progress);
-        let protocol = Protocol { grid, resampling, points, seed };
-        let ensemble = anneal(&**target, &mut *walkers, protocol, progress)?;
+        let protocol = Protocol { grid, resampling, trace_points, seed };
+        let ensemble = anneal_until_stopped(&**target, &mut *walkers, protocol, progress)?;
         let seconds = start.elapsed().as_secs_f64();
-        let snapshots = match can_be_drawn(&**target) {
-            true => snapshots(&**target, grid, &mut *walk(1)?, progress)?,
+        let arrived = ensemble.reached.is_none();
+        let snapshots = match arrived && can_be_drawn(&**target) {
+            true => unless_stopped(snapshots(&**target, grid, &mut *walk(1)?, progress))?.flatten(),
             false => None,
         };
-        let two_sided = match self.walkers.two_sided {
+        let two_sided = match arrived && self.walkers.two_sided {
             false => None,
             true => {
                 let log_weights = ensemble.weights.log();
@@ -171,7 +208,7 @@ impl Sampling {
                 let back = |population| {
                     NetworkWalk { target, path, rates, plan, population }.on(&placement)
                 };
-                Some(sent_back(problem, forth, back, context)?)
+                unless_stopped(sent_back(problem, forth, back, context))?
             }
         };
         let journey = Journey {
@@ -183,11 +220,15 @@ impl Sampling {
             },
             kernel: if sweeps == 0 { "none" } else { "heat-bath" }.to_owned(),
             model: Some(self.name.clone()),
-            intervals,
+            intervals: steps / substeps,
+            substeps: (substeps > 1).then_some(substeps),
             betas,
             seconds,
             snapshots,
+            both_ways: self.walkers.two_sided,
             two_sided,
+            stopped: progress.stopped(),
+            measure: self.measure.clone(),
         };
         let (result, samples) = measured(problem, journey, ensemble)?;
         Ok(Run { result, samples, computed })

@@ -3,15 +3,19 @@
 use std::time::Instant;
 
 use super::{Context, Run, Samples, memory, total_energies};
+use crate::device::NoProgress;
 use crate::exact::{self, Method};
 use crate::observe::symmetric;
 use crate::problem::Problem;
-use crate::results::{Computed, ExactResult};
+use crate::results::{ExactResult, Lowest};
 use crate::spec::SEED;
 use crate::{Error, Result};
 
 /// Bytes of a sample beside its states: random numbers on its way, energy, weight.
 const PER_SAMPLE: usize = 240;
+
+/// The effort for a ground state: 1 is well under a second.
+const QUICK: f64 = 0.25;
 
 /// The exact answer, where there is one.
 ///
@@ -30,6 +34,8 @@ pub struct Solving {
     pub method: Option<Method>,
     /// How many independent samples to draw beside the answer.
     pub samples: usize,
+    /// Whether the ground state is looked for, where that takes well under a second.
+    pub ground: bool,
     /// The seed of the samples.
     pub seed: u64,
 }
@@ -37,7 +43,7 @@ pub struct Solving {
 impl Solving {
     /// By the best method that applies.
     pub fn new(problem: Problem) -> Self {
-        Solving { problem, method: None, samples: 0, seed: SEED }
+        Solving { problem, method: None, samples: 0, ground: true, seed: SEED }
     }
 
     /// By this method.
@@ -58,15 +64,22 @@ impl Solving {
         self
     }
 
+    /// Refuse to start with more memory for samples than is free.
+    pub fn check_memory(&self) -> Result<()> {
+        let each = (2 * self.problem.target.sites() + PER_SAMPLE) as f64;
+        memory::check(&[("samples", self.samples, each * self.samples as f64)])
+    }
+
     /// Solve it.
     pub fn run(&self) -> Result<Run<ExactResult>> {
         self.run_in(&Context::default())
     }
 
-    /// Solve it while somebody watches.
+    /// Solve it while somebody watches, on the CPU: a context that asks for a GPU is refused.
     pub fn run_in(&self, context: &Context<'_>) -> Result<Run<ExactResult>> {
         let Problem { path, beta, .. } = &self.problem;
         let (target, lambda) = (&*self.problem.target, path.ends());
+        let computed = context.place_on_cpu("exact answers are computed")?;
         let start = Instant::now();
         let samples = self.draw(context)?;
         let solved = exact::solve(target, lambda, self.method, context.progress)?;
@@ -85,8 +98,19 @@ impl Solving {
             binder: solved.binder(),
             susceptibility_per_site: solved.susceptibility_per_site(sites, *beta, symmetric),
             seconds: start.elapsed().as_secs_f64(),
+            lowest: if self.ground { self.lowest()? } else { None },
         };
-        Ok(Run { result, samples, computed: Computed::on_cpu() })
+        Ok(Run { result, samples, computed })
+    }
+
+    /// The ground state, if it is proven in well under a second.
+    fn lowest(&self) -> Result<Option<Lowest>> {
+        let target = &*self.problem.target;
+        match exact::ground_state(target, QUICK, &NoProgress) {
+            Ok(ground) => Ok(Some(Lowest::new(ground.energy, &ground.state, target.q()))),
+            Err(Error::NotApplicable { .. } | Error::NonFinite { .. }) => Ok(None),
+            Err(other) => Err(other),
+        }
     }
 
     /// Samples from the transfer matrix or from a table of all states.
@@ -100,8 +124,7 @@ impl Solving {
                 "Kaufman's formula sums over states without looking at any; leave the method out";
             return Err(Error::not_applicable("drawing samples", reason));
         }
-        let each = (2 * target.sites() + PER_SAMPLE) as f64;
-        memory::check(&[("samples", self.samples, each * self.samples as f64)])?;
+        self.check_memory()?;
         let (states, _) = exact::draw(target, lambda, self.samples, self.seed, context.progress)?;
         Ok(Samples {
             energies: total_energies(target, &states)?,

@@ -5,11 +5,12 @@ use std::time::Instant;
 use super::{Chains, Context, bins};
 use crate::device::Device;
 use crate::exact;
-use crate::mcmc::{AnyKernel, KernelName, Move};
+use crate::mcmc::{KernelName, Move};
 use crate::observe::{ChainSummary, Estimate, Families, Histogram, two_sided};
 use crate::problem::Problem;
 use crate::results::{HistogramResult, TwoSidedResult, log_z_merit};
 use crate::sampler::{Grid, Lineage, Population, Resampling, Span, Walkers};
+use crate::target::Target;
 use crate::{Error, Result};
 
 /// Random numbers of the way back are others than those of the way there.
@@ -108,11 +109,7 @@ fn starts(problem: &Problem, count: usize, seed: u64, context: &Context<'_>) -> 
             Err(other) => return Err(other),
         }
     }
-    let clusters = AnyKernel::new(KernelName::SwendsenWang, target, lambda).is_ok();
-    let kernel = match clusters {
-        true => Move::Kernel(KernelName::SwendsenWang),
-        false => Move::ParallelTempering,
-    };
+    let kernel = mixing(target, lambda);
     let chains = CHAINS.min(count);
     let kept = count.div_ceil(chains).max(4);
     let mut job = Chains::new(problem.clone()).chains(chains).steps(kept * APART).keep();
@@ -138,4 +135,54 @@ fn starts(problem: &Problem, count: usize, seed: u64, context: &Context<'_>) -> 
     });
     let source = format!("{chains} chains of {kernel}, R-hat {r_hat:.3}");
     Ok(Starts { states: states.collect(), families, source, warning })
+}
+
+/// What chains move by: all clusters at once where no bond is frustrated, else states that are exchanged between temperatures, since clusters of
+/// frustrated bonds hold all sites before valleys are joined.
+fn mixing(target: &dyn Target, lambda: &[f64]) -> Move {
+    match target.pairwise() {
+        Some(pairwise) if !pairwise.frustrated(lambda) => Move::Kernel(KernelName::SwendsenWang),
+        _ => Move::ParallelTempering,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::target::{Boundary, Disorder, Interaction, Lattice, Pairwise};
+
+    #[test]
+    fn frustrated_bonds_are_left_to_tempering() {
+        let square = |boundary| Lattice::new(&[4, 4], boundary).unwrap();
+        let ising =
+            |coupling, field| Pairwise::ising(square(Boundary::Periodic), coupling, field).unwrap();
+        let edges = |q, edges: &[_]| {
+            let of = if q == 2 { Interaction::Ising } else { Interaction::Potts };
+            Pairwise::from_edges(of, 5, q, edges).unwrap()
+        };
+        let potts = |coupling| Pairwise::potts(square(Boundary::Free), 3, coupling, 0.3).unwrap();
+        let glass =
+            Pairwise::edwards_anderson(square(Boundary::Free), Disorder::Gaussian, 3).unwrap();
+        // Signs of loops: even, odd, odd but for a bond of no strength, odd in another part.
+        let (even, odd) = ([(0, 1, 1.0), (1, 2, -1.0), (2, 0, -0.5)], [(0, 1, 1.0), (1, 2, -1.0)]);
+        let odd = |last| [&odd[..], &[(2, 0, last)]].concat();
+        let apart = [(3, 4, 1.0), (4, 3, -1.0)];
+        let clusters = Move::Kernel(KernelName::SwendsenWang);
+        for (name, target, expected) in [
+            ("ferromagnet", ising(1.0, 0.0), clusters),
+            ("ferromagnet in a field", ising(1.0, -0.3), clusters),
+            ("antiferromagnet", ising(-1.0, 0.2), clusters),
+            ("even loop", edges(2, &even), clusters),
+            ("odd loop", edges(2, &odd(0.1)), Move::ParallelTempering),
+            ("open loop", edges(2, &odd(0.0)), clusters),
+            ("two bonds", edges(2, &apart), Move::ParallelTempering),
+            ("glass", glass, Move::ParallelTempering),
+            ("Potts", potts(1.0), clusters),
+            ("Potts, repelling", potts(-1.0), Move::ParallelTempering),
+        ] {
+            assert_eq!(mixing(&target, &vec![0.7; target.terms()]), expected, "{name}");
+        }
+        // At negative weights a ferromagnet repels.
+        assert_eq!(mixing(&potts(1.0), &[-0.7, 0.7]), Move::ParallelTempering);
+    }
 }

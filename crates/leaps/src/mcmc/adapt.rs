@@ -1,4 +1,4 @@
-//! Learn a step size from acceptance probabilities.
+//! Step sizes that are learnt from acceptance probabilities.
 //!
 //! Robbins and Monro: after burn-in step $n$ with acceptance $a_n$,
 //! $$\log s \leftarrow \log s + \tfrac12 n^{-3/4}\,(a_n - a^*),$$

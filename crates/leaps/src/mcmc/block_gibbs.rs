@@ -1,4 +1,4 @@
-//! Draw a few sites jointly from their conditional distribution, block after block.
+//! Block Gibbs sampling: a few sites are drawn jointly from their conditional distribution, block after block.
 //!
 //! A block of $n$ neighbouring site numbers takes each of its $q^n$ configurations with probability
 //! in proportion to $e^{-U}$, the others held fixed. Two sites are the DISCS benchmark's default. Blocks

@@ -5,7 +5,8 @@
 //! $e^{-|A|} + (1 - e^{-|A|})\,[\text{satisfied}]$: a satisfied bond is *active* with probability $p = 1 - e^{-|A|}$
 //! (Fortuin and Kasteleyn), and given the active bonds the remaining ones carry no energy. For two
 //! values flipping a whole cluster keeps every bond inside it as it was, so that any sign is allowed. For more values
-//! and $A < 0$ "different" does not tie two values together, and there are no clusters.
+//! and $A < 0$ "different" does not tie two values together: such models, and other pairs, have the clusters of
+//! [`exchanges`](super::exchanges).
 
 use std::sync::Arc;
 
@@ -38,15 +39,9 @@ pub(super) struct Bonds {
 }
 
 impl Bonds {
-    /// The bonds of a target at weights `lambda`; `method` is for messages.
-    pub fn new(method: &str, target: &dyn Target, lambda: &[f64]) -> Result<Arc<Self>> {
+    /// The bonds of a target at weights `lambda`, if clusters of equal or of opposite values exist there.
+    pub fn new(target: &dyn Target, lambda: &[f64]) -> Result<Option<Arc<Self>>> {
         super::moves::check_target(target)?;
-        let Some(pairwise) = target.pairwise() else {
-            return Err(Error::not_applicable(
-                method,
-                "the target has no pair interactions; use heat-bath or a gradient kernel",
-            ));
-        };
         if lambda.len() != target.terms() {
             return Err(Error::invalid(
                 "lambda",
@@ -55,6 +50,7 @@ impl Bonds {
                 "see the target's terms",
             ));
         }
+        let Some(pairwise) = target.pairwise() else { return Ok(None) };
         let (sites, q) = (target.sites(), target.q());
         let mut starts = vec![0u32];
         let mut ends = Vec::new();
@@ -78,14 +74,7 @@ impl Bonds {
             known: false,
         };
         bonds.evaluate(pairwise);
-        if !bonds.apply() {
-            return Err(Error::not_applicable(
-                method,
-                "couplings that favour different q have clusters for two q only; \
-                 use heat-bath or tempering",
-            ));
-        }
-        Ok(Arc::new(bonds))
+        Ok(bonds.apply().then(|| Arc::new(bonds)))
     }
 
     /// Follow the model to its weights. Returns whether clusters exist there; where they do not, a

@@ -1,4 +1,4 @@
-//! Run independent chains, on any number of threads with the same result.
+//! Independent chains, on any number of threads with the same result.
 //!
 //! Chain `c` starts from a uniform state and draws step `s` from the stream (seed, move, c, s), so that no
 //! result depends on how chains are spread over threads. The first half of burn-in adapts step sizes, each chain its own; then all
@@ -13,7 +13,7 @@ use super::adapt::agree;
 use super::rounds::in_rounds;
 use super::{Kernel, Tempering};
 use crate::device::{Draw, Progress, Purpose, Stream};
-use crate::observe::{LadderTable, Order, Recorder};
+use crate::observe::{LadderTable, OrderParameter, Recorder};
 use crate::target::{Density, Target, initial_state, show_state};
 use crate::{Error, Result};
 
@@ -27,7 +27,7 @@ pub struct ChainSettings {
     /// Steps after burn-in.
     pub steps: u64,
     /// Keep every n-th state.
-    pub every: u64,
+    pub thin: u64,
     /// Seed of all chains.
     pub seed: u64,
 }
@@ -47,8 +47,8 @@ impl ChainSettings {
                 "100 is usual for comparisons",
             ));
         }
-        if self.every == 0 {
-            return Err(Error::invalid("every", 0, "at least 1", "1 keeps every state"));
+        if self.thin == 0 {
+            return Err(Error::invalid("thin", 0, "at least 1", "1 keeps every state"));
         }
         let total = self.burn_in.checked_add(self.steps);
         if total.is_none_or(|total| total >= 1 << 56) {
@@ -140,7 +140,7 @@ pub fn run_chains<K: Kernel + Sync, R: Recorder>(
             }
             if step >= settings.burn_in {
                 *acceptance += info.acceptance;
-                if (step - settings.burn_in + 1).is_multiple_of(settings.every) {
+                if (step - settings.burn_in + 1).is_multiple_of(settings.thin) {
                     recorder.record(x);
                 }
             }
@@ -293,7 +293,7 @@ pub fn run_tempering<K: Kernel + Sync, R: Recorder>(
                 tempering.exchange(target, x, &mut stream);
             }
             if step >= settings.burn_in
-                && (step - settings.burn_in + 1).is_multiple_of(settings.every)
+                && (step - settings.burn_in + 1).is_multiple_of(settings.thin)
             {
                 for (copy, recorder) in recorders.iter_mut().enumerate() {
                     recorder.record(&x[copy * rungs + rungs - 1]);
@@ -303,11 +303,10 @@ pub fn run_tempering<K: Kernel + Sync, R: Recorder>(
                         tempering.measure(target, x);
                     }
                     let terms = target.terms();
+                    let order = OrderParameter::of(target);
                     for (state, x) in x.iter().enumerate() {
                         let energy = tempering.energies()[state * terms..][..terms].iter().sum();
-                        table.record(1 + state % rungs, energy, Order::of(x, target.q()), || {
-                            x.clone()
-                        });
+                        table.record(1 + state % rungs, energy, order.of_state(x), || x.clone());
                         let walker = walker(*number, state);
                         if state % rungs == 0 {
                             record_uniform(table, target, (settings.seed, walker, step));
@@ -368,7 +367,7 @@ fn record_uniform(table: &mut LadderTable, target: &dyn Target, of: (u64, u32, u
     let mut stream = Stream::new(seed, Purpose::Uniform, walker, step);
     let x: Vec<u8> = (0..target.sites()).map(|_| stream.below(target.q()) as u8).collect();
     let energy = (0..target.terms()).map(|term| target.energy(term, &x)).sum();
-    table.record(0, energy, Order::of(&x, target.q()), || x.clone());
+    table.record(0, energy, OrderParameter::of(target).of_state(&x), || x.clone());
 }
 
 #[cfg(test)]
@@ -417,7 +416,7 @@ mod tests {
         let target = Pairwise::ising(lattice, 1.0, 0.0).unwrap();
         let lambda = [0.3];
         for (burn_in, lessons) in [(0, 0), (1, 1), (10, 5), (11, 6)] {
-            let settings = ChainSettings { chains: 1, burn_in, steps: 9, every: 1, seed: 1 };
+            let settings = ChainSettings { chains: 1, burn_in, steps: 9, thin: 1, seed: 1 };
             let alone = Pupil::default();
             let model = Density::new(&target, &lambda);
             run_chains(&model, &alone, &settings, |_| Nobody, &NoProgress).unwrap();

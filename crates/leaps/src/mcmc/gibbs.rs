@@ -1,4 +1,4 @@
-//! Draw one site from its conditional distribution, the sites in turn.
+//! Gibbs sampling: one site after the other is drawn from its conditional distribution.
 //!
 //! The DISCS benchmark's "Gibbs": one step is one site. Each step leaves $\rho$ invariant and is reversible;
 //! the position is kept in the kernel.
@@ -22,10 +22,7 @@ pub(super) fn conditional<D: Draw>(
     if energies.len() == 2 {
         return flipped(old, model.change(x, site, 1 - old), draw);
     }
-    for (value, energy) in energies.iter_mut().enumerate() {
-        let value = value as u8;
-        *energy = if value == old { 0.0 } else { model.change(x, site, value) };
-    }
+    model.site_changes(x, site, energies);
     pick_energy(energies, draw) as u8
 }
 

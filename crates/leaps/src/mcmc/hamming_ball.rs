@@ -1,4 +1,4 @@
-//! Draw from the Hamming ball round an auxiliary state.
+//! The Hamming-ball sampler: a state is drawn from the ball round an auxiliary one.
 //!
 //! Titsias and Yau, *The Hamming ball sampler*, JASA 2017. Inside a block of sites let $B(x)$ be the states at
 //! most `radius` changes from $x$. Draw $u$ uniformly from $B(x)$, then $y$ from $B(u)$ with probability in

@@ -30,7 +30,7 @@ impl Houdayer {
         let Some(pairwise) = target.pairwise() else {
             return Err(Error::not_applicable(
                 "houdayer",
-                "the target has no pair interactions; use tempering alone",
+                "the target is no model of Ising or Potts pairs; use tempering alone",
             ));
         };
         let sites = target.sites();

@@ -111,8 +111,10 @@ impl KernelName {
     /// Bytes of one copy of the kernel for a target, about. Every walker and every chain at work has one.
     pub fn bytes(self, target: &dyn Target) -> usize {
         let (sites, numbers) = (target.sites(), 8 * target.sites() * target.q());
-        let bonds: usize =
-            target.pairwise().map_or(0, |p| (0..sites).map(|site| p.neighbours(site).len()).sum());
+        let bonds: usize = match (target.pairwise(), target.lattice_model()) {
+            (Some(p), _) => (0..sites).map(|site| p.neighbours(site).len()).sum(),
+            (None, model) => model.map_or(0, |model| 2 * model.clusters()),
+        };
         let neighbours = numbers + sites;
         let clusters = bonds * (13 + 8 * target.terms()) + numbers + 12 * sites;
         match self {
@@ -154,6 +156,7 @@ macro_rules! any_kernel {
     ($($name:ident($kernel:ty)),* $(,)?) => {
         /// Any one of the kernels.
         #[derive(Clone, Debug)]
+        #[non_exhaustive]
         pub enum AnyKernel {
             $(
                 #[doc = concat!("[`", stringify!($kernel), "`].")]
@@ -211,7 +214,7 @@ any_kernel! {
 
 impl AnyKernel {
     /// The kernel called `name` for a target with its usual settings. `lambda` are the final weights:
-    /// cluster kernels refuse a target whose couplings there have the wrong sign.
+    /// cluster kernels choose their clusters by its couplings there, and refuse what has none.
     pub fn new(name: KernelName, target: &dyn Target, lambda: &[f64]) -> Result<Self> {
         let radius = 2f64.min(target.sites() as f64);
         Ok(match name {

@@ -120,7 +120,7 @@ pub(crate) fn run_lockstep_chains<R: Recorder>(
     let mut done = 0;
     while done < total {
         if progress.stopped() {
-            if done < settings.burn_in + settings.every {
+            if done < settings.burn_in + settings.thin {
                 return Err(Error::Interrupted);
             }
             break;
@@ -134,7 +134,7 @@ pub(crate) fn run_lockstep_chains<R: Recorder>(
         if after > 0 {
             acceptance.iter_mut().zip(made).for_each(|(sum, own)| *sum += own);
         }
-        let kept = after > 0 && after.is_multiple_of(settings.every);
+        let kept = after > 0 && after.is_multiple_of(settings.thin);
         if kept || done.is_multiple_of(stride) || done == total {
             let energies = measure(&states, step)?;
             let rows = states.chunks_exact(sites).zip(energies.chunks_exact(terms));
@@ -163,10 +163,10 @@ mod tests {
     use crate::mcmc::{HeatBath, Kernel, Metropolis, run_chains};
     use crate::target::{Boundary, Lattice, Pairwise};
 
-    /// Keeps states, and sums of energies.
-    struct Kept(Vec<u8>);
+    /// The states of a chain, one after the other.
+    struct States(Vec<u8>);
 
-    impl Recorder for Kept {
+    impl Recorder for States {
         fn record(&mut self, x: &[u8]) {
             self.0.extend_from_slice(x);
         }
@@ -175,9 +175,9 @@ mod tests {
     fn compare<K: Kernel + Sync>(target: &dyn Target, rule: Rule, kernel: &K) {
         let lambda = vec![0.4; target.terms()];
         let model = Density::new(target, &lambda);
-        let settings = ChainSettings { chains: 5, burn_in: 3, steps: 8, every: 2, seed: 7 };
+        let settings = ChainSettings { chains: 5, burn_in: 3, steps: 8, thin: 2, seed: 7 };
         let moves = (rule, kernel.energy_calls(target.q()));
-        let make = |_| Kept(Vec::new());
+        let make = |_| States(Vec::new());
         let together = run_lockstep_chains(&model, moves, &settings, make, &NoProgress).unwrap();
         let apart = run_chains(&model, kernel, &settings, make, &NoProgress).unwrap();
         for (a, b) in together.iter().zip(&apart) {
@@ -213,10 +213,10 @@ mod tests {
         let lattice = Lattice::new(&[3, 3], Boundary::Periodic).unwrap();
         let target = Pairwise::ising(lattice, 1.0, 0.0).unwrap();
         let model = Density::new(&target, &[0.4]);
-        let settings = ChainSettings { chains: 2, burn_in: 2, steps: 10, every: 1, seed: 1 };
+        let settings = ChainSettings { chains: 2, burn_in: 2, steps: 10, thin: 1, seed: 1 };
         let run = |steps: u64| {
             let stop = After(2 * steps, Default::default());
-            let make = |_| Kept(Vec::new());
+            let make = |_| States(Vec::new());
             run_lockstep_chains(&model, (Rule::HeatBath, 9.0), &settings, make, &stop)
         };
         assert!(matches!(run(2), Err(Error::Interrupted)));

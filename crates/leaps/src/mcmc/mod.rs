@@ -1,4 +1,4 @@
-//! Move one state at a time, leaving the model's distribution invariant.
+//! Markov kernels: they move one state at a time and leave the model's distribution invariant.
 //!
 //! A kernel owns its scratch space and step sizes, so a chain clones its own; it draws every random
 //! choice through [`Draw`], so that tests can enumerate its transitions exactly. A kernel is made for
@@ -20,6 +20,8 @@
 //! | [`Wolff`] | one cluster | Wolff 1989 |
 //! | [`SwendsenWang`] | all clusters | Swendsen and Wang 1987 |
 //!
+//! [`Wolff`] and [`SwendsenWang`] join equal or opposite values of Ising and Potts models, and exchange values of other models of pairs.
+//!
 //! [`Tempering`] exchanges several states between temperatures, [`Houdayer`] parts of two states at
 //! one temperature.
 
@@ -30,6 +32,7 @@ mod chains;
 pub(crate) mod cuda;
 mod dlmc;
 mod dmala;
+mod exchanges;
 mod gibbs;
 mod hamming_ball;
 mod heat_bath;

@@ -28,7 +28,7 @@ pub(super) fn accept<D: Draw>(log_ratio: f64, draw: &mut D) -> (bool, f64) {
 /// Turn `x` into `y` and return `U(y) - U(x)`: by single changes where those are cheap, else by two
 /// energies.
 pub(super) fn move_to(model: &Density<'_>, x: &mut [u8], y: &[u8]) -> f64 {
-    if model.target.pairwise().is_none() {
+    if model.target.pairwise().is_none() && model.target.lattice_model().is_none() {
         let before = model.potential(x);
         x.copy_from_slice(y);
         return model.potential(x) - before;

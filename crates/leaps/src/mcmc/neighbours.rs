@@ -8,6 +8,7 @@ use crate::target::Density;
 /// A balancing function `g(r) = r g(1/r)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Balance {
     /// `sqrt(r)`.
     Sqrt,

@@ -29,7 +29,7 @@ pub(super) fn in_rounds<C: Send>(
 ) -> Result<u64> {
     let total = settings.burn_in + settings.steps;
     let adapting = settings.adapting();
-    let measured = settings.burn_in + settings.every;
+    let measured = settings.burn_in + settings.thin;
     let (mut done, mut length) = (0, 1);
     while done < total && !(done >= measured && progress.stopped()) {
         let part = if done < adapting { adapting } else { total };

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use super::KernelName;
 use super::lanes::Scan;
-use crate::parse::at_least;
+use crate::parse::{at_least, list_or_range};
 #[cfg(feature = "clap")]
-use crate::parse::{count, number};
+use crate::parse::{count, numbers};
 use crate::{Error, Result};
 
 /// How the states move.
@@ -140,6 +140,9 @@ impl Default for KernelSpec {
     }
 }
 
+/// Numbers that are one value on the command line.
+type Numbers = Vec<f64>;
+
 /// Independent Markov chains.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
@@ -165,9 +168,11 @@ pub struct ChainSpec {
     /// Temperatures of the ladder, unless betas lists them
     #[cfg_attr(feature = "clap", arg(long, default_value_t = ChainSpec::default().temperatures, value_name = "N", value_parser = count))]
     pub temperatures: usize,
-    /// Inverse temperatures of the ladder, rising to the target's
-    #[cfg_attr(feature = "clap", arg(long, value_name = "B,...", value_delimiter = ',', value_parser = number))]
-    pub betas: Vec<f64>,
+    /// Inverse temperatures of the ladder, rising to the target's: B,... or FROM:TO:POINTS
+    #[cfg_attr(feature = "clap", arg(long, value_name = "B,...", value_parser = numbers))]
+    #[cfg_attr(feature = "clap", arg(default_value = "", hide_default_value = true))]
+    #[serde(deserialize_with = "list_or_range")]
+    pub betas: Numbers,
 }
 
 impl Default for ChainSpec {

@@ -1,4 +1,4 @@
-//! Cut the whole system into clusters and redraw every cluster.
+//! Swendsen-Wang updates: the whole system is cut into clusters, and every cluster is redrawn.
 //!
 //! Swendsen and Wang, *Nonuniversal critical dynamics in Monte Carlo simulations*, PRL 58, 86 (1987). Every satisfied
 //! bond becomes active with probability $1 - e^{-|A|}$; active bonds tie sites to clusters. Given the active
@@ -6,10 +6,14 @@
 //! probability in proportion to $\exp(-\sum_{i \in C} f_i(s))$ (two values: stays or flips as a whole, with
 //! $\exp(-\sum_{i \in C} f_i(x_i))$ against the flipped one). Both halves are conditional draws of one joint law
 //! (Edwards and Sokal 1988), so that the step is invariant and reversible, with fields exact and no ghost spin.
+//!
+//! Models of pairs that are neither Ising's nor attractive Potts models have clusters under an exchange of values that is drawn for every step,
+//! of which each is exchanged with the probability that its fields give.
 
 use std::sync::Arc;
 
 use super::bonds::Bonds;
+use super::exchanges::{AllClusters, Exchanges};
 use super::{Info, Kernel};
 use crate::Result;
 use crate::device::Draw;
@@ -17,7 +21,17 @@ use crate::target::{Density, Target};
 
 /// Moves of all clusters. See the definition above.
 #[derive(Clone, Debug)]
-pub struct SwendsenWang {
+pub struct SwendsenWang(Form);
+
+#[derive(Clone, Debug)]
+enum Form {
+    Values(OfValues),
+    Exchanged(AllClusters),
+}
+
+/// Clusters of equal values, or of two opposite ones.
+#[derive(Clone, Debug)]
+struct OfValues {
     bonds: Arc<Bonds>,
     /// Every bond once: its ends and its place among the directed bonds.
     pairs: Arc<[[u32; 2]]>,
@@ -33,11 +47,21 @@ pub struct SwendsenWang {
 }
 
 impl SwendsenWang {
-    /// The kernel for a pairwise target at weights `lambda`: couplings of any sign for two values,
-    /// none below 0 for more.
+    /// The kernel for a model of pairs at weights `lambda`. Clusters of equal values are those of attractive couplings: where these turn round on a
+    /// path, the step leaves the state alone.
     pub fn new(target: &dyn Target, lambda: &[f64]) -> Result<Self> {
-        let bonds = Bonds::new("swendsen-wang", target, lambda)?;
-        let sites = target.sites();
+        Ok(SwendsenWang(match Bonds::new(target, lambda)? {
+            Some(bonds) => Form::Values(OfValues::new(target.sites(), bonds)),
+            None => {
+                let exchanges = Exchanges::new("swendsen-wang", target, lambda)?;
+                Form::Exchanged(AllClusters::new(exchanges, target.sites()))
+            }
+        }))
+    }
+}
+
+impl OfValues {
+    fn new(sites: usize, bonds: Arc<Bonds>) -> Self {
         let (mut pairs, mut places) = (Vec::new(), Vec::new());
         for site in 0..sites as u32 {
             for k in bonds.starts[site as usize]..bonds.starts[site as usize + 1] {
@@ -47,7 +71,7 @@ impl SwendsenWang {
                 }
             }
         }
-        Ok(SwendsenWang {
+        OfValues {
             active: vec![0; pairs.len() + 1],
             parents: vec![0; sites],
             choices: vec![0; sites],
@@ -55,7 +79,7 @@ impl SwendsenWang {
             bonds,
             pairs: pairs.into(),
             places: places.into(),
-        })
+        }
     }
 
     /// List the active bonds; returns how many.
@@ -97,8 +121,9 @@ impl SwendsenWang {
     }
 }
 
+/// The root of a site in a forest whose parents never come later than their children.
 #[inline]
-fn root(parents: &mut [u32], mut site: u32) -> u32 {
+pub(super) fn root(parents: &mut [u32], mut site: u32) -> u32 {
     loop {
         let parent = parents[site as usize];
         if parent == site {
@@ -111,6 +136,23 @@ fn root(parents: &mut [u32], mut site: u32) -> u32 {
 }
 
 impl Kernel for SwendsenWang {
+    fn step<D: Draw>(&mut self, model: &Density<'_>, x: &mut [u8], draw: &mut D) -> Info {
+        match &mut self.0 {
+            Form::Values(own) => own.step(model, x, draw),
+            Form::Exchanged(own) => own.step(model, x, draw),
+        }
+    }
+
+    /// For clusters none is needed; one is charged, so that ratios exist.
+    fn energy_calls(&self, _values: usize) -> f64 {
+        match &self.0 {
+            Form::Values(_) => 1.0,
+            Form::Exchanged(own) => own.energy_calls(),
+        }
+    }
+}
+
+impl OfValues {
     fn step<D: Draw>(&mut self, model: &Density<'_>, x: &mut [u8], draw: &mut D) -> Info {
         if !self.bonds.update(model) {
             return Info::default();
@@ -158,10 +200,5 @@ impl Kernel for SwendsenWang {
             x[site] = value;
         }
         Info { acceptance: 1.0, changed }
-    }
-
-    /// None is needed; one is charged, so that ratios exist.
-    fn energy_calls(&self, _values: usize) -> f64 {
-        1.0
     }
 }

@@ -40,8 +40,9 @@ pub(super) struct Exchanges {
     round_trips: u64,
 }
 
+/// The end of the ladder at which a walker last was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
+pub(super) enum End {
     Neither,
     First,
     Last,

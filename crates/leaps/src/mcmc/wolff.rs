@@ -10,10 +10,14 @@
 //! Fields. Two values: a site in the value that its field favours is tied to a fixed ghost spin with
 //! probability $1 - e^{-|f(0) - f(1)|}$; a cluster that reaches the ghost stays. More values: the
 //! finished cluster is accepted with probability $\min(1, e^{-\Delta F})$, $F$ the field energy.
+//!
+//! Models of pairs that are neither Ising's nor attractive Potts models grow their cluster under an exchange of values that is drawn for every
+//! step, and accept it in fields as more values do.
 
 use std::sync::Arc;
 
 use super::bonds::Bonds;
+use super::exchanges::{Exchanges, OneCluster};
 use super::moves::{accept, other_value};
 use super::{Info, Kernel};
 use crate::Result;
@@ -22,7 +26,17 @@ use crate::target::{Density, Target};
 
 /// Single-cluster moves. See the definition above.
 #[derive(Clone, Debug)]
-pub struct Wolff {
+pub struct Wolff(Form);
+
+#[derive(Clone, Debug)]
+enum Form {
+    Values(OfValues),
+    Exchanged(OneCluster),
+}
+
+/// A cluster of equal values, or of two opposite ones.
+#[derive(Clone, Debug)]
+struct OfValues {
     bonds: Arc<Bonds>,
     /// Sites of the cluster in the order they joined, and one place more.
     members: Vec<u32>,
@@ -32,14 +46,23 @@ pub struct Wolff {
 }
 
 impl Wolff {
-    /// The kernel for a pairwise target at weights `lambda`: couplings of any sign for two values,
-    /// none below 0 for more.
+    /// The kernel for a model of pairs at weights `lambda`. Clusters of equal values are those of attractive couplings: where these turn round on a
+    /// path, the step leaves the state alone.
     pub fn new(target: &dyn Target, lambda: &[f64]) -> Result<Self> {
-        let bonds = Bonds::new("wolff", target, lambda)?;
         let sites = target.sites();
-        Ok(Wolff { bonds, members: vec![0; sites + 1], marks: vec![0; sites], epoch: 0 })
+        Ok(Wolff(match Bonds::new(target, lambda)? {
+            Some(bonds) => {
+                let (members, marks) = (vec![0; sites + 1], vec![0; sites]);
+                Form::Values(OfValues { bonds, members, marks, epoch: 0 })
+            }
+            None => {
+                Form::Exchanged(OneCluster::new(Exchanges::new("wolff", target, lambda)?, sites))
+            }
+        }))
     }
+}
 
+impl OfValues {
     /// Grow a cluster of sites in value `old` and give them `new` as they join, so that a site in
     /// `old` is always outside. Returns the size, or `Err(size)` if the ghost was reached.
     #[inline(always)]
@@ -128,6 +151,23 @@ fn tied<D: Draw>(bonds: &Bonds, site: usize, value: u8, draw: &mut D) -> bool {
 
 impl Kernel for Wolff {
     fn step<D: Draw>(&mut self, model: &Density<'_>, x: &mut [u8], draw: &mut D) -> Info {
+        match &mut self.0 {
+            Form::Values(own) => own.step(model, x, draw),
+            Form::Exchanged(own) => own.step(model, x, draw),
+        }
+    }
+
+    /// For clusters none is needed; one is charged, so that ratios exist.
+    fn energy_calls(&self, _values: usize) -> f64 {
+        match &self.0 {
+            Form::Values(_) => 1.0,
+            Form::Exchanged(own) => own.energy_calls(),
+        }
+    }
+}
+
+impl OfValues {
+    fn step<D: Draw>(&mut self, model: &Density<'_>, x: &mut [u8], draw: &mut D) -> Info {
         if !self.bonds.update(model) {
             return Info::default();
         }
@@ -171,10 +211,5 @@ impl Kernel for Wolff {
             }
         }
         Info { acceptance, changed: if accepted { size } else { 0 } }
-    }
-
-    /// None is needed; one is charged, so that ratios exist.
-    fn energy_calls(&self, _values: usize) -> f64 {
-        1.0
     }
 }

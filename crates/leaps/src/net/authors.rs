@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use safetensors::{Dtype, SafeTensors};
 
-use super::features::FEATURES;
 use super::free_energy::FreeEnergy;
 use super::import::{Mapped, StateDict, Stored, map};
 use super::layout::Tensor;
 use super::lec::Lec;
 use super::model::{Net, NetSpec};
 use super::network::{Group, Network};
+use super::time_features::FEATURES;
 use crate::device::vector::{Array, WIDTH};
 use crate::target::{Boundary, Lattice, Pairwise};
 
@@ -159,10 +159,10 @@ fn double_precision_agrees_with_the_authors_network() {
         let mut scratch = vec![Array([f64::NAN; WIDTH]); network.scratch()];
         let mut out = vec![Array([0.0; WIDTH]); 225];
         let features = [Array([f64::NAN; WIDTH]); FEATURES]; // the authors' network reads none
-        let group = Group { x: &x[g], t: t[g][0], features: &features };
+        let group = Group { x: &x[g], t: t[g][0], features: &features, couplings: &[] };
         // SAFETY: plain arrays need no special instructions.
         unsafe {
-            network.forward(&packed, &group, &mut scratch, &mut out);
+            network.forward_train(&packed, &group, &mut scratch, &mut out);
             for l in 0..5 {
                 hidden[l].push(network.hidden(&group, &scratch, l));
             }

@@ -1,7 +1,7 @@
 //! Small dense layers and time embeddings.
 
-use super::features::{FEATURES, features_with};
 use super::layout::{Init, Tensor, layout};
+use super::time_features::{FEATURES, features_with};
 use crate::device::vector::Vector;
 
 /// `out[o] = bias[o] + sum_i weight[o * inputs + i] input[i]`.

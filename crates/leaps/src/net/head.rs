@@ -132,14 +132,14 @@ impl Head {
         Rows::len(self, sites)
     }
 
-    /// Scratch space of [`infer`](Self::infer).
-    pub(crate) fn infer_scratch(&self) -> usize {
+    /// Scratch space of [`forward`](Self::forward).
+    pub(crate) fn forward_scratch(&self) -> usize {
         self.scratch(BLOCK)
     }
 
-    /// [`forward`](Self::forward) for a few sites at a time, which saves no activations.
+    /// [`forward_train`](Self::forward_train) for a few sites at a time, which saves no activations.
     #[inline(always)]
-    pub(crate) unsafe fn infer<V: Vector>(
+    pub(crate) unsafe fn forward<V: Vector>(
         &self,
         packed: &[V::Scalar],
         group: &Group<'_, V>,
@@ -153,7 +153,7 @@ impl Head {
 
     /// Write the outputs from `context`, a row for every site.
     #[inline(always)]
-    pub(crate) unsafe fn forward<V: Vector>(
+    pub(crate) unsafe fn forward_train<V: Vector>(
         &self,
         packed: &[V::Scalar],
         group: &Group<'_, V>,
@@ -197,13 +197,29 @@ impl Head {
         s: &mut Rows<&mut [V]>,
         out: &mut [V],
     ) {
-        let width = self.mix.outputs;
-        let rows = context.len() / self.mix.inputs * width;
-        let (u, v) = (&mut s.u[..rows], &mut s.v[..rows]);
-        let (w, r) = (&mut s.w[..rows], &mut s.r[..rows]);
+        let rows = context.len() / self.mix.inputs;
         // SAFETY: the caller has the instructions of the vector.
         unsafe {
+            let u = &mut s.u[..rows * self.mix.outputs];
             self.mix.forward(p.mix, p.mix_bias, context, u);
+            self.after_mix(p, rows, s, out);
+        }
+    }
+
+    /// The outputs of some rows from their first product.
+    #[inline(always)]
+    unsafe fn after_mix<V: Vector>(
+        &self,
+        p: &Parameters<&[V::Scalar]>,
+        rows: usize,
+        s: &mut Rows<&mut [V]>,
+        out: &mut [V],
+    ) {
+        let width = self.mix.outputs;
+        let (u, v) = (&s.u[..rows * width], &mut s.v[..rows * width]);
+        let (w, r) = (&mut s.w[..rows * width], &mut s.r[..rows * width]);
+        // SAFETY: the caller has the instructions of the vector.
+        unsafe {
             let (scale, shift) = s.time.split_at(width);
             for (u, v) in u.chunks_exact(width).zip(v.chunks_exact_mut(width)) {
                 for c in 0..width {
@@ -217,6 +233,56 @@ impl Head {
                 *r = w.silu();
             }
             self.out.forward(p.out, p.out_bias, r, out);
+        }
+    }
+
+    /// Weights and biases of the first product.
+    pub(crate) fn first_product<'a, S>(&self, packed: &'a [S]) -> (&'a [S], &'a [S]) {
+        let p = Parameters::cut(self, packed);
+        (p.mix, p.mix_bias)
+    }
+
+    /// Embed the time into the scratch space of [`forward`](Self::forward), for [`finish`](Self::finish).
+    #[inline(always)]
+    pub(crate) unsafe fn embed<V: Vector>(
+        &self,
+        packed: &[V::Scalar],
+        features: &[V],
+        scratch: &mut [V],
+    ) {
+        let p = Parameters::cut(self, packed);
+        let s = Rows::cut_mut(self, BLOCK, scratch);
+        // SAFETY: the caller has the instructions of the vector.
+        unsafe { self.time.forward(p.time, features, s.embedding, s.time) }
+    }
+
+    /// The outputs of rows from their first products over all inputs but the last ones, and these last inputs, once the time is [embedded](Self::embed).
+    #[inline(always)]
+    pub(crate) unsafe fn finish<V: Vector>(
+        &self,
+        packed: &[V::Scalar],
+        (first, last): (&[V], &[V]),
+        scratch: &mut [V],
+        out: &mut [V],
+    ) {
+        let p = Parameters::cut(self, packed);
+        let mut s = Rows::cut_mut(self, BLOCK, scratch);
+        let (width, outputs) = (self.mix.outputs, self.out.outputs);
+        let inputs = last.len() / (first.len() / width);
+        let matrix = Matrix { inputs, outputs: width };
+        let w = &p.mix[p.mix.len() - matrix.len()..];
+        let blocks = out.chunks_mut(BLOCK * outputs).zip(first.chunks(BLOCK * width));
+        for (k, (out, first)) in blocks.enumerate() {
+            let rows = first.len() / width;
+            s.u[..first.len()].copy_from_slice(first);
+            // SAFETY: the caller has the instructions of the vector.
+            unsafe {
+                if inputs > 0 {
+                    let last = &last[k * BLOCK * inputs..][..rows * inputs];
+                    matrix.go_on(w, last, &mut s.u[..first.len()]);
+                }
+                self.after_mix(&p, rows, &mut s, out);
+            }
         }
     }
 

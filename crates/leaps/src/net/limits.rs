@@ -34,6 +34,12 @@ impl NetSpec {
                 ("rows", spec.rows.unwrap_or(1), 3),
                 ("head", spec.head.unwrap_or(1), UNITS),
             ],
+            NetSpec::Glass(spec) => vec![
+                ("channels", spec.channels, 4096),
+                ("depth", spec.depth.unwrap_or(1), LAYERS),
+                ("rows", spec.rows.unwrap_or(1), 3),
+                ("head", spec.head.unwrap_or(1), UNITS),
+            ],
             NetSpec::HollowGraph(spec) => vec![
                 ("channels", spec.channels, 4096),
                 ("orders", spec.orders, 256),

@@ -1,24 +1,29 @@
 //! A network for a target, checked, and its passes on the CPU.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
-use super::features::{conditioned_features, features_with};
+use super::glass::{self, Glass, GlassSpec};
 use super::graph::{HollowGraph, HollowGraphSpec};
-use super::hollow::{Hollow, HollowSpec};
+use super::hollow::{Counted, Hollow, HollowSpec};
 use super::layout::{self, Tensor};
 use super::lea::{Lea, LeaSpec};
 use super::lec::{Lec, LecSpec};
 use super::mlp::{Mlp, MlpSpec};
 use super::network::{Group, Network};
+use super::time_features::features_with;
+use super::worker::Worker;
 use crate::device::level::dispatch;
 use crate::device::vector::{Array, Floats, WIDTH, cast, cast_mut};
 use crate::device::{Bytes, Draw, Placement, Precision, Purpose, SimdLevel, Stream, free_memory};
-use crate::target::Target;
+use crate::target::{Pairwise, Target};
 use crate::{Error, Result};
 
 /// Which network, and how large.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum NetSpec {
     /// A hidden layer over all other sites.
     Mlp(MlpSpec),
@@ -31,6 +36,8 @@ pub enum NetSpec {
     /// Messages along orders of the sites, on any graph.
     #[serde(rename = "hollow-graph")]
     HollowGraph(HollowGraphSpec),
+    /// Convolutions over the bonds of a spin glass, one for all instances.
+    Glass(GlassSpec),
 }
 
 macro_rules! networks {
@@ -53,11 +60,14 @@ macro_rules! networks {
             fn unpack(&self, packed: &[f32], out: &mut [f32]) {
                 match self { $(AnyNetwork::$name(n) => n.unpack(packed, out),)* }
             }
+            fn couplings(&self) -> usize {
+                match self { $(AnyNetwork::$name(n) => n.couplings(),)* }
+            }
             fn scratch(&self) -> usize {
                 match self { $(AnyNetwork::$name(n) => n.scratch(),)* }
             }
-            fn infer_scratch(&self) -> usize {
-                match self { $(AnyNetwork::$name(n) => n.infer_scratch(),)* }
+            fn forward_scratch(&self) -> usize {
+                match self { $(AnyNetwork::$name(n) => n.forward_scratch(),)* }
             }
             fn forward(&self, level: SimdLevel, packed: &[f32], worker: &mut Worker) {
                 match self {
@@ -66,12 +76,12 @@ macro_rules! networks {
                         unsafe fn pass<L: Floats>(network: &$name, packed: &[f32], w: &mut Worker) {
                             // SAFETY: the caller has the instructions of the level.
                             unsafe {
-                                let Worker { x, t, features, scratch, out, saves, .. } = w;
-                                let group = group::<L>(x, t, features);
+                                let Worker { x, t, features, couplings, scratch, out, saves, .. } = w;
+                                let group = group::<L>((x, couplings), t, features);
                                 let (scratch, out) = (cast_mut::<L>(scratch), cast_mut::<L>(out));
                                 match saves {
-                                    true => network.forward(packed, &group, scratch, out),
-                                    false => network.infer(packed, &group, scratch, out),
+                                    true => network.forward_train(packed, &group, scratch, out),
+                                    false => network.forward(packed, &group, scratch, out),
                                 }
                             }
                         }
@@ -91,8 +101,8 @@ macro_rules! networks {
                         ) {
                             // SAFETY: the caller has the instructions of the level.
                             unsafe {
-                                let Worker { x, t, features, scratch, d_out, .. } = w;
-                                let group = group::<L>(x, t, features);
+                                let Worker { x, t, features, couplings, scratch, d_out, .. } = w;
+                                let group = group::<L>((x, couplings), t, features);
                                 network.backward(packed, &group, cast_mut::<L>(scratch), cast::<L>(d_out), grad);
                             }
                         }
@@ -108,17 +118,17 @@ macro_rules! networks {
         }
     };
 }
-networks!(Mlp, Lea, Lec, Hollow, HollowGraph);
+networks!(Mlp, Lea, Lec, Hollow, HollowGraph, Glass);
 
 /// The input of a pass, seen as vectors of the level.
 #[inline(always)]
 fn group<'a, L: Floats>(
-    x: &'a [Array<f32>],
+    (x, couplings): (&'a [Array<f32>], &'a [Array<f32>]),
     t: &Array<f32>,
     features: &'a [Array<f32>],
 ) -> Group<'a, L::V> {
     let t = cast::<L>(std::slice::from_ref(t))[0];
-    Group { x: cast::<L>(x), t, features: cast::<L>(features) }
+    Group { x: cast::<L>(x), t, features: cast::<L>(features), couplings: cast::<L>(couplings) }
 }
 
 /// A network for a target.
@@ -130,75 +140,9 @@ pub struct Net {
     pub(super) q: usize,
     /// Numbers that it is conditioned on beside the time.
     pub(super) conditions: usize,
-    level: SimdLevel,
-}
-
-/// Space for 16 configurations on their way through a network.
-#[derive(Clone, Debug)]
-pub struct Worker {
-    inputs: usize,
-    q: usize,
-    x: Vec<Array<f32>>,
-    t: Array<f32>,
-    features: Vec<Array<f32>>,
-    /// What the network is conditioned on: `[lane][condition]`.
-    conditions: [Vec<f64>; WIDTH],
-    scratch: Vec<Array<f32>>,
-    pub(crate) out: Vec<Array<f32>>,
-    pub(crate) d_out: Vec<Array<f32>>,
-    /// Whether a backward pass may follow.
-    saves: bool,
-}
-
-impl Worker {
-    /// Put a state and a time into a lane.
-    pub fn set(&mut self, lane: usize, x: &[u8], t: f64) {
-        self.set_time(lane, t);
-        for (site, &site_value) in x.iter().enumerate() {
-            self.set_value(lane, site, site_value);
-        }
-    }
-
-    /// Condition the network on the target of a lane, from the next time on that the lane is given: as many numbers as
-    /// [`Net::conditions`], each about from -1 to 1. Otherwise they are 0.
-    ///
-    /// # Panics
-    /// If they are more or fewer.
-    pub fn set_condition(&mut self, lane: usize, condition: &[f64]) {
-        self.conditions[lane].copy_from_slice(condition);
-    }
-
-    /// Change the time of a lane.
-    pub fn set_time(&mut self, lane: usize, t: f64) {
-        self.t.0[lane] = t as f32;
-        for (row, value) in
-            self.features.iter_mut().zip(conditioned_features(t, &self.conditions[lane]))
-        {
-            row.0[lane] = value as f32;
-        }
-    }
-
-    /// Change one value of a lane.
-    pub fn set_value(&mut self, lane: usize, site: usize, site_value: u8) {
-        if self.inputs == 1 {
-            self.x[site].0[lane] = if site_value == 1 { 1.0 } else { -1.0 };
-        } else {
-            for c in 0..self.q {
-                self.x[site * self.q + c].0[lane] =
-                    if c == site_value as usize { 1.0 } else { 0.0 };
-            }
-        }
-    }
-
-    /// Output `index = site * outputs + s` of a lane after a forward pass.
-    pub fn output(&self, lane: usize, index: usize) -> f32 {
-        self.out[index].0[lane]
-    }
-
-    /// Say how much a lane's loss grows with its output `index = site * outputs + s`: `d_out` of a backward pass.
-    pub fn set_slope(&mut self, lane: usize, index: usize, slope: f32) {
-        self.d_out[index].0[lane] = slope;
-    }
+    /// Couplings of the target that it was built for, as far as it is shown them.
+    instance: Arc<[f32]>,
+    pub(super) level: SimdLevel,
 }
 
 impl Net {
@@ -213,6 +157,7 @@ impl Net {
         spec.check_sizes()?;
         spec.check_weights(sites)?;
         let (inputs, outputs) = (Self::channels(q), Self::channels(q));
+        let mut instance = Vec::new().into();
         let network = match spec {
             NetSpec::Mlp(spec) => {
                 if spec.hidden == 0 {
@@ -249,20 +194,31 @@ impl Net {
                         "the target has no lattice; use network.kind = hollow-graph",
                     )
                 })?;
-                let hollow = Hollow::new(spec, lattice, inputs, outputs)?;
+                let counted = match (target.pairwise(), target.lattice_model()) {
+                    (None, Some(model)) => Counted::Tables(model),
+                    (model, _) => Counted::Bonds(model.map_or(&[][..], Pairwise::offsets)),
+                };
+                let hollow = Hollow::new(spec, lattice, counted, inputs, outputs)?;
                 AnyNetwork::Hollow(hollow.conditioned_on(conditions))
             }
             NetSpec::HollowGraph(spec) => {
                 let graph = HollowGraph::new(spec, target, inputs, outputs)?;
                 AnyNetwork::HollowGraph(graph.conditioned_on(conditions))
             }
+            NetSpec::Glass(spec) => {
+                let (lattice, couplings) = glass::couplings(target)?;
+                instance = couplings;
+                AnyNetwork::Glass(Glass::new(spec, lattice)?.conditioned_on(conditions))
+            }
         };
         let spec = match (spec, &network) {
             // The sizes that were chosen belong to the network, wherever it is used.
             (NetSpec::Hollow(_), AnyNetwork::Hollow(hollow)) => NetSpec::Hollow(hollow.spec()),
+            (NetSpec::Glass(_), AnyNetwork::Glass(glass)) => NetSpec::Glass(glass.spec()),
             _ => spec.clone(),
         };
-        let net = Net { spec, network, sites, q, conditions, level: SimdLevel::detect() };
+        let level = SimdLevel::detect();
+        let net = Net { spec, network, sites, q, conditions, instance, level };
         net.check_memory()?;
         net.check(&checked_sites(target))?;
         Ok(net)
@@ -281,6 +237,16 @@ impl Net {
     /// Numbers that the network is conditioned on beside the time; 0 unless it is one for a family of targets.
     pub fn conditions(&self) -> usize {
         self.conditions
+    }
+
+    /// Couplings of an instance that the network is shown beside the values; 0 unless it is one for all instances of a disorder.
+    pub fn couplings(&self) -> usize {
+        self.network.couplings()
+    }
+
+    /// The couplings of the target that the network was built for; empty unless it is [shown](Net::couplings) any.
+    pub fn instance(&self) -> &Arc<[f32]> {
+        &self.instance
     }
 
     /// Outputs per site: 1 for two values (`J` is spin times output), else one per value
@@ -341,9 +307,10 @@ impl Net {
             t: Array([0.0; WIDTH]),
             features: zeros(features_with(self.conditions)),
             conditions: std::array::from_fn(|_| vec![0.0; self.conditions]),
+            couplings: self.instance.iter().map(|&coupling| Array([coupling; WIDTH])).collect(),
             scratch: zeros(match saves {
                 true => self.network.scratch(),
-                false => self.network.infer_scratch(),
+                false => self.network.forward_scratch(),
             }),
             out: zeros(self.sites * self.outputs()),
             d_out: zeros(if saves { self.sites * self.outputs() } else { 0 }),
@@ -354,8 +321,8 @@ impl Net {
     /// Bytes of a [`worker`](Self::worker).
     pub fn workspace(&self) -> usize {
         let sites = self.sites * (Self::channels(self.q) + 2 * self.outputs());
-        (sites + 1 + features_with(self.conditions) + self.network.scratch())
-            * size_of::<Array<f32>>()
+        let given = 1 + features_with(self.conditions) + self.couplings();
+        (sites + given + self.network.scratch()) * size_of::<Array<f32>>()
     }
 
     /// Compute the outputs of the configurations in `worker`.
@@ -376,6 +343,17 @@ impl Net {
     /// Number of sites.
     pub fn sites(&self) -> usize {
         self.sites
+    }
+
+    /// Refuse a network that GPUs do not compute.
+    pub(super) fn gpu_has(&self) -> Result<()> {
+        match &self.network {
+            AnyNetwork::Hollow(hollow) if hollow.counts_tables() => Err(Error::not_applicable(
+                "this network on a GPU",
+                "its global features are energies of tables; use device = cpu, or network.bond_features = false",
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// Where the network is computed, in words: the CPU, or a GPU and how exactly the network is computed there.
@@ -487,7 +465,7 @@ fn checked_sites(target: &dyn Target) -> Vec<usize> {
 mod tests {
     use super::*;
     use crate::net::HollowGraphSpec;
-    use crate::target::{Boundary, Interaction, Lattice, Pairwise};
+    use crate::target::{Bond, Boundary, Interaction, Lattice, Pairwise};
 
     #[test]
     fn messages_that_return_on_a_graph_are_caught() {
@@ -524,16 +502,21 @@ mod tests {
     #[test]
     fn all_levels_agree_for_every_network() {
         let lattice = Lattice::new(&[5, 5], Boundary::Periodic).unwrap();
-        let target = Pairwise::potts(lattice, 3, 1.0, 0.1).unwrap();
+        let plain = Pairwise::potts(lattice.clone(), 3, 1.0, 0.1).unwrap();
+        // With bonds to second neighbours, J1-J2.
+        let bonds = [([1, 0], 1.0), ([0, 1], 1.0), ([1, 1], -0.6), ([1, -1], -0.6)]
+            .map(|(offset, strength)| Bond { offset: offset.to_vec(), strength });
+        let further = Pairwise::from_bonds(Interaction::Potts, lattice, 3, &bonds).unwrap();
         let lec = LecSpec { kernels: vec![3, 5], ..LecSpec::default() };
-        for spec in [
+        let all = [
             NetSpec::Mlp(MlpSpec::default()),
             NetSpec::Lea(LeaSpec::default()),
             NetSpec::Lec(lec),
             NetSpec::Hollow(HollowSpec::default()),
             NetSpec::HollowGraph(HollowGraphSpec { channels: 11, ..Default::default() }),
-        ] {
-            let mut net = Net::new(&spec, &target).unwrap();
+        ];
+        for (spec, target) in all.iter().flat_map(|spec| [(spec, &plain), (spec, &further)]) {
+            let mut net = Net::new(spec, target).unwrap();
             let packed = net.pack(&net.initial(2));
             let mut worker = net.worker();
             let mut stream = Stream::new(3, Purpose::Statistic, 0, 0);

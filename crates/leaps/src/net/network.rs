@@ -10,8 +10,10 @@ pub(crate) struct Group<'a, V> {
     pub(crate) x: &'a [V],
     /// The times.
     pub(crate) t: V,
-    /// Features of the times, and of what the network is conditioned on beside them: [`conditioned_features`](super::features::conditioned_features).
+    /// Features of the times, and of what the network is conditioned on beside them: [`conditioned_features`](super::time_features::conditioned_features).
     pub(crate) features: &'a [V],
+    /// Couplings of the configurations' instances, as many as [`Network::couplings`].
+    pub(crate) couplings: &'a [V],
 }
 
 /// A hollow network: outputs at a site do not depend on the value there.
@@ -44,18 +46,23 @@ pub(crate) trait Network: Send + Sync {
         }
     }
 
-    /// Vectors of scratch space that a forward pass followed by a backward pass needs. The backward
+    /// Couplings of an instance that the network is shown beside the values.
+    fn couplings(&self) -> usize {
+        0
+    }
+
+    /// Vectors of scratch space that [`forward_train`](Network::forward_train) followed by [`backward`](Network::backward) needs. The backward
     /// pass finds it as the forward pass left it.
     fn scratch(&self) -> usize;
 
-    /// Vectors of scratch space that [`infer`](Network::infer) needs.
-    fn infer_scratch(&self) -> usize {
+    /// Vectors of scratch space that [`forward`](Network::forward) needs.
+    fn forward_scratch(&self) -> usize {
         self.scratch()
     }
 
-    /// Write what [`forward`](Network::forward) writes, to the bit, but keep nothing for a backward pass.
+    /// Write `out[site * outputs + s]`.
     #[inline(always)]
-    unsafe fn infer<V: Vector>(
+    unsafe fn forward<V: Vector>(
         &self,
         packed: &[V::Scalar],
         group: &Group<'_, V>,
@@ -63,11 +70,11 @@ pub(crate) trait Network: Send + Sync {
         out: &mut [V],
     ) {
         // SAFETY: the caller has the instructions of the vector.
-        unsafe { self.forward(packed, group, scratch, out) }
+        unsafe { self.forward_train(packed, group, scratch, out) }
     }
 
-    /// Write `out[site * outputs + s]`.
-    unsafe fn forward<V: Vector>(
+    /// [`forward`](Network::forward) to the bit, saving the activations that [`backward`](Network::backward) needs.
+    unsafe fn forward_train<V: Vector>(
         &self,
         packed: &[V::Scalar],
         group: &Group<'_, V>,
@@ -75,7 +82,7 @@ pub(crate) trait Network: Send + Sync {
         out: &mut [V],
     );
 
-    /// After [`forward`](Network::forward): add the gradient of `sum d_out * out`, over all lanes, to `grad`
+    /// After [`forward_train`](Network::forward_train): add the gradient of `sum d_out * out`, over all lanes, to `grad`
     /// (packed).
     unsafe fn backward<V: Vector>(
         &self,

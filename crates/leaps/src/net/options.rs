@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{HollowGraphSpec, HollowSpec, LeaSpec, LecSpec, MlpSpec, NetSpec};
+use super::{GlassSpec, HollowGraphSpec, HollowSpec, LeaSpec, LecSpec, MlpSpec, NetSpec};
 #[cfg(feature = "clap")]
 use crate::parse::count;
 use crate::rates::Parametrisation;
@@ -25,6 +25,8 @@ pub enum NetworkKind {
     Lea,
     /// A hidden layer over all other sites.
     Mlp,
+    /// Convolutions over the bonds of a spin glass, one for all instances.
+    Glass,
 }
 
 /// Which network, and how large. Sizes have defaults that depend on the kind.
@@ -35,7 +37,7 @@ pub enum NetworkKind {
 #[serde(default, deny_unknown_fields)]
 #[cfg_attr(feature = "clap", command(next_help_heading = "Network"))]
 pub struct NetworkOptions {
-    /// Network: hollow, hollow-graph, lec, lea or mlp [default: hollow on a uniform lattice, else mlp]
+    /// Network: hollow, hollow-graph, lec, lea, mlp or glass [default: hollow on a uniform lattice, glass over instances, else mlp]
     #[cfg_attr(
         feature = "clap",
         arg(id = "network.kind", long = "network", value_enum, value_name = "KIND")
@@ -49,24 +51,27 @@ pub struct NetworkOptions {
     )]
     #[cfg_attr(feature = "clap", arg(hide_possible_values = true))]
     pub parametrisation: Parametrisation,
-    /// Channels of convolutions or messages (hollow, lec, hollow-graph) [default: 24, 20 or 16]
+    /// Channels of convolutions or messages (hollow, lec, hollow-graph, glass) [default: 24, 20, 16 or 32]
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = count))]
     pub channels: Option<usize>,
-    /// Layers (hollow) [default: the most that the lattice allows, at most 6]
+    /// Layers (hollow, glass) [default: the most that the lattice allows, at most 6]
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = count))]
     pub depth: Option<usize>,
-    /// Planes that a layer looks at, 1 to 3 (hollow) [default: 3, or what the lattice allows]
+    /// Planes that a layer looks at, 1 to 3 (hollow, glass) [default: 3, or what the lattice allows]
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = count, hide_short_help = true))]
     pub rows: Option<usize>,
     /// Orders of the sites, each followed forwards and backwards (hollow-graph) [default: 2]
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = count, hide_short_help = true))]
     pub orders: Option<usize>,
-    /// Channels of the layers that mix directions or orders (hollow, hollow-graph) [default: twice the channels]
+    /// Channels of the layers that mix directions or orders (hollow, hollow-graph, glass) [default: twice the channels]
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = count, hide_short_help = true))]
     pub head: Option<usize>,
     /// Condition every site on global features: sums of all other values and bonds (hollow) [default: true]
     #[cfg_attr(feature = "clap", arg(long, value_name = "BOOL", hide_short_help = true))]
     pub global_features: Option<bool>,
+    /// Where a target has bonds beyond nearest neighbours or tables, count those of every strength or table on their own, and stripes (hollow) [default: true]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "BOOL", hide_short_help = true))]
+    pub bond_features: Option<bool>,
     /// Widths of the kernels, odd, the first convolution's first (lec) [default: 3,5,7,9,15 as far as they fit]
     #[cfg_attr(feature = "clap", arg(long, value_name = "K,...", value_delimiter = ',', value_parser = count))]
     #[cfg_attr(feature = "clap", arg(hide_short_help = true))]
@@ -91,12 +96,13 @@ pub struct NetworkOptions {
 
 impl NetworkKind {
     /// Every family.
-    pub const ALL: [NetworkKind; 5] = [
+    pub const ALL: [NetworkKind; 6] = [
         NetworkKind::Hollow,
         NetworkKind::HollowGraph,
         NetworkKind::Lec,
         NetworkKind::Lea,
         NetworkKind::Mlp,
+        NetworkKind::Glass,
     ];
 
     /// The name users write.
@@ -107,17 +113,21 @@ impl NetworkKind {
             NetworkKind::Lec => "lec",
             NetworkKind::Lea => "lea",
             NetworkKind::Mlp => "mlp",
+            NetworkKind::Glass => "glass",
         }
     }
 
     /// The keys that mean something for this kind.
     pub fn keys(self) -> &'static [&'static str] {
         match self {
-            NetworkKind::Hollow => &["channels", "depth", "rows", "head", "global_features"],
+            NetworkKind::Hollow => {
+                &["channels", "depth", "rows", "head", "global_features", "bond_features"]
+            }
             NetworkKind::HollowGraph => &["channels", "orders", "head"],
             NetworkKind::Lec => &["channels", "kernels", "time_units"],
             NetworkKind::Lea => &["heads", "width", "embedding"],
             NetworkKind::Mlp => &["hidden"],
+            NetworkKind::Glass => &["channels", "depth", "rows", "head"],
         }
     }
 }
@@ -143,6 +153,7 @@ impl NetworkOptions {
                     rows: self.rows,
                     head: self.head,
                     global_features: self.global_features.unwrap_or(usual.global_features),
+                    bond_features: self.bond_features.unwrap_or(usual.bond_features),
                 })
             }
             NetworkKind::HollowGraph => {
@@ -171,6 +182,12 @@ impl NetworkOptions {
                     embedding: self.embedding.unwrap_or(usual.embedding),
                 })
             }
+            NetworkKind::Glass => NetSpec::Glass(GlassSpec {
+                channels: self.channels.unwrap_or(GlassSpec::default().channels),
+                depth: self.depth,
+                rows: self.rows,
+                head: self.head,
+            }),
             NetworkKind::Mlp => {
                 NetSpec::Mlp(MlpSpec { hidden: self.hidden.unwrap_or(MlpSpec::default().hidden) })
             }
@@ -190,6 +207,8 @@ impl NetworkOptions {
                 rows: spec.rows,
                 head: spec.head,
                 global_features: Some(spec.global_features),
+                // What is usual is left out: it says something about few targets.
+                bond_features: (!spec.bond_features).then_some(false),
                 ..open
             },
             NetSpec::HollowGraph(spec) => NetworkOptions {
@@ -213,6 +232,14 @@ impl NetworkOptions {
                 embedding: Some(spec.embedding),
                 ..open
             },
+            NetSpec::Glass(spec) => NetworkOptions {
+                kind: Some(NetworkKind::Glass),
+                channels: Some(spec.channels),
+                depth: spec.depth,
+                rows: spec.rows,
+                head: spec.head,
+                ..open
+            },
             NetSpec::Mlp(spec) => {
                 NetworkOptions { kind: Some(NetworkKind::Mlp), hidden: Some(spec.hidden), ..open }
             }
@@ -233,6 +260,7 @@ impl NetworkOptions {
             ("orders", number(&self.orders)),
             ("head", number(&self.head)),
             ("global_features", self.global_features.map(|on| on.to_string())),
+            ("bond_features", self.bond_features.map(|on| on.to_string())),
             ("kernels", self.kernels.as_ref().map(list)),
             ("time_units", number(&self.time_units)),
             ("heads", number(&self.heads)),

@@ -28,7 +28,17 @@ impl Matrix {
     ) {
         let Matrix { inputs, outputs } = *self;
         // SAFETY: the caller has the instructions of the vector.
-        unsafe { V::call(Multiply::<V, false> { w, bias, inputs, outputs, x, y }) }
+        unsafe {
+            V::call(Multiply::<V, false> { w, start: Start::Bias(bias), inputs, outputs, x, y })
+        }
+    }
+
+    /// `y[r * outputs + o] += sum_k w[k * outputs + o] x[r * inputs + k]`, as if the sums of [`forward`](Self::forward) over more inputs were taken up there.
+    #[inline(always)]
+    pub(crate) unsafe fn go_on<V: Vector>(&self, w: &[V::Scalar], x: &[V], y: &mut [V]) {
+        let Matrix { inputs, outputs } = *self;
+        // SAFETY: the caller has the instructions of the vector.
+        unsafe { V::call(Multiply::<V, false> { w, start: Start::Sums, inputs, outputs, x, y }) }
     }
 
     /// `d_x[r * inputs + k] = sum_o w[k * outputs + o] d_y[r * outputs + o]`.
@@ -36,7 +46,16 @@ impl Matrix {
     pub(crate) unsafe fn transposed<V: Vector>(&self, w: &[V::Scalar], d_y: &[V], d_x: &mut [V]) {
         let (inputs, outputs) = (self.outputs, self.inputs);
         // SAFETY: the caller has the instructions of the vector.
-        unsafe { V::call(Multiply::<V, true> { w, bias: &[], inputs, outputs, x: d_y, y: d_x }) }
+        unsafe {
+            V::call(Multiply::<V, true> {
+                w,
+                start: Start::Bias(&[]),
+                inputs,
+                outputs,
+                x: d_y,
+                y: d_x,
+            })
+        }
     }
 
     /// `sums[k * outputs + o] += sum_r x[r * inputs + k] d_y[r * outputs + o]`, lane by lane; `fresh` sums start at 0.
@@ -53,10 +72,19 @@ impl Matrix {
     }
 }
 
+/// Where the sums of a product start.
+#[derive(Clone, Copy)]
+enum Start<'a, S> {
+    /// At the bias of every output; at 0 where there is none.
+    Bias(&'a [S]),
+    /// At what the outputs hold.
+    Sums,
+}
+
 /// Rows times a matrix, kept as `[input][output]`, or as `[output][input]` when `TRANSPOSED`.
 struct Multiply<'a, V: Vector, const TRANSPOSED: bool> {
     w: &'a [V::Scalar],
-    bias: &'a [V::Scalar],
+    start: Start<'a, V::Scalar>,
     inputs: usize,
     outputs: usize,
     x: &'a [V],
@@ -68,7 +96,9 @@ impl<V: Vector, const TRANSPOSED: bool> Job<V> for Multiply<'_, V, TRANSPOSED> {
     unsafe fn run(mut self) {
         let rows = self.x.len() / self.inputs;
         assert!(self.w.len() == self.inputs * self.outputs);
-        assert!(self.bias.is_empty() || self.bias.len() == self.outputs);
+        if let Start::Bias(bias) = self.start {
+            assert!(bias.is_empty() || bias.len() == self.outputs);
+        }
         assert!(self.x.len() == rows * self.inputs && self.y.len() == rows * self.outputs);
         let mut row = 0;
         // SAFETY: the caller has the instructions of the vector.
@@ -120,9 +150,20 @@ impl<V: Vector, const TRANSPOSED: bool> Multiply<'_, V, TRANSPOSED> {
         // that `run` asserts, weights and inputs are read inside their slices.
         unsafe {
             let mut sums = [[V::zero(); R]; O];
-            if !self.bias.is_empty() {
-                for j in 0..O {
-                    sums[j] = [V::splat(self.bias[o + j]); R];
+            match self.start {
+                Start::Bias([]) => {}
+                Start::Bias(bias) => {
+                    for j in 0..O {
+                        sums[j] = [V::splat(bias[o + j]); R];
+                    }
+                }
+                Start::Sums => {
+                    for r in 0..R {
+                        let y = &self.y[(row + r) * outputs + o..][..O];
+                        for j in 0..O {
+                            sums[j][r] = y[j];
+                        }
+                    }
                 }
             }
             let mut w = self.w.as_ptr().add(o * across);

@@ -1,8 +1,8 @@
 //! Checks of any network in double precision: gradients against finite differences, hollowness exactly.
 
-use super::features::{conditioned_features, features_with};
 use super::layout::{Init, total};
 use super::network::{Group, Network};
+use super::time_features::{conditioned_features, features_with};
 use crate::device::vector::{Array, WIDTH};
 use crate::device::{Draw, Purpose, Stream};
 
@@ -34,6 +34,7 @@ pub(crate) struct Harness<'a, N> {
     values: Vec<usize>,
     t: D,
     features: Vec<D>,
+    couplings: Vec<D>,
 }
 
 impl<'a, N: Network> Harness<'a, N> {
@@ -67,7 +68,10 @@ impl<'a, N: Network> Harness<'a, N> {
                 row.0[lane] = feature;
             }
         }
-        Harness { network, inputs, outputs, sites, values, t: Array(t), features: rows }
+        let normal = |stream: &mut Stream| Array(std::array::from_fn(|_| stream.normal()));
+        let couplings = (0..network.couplings()).map(|_| normal(&mut stream)).collect();
+        let t = Array(t);
+        Harness { network, inputs, outputs, sites, values, t, features: rows, couplings }
     }
 
     /// Random parameters, none of them zero, so that no part of a network is asleep.
@@ -88,10 +92,11 @@ impl<'a, N: Network> Harness<'a, N> {
         let mut packed = vec![0.0; self.network.packed()];
         self.network.pack(parameters, &mut packed);
         let x = encode(values, self.inputs);
-        let group = Group { x: &x, t: self.t, features: &self.features };
+        let group =
+            Group { x: &x, t: self.t, features: &self.features, couplings: &self.couplings };
         let mut out = vec![Array([f64::NAN; WIDTH]); self.sites * self.outputs];
         // SAFETY: plain arrays need no special instructions.
-        unsafe { self.network.forward(&packed, &group, scratch, &mut out) };
+        unsafe { self.network.forward_train(&packed, &group, scratch, &mut out) };
         assert!(out.iter().all(|o| o.0.iter().all(|v| v.is_finite())), "an output was not written");
         out
     }
@@ -105,16 +110,17 @@ impl<'a, N: Network> Harness<'a, N> {
         self.run(parameters, &self.values, &mut self.scratch())
     }
 
-    /// The outputs of passes that keep nothing.
-    fn inferred(&self, parameters: &[f64]) -> Vec<D> {
+    /// The outputs of passes that save no activations.
+    fn plain_outputs(&self, parameters: &[f64]) -> Vec<D> {
         let mut packed = vec![0.0; self.network.packed()];
         self.network.pack(parameters, &mut packed);
         let x = encode(&self.values, self.inputs);
-        let group = Group { x: &x, t: self.t, features: &self.features };
+        let group =
+            Group { x: &x, t: self.t, features: &self.features, couplings: &self.couplings };
         let mut out = vec![Array([f64::NAN; WIDTH]); self.sites * self.outputs];
-        let mut scratch = vec![Array([f64::NAN; WIDTH]); self.network.infer_scratch()];
+        let mut scratch = vec![Array([f64::NAN; WIDTH]); self.network.forward_scratch()];
         // SAFETY: plain arrays need no special instructions.
-        unsafe { self.network.infer(&packed, &group, &mut scratch, &mut out) };
+        unsafe { self.network.forward(&packed, &group, &mut scratch, &mut out) };
         out
     }
 
@@ -149,7 +155,8 @@ impl<'a, N: Network> Harness<'a, N> {
         let mut packed = vec![0.0; self.network.packed()];
         self.network.pack(parameters, &mut packed);
         let x = encode(&self.values, self.inputs);
-        let group = Group { x: &x, t: self.t, features: &self.features };
+        let group =
+            Group { x: &x, t: self.t, features: &self.features, couplings: &self.couplings };
         let mut g = vec![0.0; self.network.packed()];
         // SAFETY: plain arrays need no special instructions.
         unsafe { self.network.backward(&packed, &group, &mut scratch, &d_out, &mut g) };
@@ -202,7 +209,7 @@ pub(crate) fn check_conditioned(
         assert_eq!(parameters.len(), total(&network.tensors()));
         assert_eq!(harness.first_leak(&parameters), None, "outputs depend on the site's own value");
         let same = |(a, b): (&D, &D)| a.0.map(f64::to_bits) == b.0.map(f64::to_bits);
-        let (saved, lean) = (harness.outputs(&parameters), harness.inferred(&parameters));
+        let (saved, lean) = (harness.outputs(&parameters), harness.plain_outputs(&parameters));
         assert!(saved.iter().zip(&lean).all(same), "a pass that saves nothing differs");
         if sites > 1 {
             let error = harness.gradient_error(&parameters);

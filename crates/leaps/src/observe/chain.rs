@@ -33,7 +33,12 @@ pub struct ChainRecorder<'a> {
 impl<'a> ChainRecorder<'a> {
     /// A recorder for one chain of `rho(x) ~ exp(-sum_k lambda_k E_k(x))`. All chains of a run take the same seed.
     pub fn new(target: &'a dyn Target, lambda: &[f64], seed: u64) -> Self {
-        let measure = Measure::new(target, lambda);
+        Self::measured(Measure::new(target, lambda), seed)
+    }
+
+    /// The same by a measure that may have more columns than usual.
+    pub fn measured(measure: Measure<'a>, seed: u64) -> Self {
+        let target = measure.target();
         let mut stream = Stream::new(seed, Purpose::Statistic, 0, 0);
         let reference = (0..target.sites()).map(|_| stream.below(target.q()) as u8).collect();
         let width = measure.layout().width();

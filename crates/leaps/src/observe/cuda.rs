@@ -11,7 +11,7 @@ use cudarc::driver::{CudaFunction, CudaSlice, CudaViewMut};
 use super::{ChainRecorder, Reduced, RemoteRecorder};
 use crate::Result;
 use crate::device::cuda::arguments::{Input, Output, arguments, join};
-use crate::device::cuda::{Gpu, address, launch};
+use crate::device::cuda::{Gpu, launch};
 use crate::target::cuda::CudaTarget;
 use crate::target::{Pairwise, Target};
 
@@ -31,8 +31,22 @@ arguments! {
     }
 }
 
+arguments! {
+    /// States that are measured, and where their rows go.
+    struct States {
+        states: Input<u8>,
+        /// Rows of the states; none if they are the first ones.
+        rows: Input<u32>,
+        /// `[state * ROW]`.
+        out: Output<u64>,
+        /// Where to copy the states, if anywhere.
+        kept: Output<u8>,
+        count: u32,
+    }
+}
+
 /// Source of the kernel, behind that of the target and the shape of the lattice.
-const REDUCE: &str = join!(Reduction::SOURCE, include_str!("reduce.cu"));
+const REDUCE: &str = join!(Reduction::SOURCE, States::SOURCE, include_str!("reduce.cu"));
 
 /// Threads of a block.
 const CREW: usize = 128;
@@ -138,6 +152,10 @@ impl Form {
             ("DISTANCES", layout.distances),
             ("ALL_ALIKE", usize::from(form.kinds.iter().any(|kind| kind & ALIKE != 0))),
             ("ROW", form.words()),
+            ("CREW", CREW),
+            ("HAS_FIELDS", HAS_FIELDS as usize),
+            ("HAS_BONDS", HAS_BONDS as usize),
+            ("ALIKE", ALIKE as usize),
         ];
         form
     }
@@ -241,22 +259,18 @@ impl CudaMeasure {
         kept: Option<&mut CudaViewMut<'_, u8>>,
     ) -> Result<()> {
         let Found { states, rows } = found;
-        let rows = rows.map_or(0, |rows| address(&self.gpu, rows));
-        let kept = kept.map_or(0, |kept| address(&self.gpu, &*kept));
+        let gpu = &self.gpu;
+        let given = States {
+            states: Input::of(gpu, states),
+            rows: rows.map_or(Input::none(), |rows| Input::of(gpu, rows)),
+            out: Output::of(gpu, &*out),
+            kept: kept.map_or(Output::none(), |kept| Output::of(gpu, &*kept)),
+            count: count as u32,
+        };
         let grid = (count.div_ceil(self.form.tile) as u32, 1, 1);
-        let count = count as u32;
-        launch!(
-            self.gpu,
-            self.kernel,
-            (grid, CREW, self.form.shared),
-            self.target.arguments(),
-            &self.arguments,
-            states,
-            &rows,
-            out,
-            &kept,
-            &count,
-        )
+        let pairs = self.target.arguments();
+        let shared = self.form.shared;
+        launch!(gpu, self.kernel, (grid, CREW, shared), pairs, &self.arguments, &given)
     }
 
     /// Give a row to a recorder, with its state if that was kept.
@@ -300,7 +314,7 @@ pub(crate) struct Unpacked {
 mod tests {
     use super::*;
     use crate::target::cuda::testing::compiles_behind;
-    use crate::target::{Boundary, Disorder, Interaction, Lattice};
+    use crate::target::{Boundary, Bravais, Disorder, Interaction, Lattice, on_shells};
 
     #[test]
     #[cfg_attr(not(has_nvrtc), ignore = "needs NVRTC: set LEAPS_NVRTC to its folder")]
@@ -319,6 +333,8 @@ mod tests {
             Pairwise::from_edges(Interaction::Ising, 10, 2, &edges).unwrap(),
             Pairwise::ising(torus(&[90, 91]), 1.0, 0.1).unwrap(),
             Pairwise::ising(torus(&[300, 300]), 1.0, 0.1).unwrap(),
+            on_shells(&[6, 8], None, &[1.0, -0.6]),
+            on_shells(&[4, 4, 4], Some(Bravais::Fcc), &[-1.0]),
         ] {
             let recorder = ChainRecorder::new(&target, &vec![0.3; target.terms()], 1);
             let form = Form::new(&recorder, &target, 227 << 10);

@@ -1,4 +1,4 @@
-//! Count weighted values in bins, with errors, and compare two such counts.
+//! Histograms of weighted values, with errors and the distance between two.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! Measure states and attach errors to the averages.
+//! Observables of states, and the errors of their averages.
 //!
 //! [`Measure`] reduces a state to a row of basic observables. [`WeightedSamples`] collects such rows from
 //! weighted walkers, [`ChainRecorder`] and [`ChainSummary`] from Markov chains. Either way [`Observables`] are functions of the averages, with errors from one [`Jackknife`].
@@ -16,11 +16,14 @@ mod log_z_estimate;
 mod mbar;
 mod measure;
 mod modes;
+mod momenta;
 mod observables;
 mod order;
 mod samples;
+mod spec;
 mod summary;
 mod warnings;
+mod waves;
 mod weights;
 
 pub use autocorrelation::{Autocorrelation, discs_ess, split_r_hat};
@@ -35,11 +38,14 @@ pub use log_z_estimate::{Segments, entropy, ess, lee_whiteley, log_z};
 pub use mbar::Mbar;
 pub use measure::{Layout, Measure, Reduced, symmetric};
 pub use modes::ModeMass;
+pub use momenta::OffsetCorrelation;
 pub use observables::{Correlation, Observables};
-pub use order::Order;
+pub use order::{Order, OrderParameter};
 pub use samples::WeightedSamples;
+pub use spec::MeasureSpec;
 pub use summary::{Autocorrelations, ChainSummary};
 pub use warnings::ChainWarning;
+pub use waves::{StructureFactor, WaveVector};
 pub use weights::LogWeights;
 
 /// Takes in the kept states of one chain, in order.

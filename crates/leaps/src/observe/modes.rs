@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Estimate, Jackknife, Layout};
 
 /// More values than this have their modes left out.
-const MANY_TOKENS: usize = 32;
+const MANY_VALUES: usize = 32;
 
 /// The probability of one mode: the states in which one value is on more sites than any other.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -21,7 +21,7 @@ pub struct ModeMass {
 
 /// Number of modes that are measured for so many values.
 pub(super) fn count(q: usize) -> usize {
-    if (2..=MANY_TOKENS).contains(&q) { q } else { 0 }
+    if (2..=MANY_VALUES).contains(&q) { q } else { 0 }
 }
 
 /// The share of a state with `counts[s]` sites in value `s` in every mode: 1 for the most frequent value, and the same
@@ -39,7 +39,7 @@ pub(super) fn masses(layout: &Layout, sums: &Jackknife) -> Vec<ModeMass> {
     let mass = |value| {
         let mass = sums.mean(layout.mode(value));
         let equal = 1.0 / layout.modes as f64;
-        ModeMass { value, mass: if layout.symmetric { mass.with_exact(equal) } else { mass } }
+        ModeMass { value, mass: if layout.equivalent { mass.with_exact(equal) } else { mass } }
     };
     (0..layout.modes).map(mass).collect()
 }
@@ -52,7 +52,7 @@ pub(super) fn masses(layout: &Layout, sums: &Jackknife) -> Vec<ModeMass> {
 /// freedom. The spread is taken about $1/q$, not about the masses found: a mode without any walker then counts for what it is. $T^2$ is
 /// at most the number of families, and where $u_f$ and $-u_f$ are equally likely $P(T^2 > x) \le 2 e^{-x/2}$ for two modes, however uneven the weights are.
 pub(super) fn equality(layout: &Layout, sums: &Jackknife) -> Option<f64> {
-    if !layout.symmetric || layout.modes < 2 {
+    if !layout.equivalent || layout.modes < 2 {
         return None;
     }
     // The last mode has what the others leave.

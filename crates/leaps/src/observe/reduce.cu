@@ -5,16 +5,11 @@
 // AXES of a lattice, PERIODIC or not, with DISTANCES distances (0 without a lattice); side_of(axis) and stride_of(axis) come with the source.
 // A row: TERMS energies and the structure factors of a periodic lattice as doubles, then as 32-bit numbers the sites in
 // values 1, 2, ..., the distance to the reference state, equal pairs at distances 1, 2, ...; ROW 64-bit words in all.
-// The structure Reduction is declared by cuda.rs.
-#define CREW 128
+// The structures Reduction and States are declared by cuda.rs. CREW: threads of a block. HAS_FIELDS, HAS_BONDS, ALIKE: bits of what a term has.
 #define GROUPS (TILE / 4)
 #define PARTS (CREW / GROUPS)
 #define WAVES (PERIODIC ? AXES : 0)
 #define ONES 0x01010101u
-// What a term has.
-#define HAS_FIELDS 1
-#define HAS_BONDS 2
-#define ALIKE 4
 
 // 1 in every byte in which two words agree.
 __device__ __forceinline__ u32 equal_bytes(u32 a, u32 b) {
@@ -101,33 +96,32 @@ __device__ double energy_of(const Pairs& p, const Reduction& m, u32 term, const 
 }
 
 // State i of `count` lies in row rows[i], or, without rows, in row i. Copies states to `kept` if it is there.
-extern "C" __global__ void __launch_bounds__(CREW) reduce_states(
-    Pairs p, Reduction m, const u8* states, const u32* rows, u64* out, u8* kept, u32 count) {
+extern "C" __global__ void __launch_bounds__(CREW) reduce_states(Pairs p, Reduction m, States s) {
     extern __shared__ u32 tiles[];
     __shared__ u32 counters[TILE];
 #if WAVES > 0
     // PARTS * TILE is 4 * CREW.
     __shared__ double cosines[4 * CREW], sines[4 * CREW];
 #endif
-    u32 start = blockIdx.x * TILE, held = count - start < TILE ? count - start : TILE;
+    u32 start = blockIdx.x * TILE, held = s.count - start < TILE ? s.count - start : TILE;
     u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     u32 group = threadIdx.x % GROUPS, part = threadIdx.x / GROUPS;
     u32* tile = IN_SHARED ? tiles : m.scratch + (size_t)blockIdx.x * SITES * (TILE_PITCH / 4);
     for (u32 w = warp; w < TILE; w += CREW / 32) {
         // The last block may have room left: copies of its first state stand there.
         u32 item = start + (w < held ? w : 0);
-        const u8* row = states + (size_t)(rows ? rows[item] : item) * SITES;
+        const u8* row = s.states + (size_t)(s.rows ? s.rows[item] : item) * SITES;
         for (u32 site = lane; site < SITES; site += 32) {
             u8 value = row[site];
             ((u8*)tile)[(size_t)site * TILE_PITCH + w] = value;
-            if (kept && w < held) kept[(size_t)item * SITES + site] = value;
+            if (s.kept && w < held) s.kept[(size_t)item * SITES + site] = value;
         }
     }
     if (threadIdx.x < TILE) counters[threadIdx.x] = 0;
     __syncthreads();
     auto at = [&](u32 site) { return tile[(size_t)site * (TILE_PITCH / 4) + group]; };
     bool mine = threadIdx.x < held;
-    u64* row = out + (size_t)(start + (mine ? threadIdx.x : 0)) * ROW;
+    u64* row = s.out + (size_t)(start + (mine ? threadIdx.x : 0)) * ROW;
 
     // Whole numbers.
     u32* whole = (u32*)(row + TERMS + WAVES);

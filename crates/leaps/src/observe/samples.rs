@@ -1,4 +1,4 @@
-//! Measure weighted walkers.
+//! Averages of weighted walkers, with errors.
 
 use rayon::prelude::*;
 
@@ -30,8 +30,17 @@ impl WeightedSamples {
         weights: &LogWeights,
         families: &Families,
     ) -> Result<Self> {
-        let measure = Measure::new(target, lambda);
-        let layout = measure.layout().clone();
+        Self::measured(&Measure::new(target, lambda), states, weights, families)
+    }
+
+    /// The same by a measure that may have more columns than usual.
+    pub fn measured(
+        measure: &Measure<'_>,
+        states: &[u8],
+        weights: &LogWeights,
+        families: &Families,
+    ) -> Result<Self> {
+        let (target, layout) = (measure.target(), measure.layout().clone());
         let (walkers, q) = (weights.len(), target.q());
         if states.len() != walkers * layout.sites || families.len() != walkers {
             return Err(Error::invalid(

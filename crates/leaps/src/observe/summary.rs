@@ -1,4 +1,4 @@
-//! Draw conclusions from recorded chains: averages, their errors, and whether to believe them.
+//! Summaries of recorded chains: averages, their errors, and whether to believe them.
 
 use std::borrow::Cow;
 
@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::autocorrelation::Lags;
 use super::modes;
+use super::observables::{correlation_map, site_mean, structure_factor_map, structure_factors};
 use super::{
     Autocorrelation, Bins, ChainRecorder, ChainWarning, Families, Histogram, Jackknife, Layout,
     Observables, discs_ess,
@@ -244,14 +245,20 @@ impl<'a> ChainSummary<'a> {
         }
     }
 
-    /// The observables with their errors; see [`jackknife`](Self::jackknife). The mean of `m` and the masses of modes have blocks of
-    /// their own.
+    /// The observables with their errors; see [`jackknife`](Self::jackknife). The mean of `m`, the masses of modes, means over sites and structure
+    /// factors have blocks of their own.
     pub fn observables(&self) -> Observables {
         let order = self.block_sums(self.order_join, &self.autocorrelations.magnetization);
         let between = self.block_sums(self.mode_join, self.slowest());
         Observables {
             magnetization: order.mean(Layout::M),
             mode_masses: modes::masses(self.layout(), &between),
+            density: site_mean(self.layout(), &between, "density"),
+            quadrupole: site_mean(self.layout(), &between, "quadrupole"),
+            polarization: site_mean(self.layout(), &between, "polarization"),
+            structure_factor: structure_factors(self.layout(), &between),
+            structure_factor_map: structure_factor_map(self.layout(), &between),
+            correlation_map: correlation_map(self.layout(), &between),
             ..Observables::new(self.layout(), &self.jackknife())
         }
     }

@@ -6,13 +6,14 @@
 mod ranges;
 mod spec;
 
-pub use ranges::Ranges;
+pub use ranges::{Ranges, Strength};
 pub use spec::{PathSpec, Points, ScheduleName};
 
 use crate::{Error, Result, finite};
 
 /// The shape `s(t)` of a schedule, with `s(0) = 0`, `s(1) = 1`, never decreasing.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Schedule {
     /// `t`.
     Linear,

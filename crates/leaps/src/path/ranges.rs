@@ -1,8 +1,56 @@
-//! Ranges of inverse temperature and field over which one network serves.
+//! Ranges of inverse temperature and field, or what stands in its place, over which one network serves.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
+
+/// The strength of a term of the energy that families and grids vary beside the temperature. The term has its name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Strength {
+    /// The uniform field h.
+    #[default]
+    Field,
+    /// The chemical potential mu of a lattice gas.
+    ChemicalPotential,
+    /// The crystal field D of Blume and Capel's model.
+    CrystalField,
+}
+
+impl Strength {
+    /// All of them.
+    pub const ALL: [Strength; 3] =
+        [Strength::Field, Strength::ChemicalPotential, Strength::CrystalField];
+
+    /// The key of a target that has its value.
+    pub fn name(self) -> &'static str {
+        match self {
+            Strength::Field => "field",
+            Strength::ChemicalPotential => "chemical_potential",
+            Strength::CrystalField => "crystal_field",
+        }
+    }
+
+    /// Its sign in formulas and beside axes.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Strength::Field => "h",
+            Strength::ChemicalPotential => "mu",
+            Strength::CrystalField => "D",
+        }
+    }
+
+    /// Its name in words.
+    pub fn words(self) -> String {
+        self.name().replace('_', " ")
+    }
+
+    /// Whether it is the field.
+    pub fn is_field(&self) -> bool {
+        *self == Strength::Field
+    }
+}
 
 /// The ranges over which a network is trained, and is conditioned on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -11,15 +59,18 @@ pub struct Ranges {
     /// Inverse temperatures, lowest and highest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub beta: Option<[f64; 2]>,
-    /// Uniform fields, lowest and highest.
+    /// Uniform fields, or strengths of another term, lowest and highest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field: Option<[f64; 2]>,
+    /// What `field` is a range of.
+    #[serde(skip_serializing_if = "Strength::is_field")]
+    pub of: Strength,
 }
 
 impl Ranges {
     /// The ranges by name.
     fn list(&self) -> impl Iterator<Item = (&'static str, [f64; 2])> {
-        let named = [("beta", self.beta), ("field", self.field)];
+        let named = [("beta", self.beta), (self.of.name(), self.field)];
         named.into_iter().filter_map(|(name, range)| Some((name, range?)))
     }
 
@@ -102,7 +153,7 @@ mod tests {
 
     #[test]
     fn members_fill_the_ranges() {
-        let both = Ranges { beta: Some([0.2, 0.4]), field: Some([-0.1, 0.3]) };
+        let both = Ranges { beta: Some([0.2, 0.4]), field: Some([-0.1, 0.3]), ..Ranges::default() };
         let members = both.members(64, 9.0, 9.0);
         for corner in [(0.2, -0.1), (0.4, -0.1), (0.2, 0.3), (0.4, 0.3)] {
             let near = |m: &&(f64, f64)| (m.0 - corner.0).abs() + (m.1 - corner.1).abs() < 1e-12;
@@ -119,18 +170,19 @@ mod tests {
             });
             assert!(found.count() > 0, "square {i}, {j}");
         }
-        let uneven = Ranges { beta: Some([0.15, 0.45]), field: Some([-0.7, 0.1]) };
+        let uneven =
+            Ranges { beta: Some([0.15, 0.45]), field: Some([-0.7, 0.1]), ..Ranges::default() };
         for (beta, field) in uneven.members(500, 0.0, 0.0) {
             uneven.condition(beta, field).unwrap();
         }
-        let one = Ranges { beta: None, field: Some([-1.0, 1.0]) };
+        let one = Ranges { beta: None, field: Some([-1.0, 1.0]), ..Ranges::default() };
         assert_eq!(one.members(3, 0.5, 9.0), [(0.5, -1.0), (0.5, 0.0), (0.5, 1.0)]);
         assert_eq!(one.members(1, 0.5, 9.0), [(0.5, -1.0)]);
     }
 
     #[test]
     fn conditions_go_from_minus_one_to_one() {
-        let both = Ranges { beta: Some([0.2, 0.4]), field: Some([-0.1, 0.3]) };
+        let both = Ranges { beta: Some([0.2, 0.4]), field: Some([-0.1, 0.3]), ..Ranges::default() };
         let condition = both.condition(0.4, 0.0).unwrap();
         assert!((condition[0] - 1.0).abs() < 1e-12 && (condition[1] + 0.5).abs() < 1e-12);
         let error = both.condition(0.41, 0.0).unwrap_err().to_string();
@@ -142,11 +194,15 @@ mod tests {
     #[test]
     fn bad_ranges_are_refused() {
         for bad in [[0.4, 0.2], [0.3, 0.3], [f64::NAN, 0.3], [0.0, f64::INFINITY]] {
-            let error = Ranges { beta: Some(bad), field: None }.check().unwrap_err().to_string();
+            let refused = |ranges: Ranges| ranges.check().unwrap_err().to_string();
+            let error = refused(Ranges { beta: Some(bad), ..Ranges::default() });
             assert!(error.starts_with("train.beta_range = ["), "{error}");
-            let error = Ranges { beta: None, field: Some(bad) }.check().unwrap_err().to_string();
+            let field = Ranges { field: Some(bad), ..Ranges::default() };
+            let error = refused(field);
             assert!(error.starts_with("train.field_range = ["), "{error}");
+            let error = refused(Ranges { of: Strength::CrystalField, ..field });
+            assert!(error.starts_with("train.crystal_field_range = ["), "{error}");
         }
-        assert!(Ranges { beta: Some([0.1, 0.2]), field: None }.check().is_ok());
+        assert!(Ranges { beta: Some([0.1, 0.2]), ..Ranges::default() }.check().is_ok());
     }
 }

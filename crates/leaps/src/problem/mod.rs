@@ -1,18 +1,19 @@
 //! Problems: a target and the path that leads to it.
 
+mod lattice_models;
 mod models;
+mod strength;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use crate::path::{Path, PathSpec};
-use crate::target::{
-    Described, Field, Target, TargetIdentity, TargetSpec, initial_state, undescribed,
-};
+use crate::path::{Path, PathSpec, Strength};
+use crate::target::{Described, Target, TargetIdentity, TargetSpec, initial_state, undescribed};
 use crate::{Error, Result, finite};
 
+pub use lattice_models::{AshkinTeller, BaxterWu, BlumeCapel, Clock, Clusters, LatticeGas};
 pub use models::{EdgeList, IndependentSet, Ising, MaxCut, Potts, SpinGlass};
 
 /// The kind of targets that are not ours.
@@ -65,7 +66,7 @@ impl Problem {
             beta,
             description: spec.describe(target.sites()),
             described: spec.described()?,
-            target: Arc::new(target),
+            target,
             spec: Some(spec.clone()),
             path_spec: path.clone(),
         })
@@ -120,29 +121,26 @@ impl Problem {
 
     /// The same energy at another inverse temperature and, if one is given, in another uniform field.
     pub fn at(&self, beta: f64, field: Option<f64>) -> Result<Self> {
+        self.at_strength(beta, Strength::Field, field)
+    }
+
+    /// The same energy at another inverse temperature and, if one is given, with another value of a strength.
+    pub fn at_strength(&self, beta: f64, of: Strength, value: Option<f64>) -> Result<Self> {
         finite("target.beta", beta)?;
         if let Some(spec) = &self.spec {
-            let field = match field {
-                Some(_) if spec.field.is_none() => {
-                    let kind = spec.kind.map_or("", |kind| kind.name());
-                    let condition = format!("left out for {kind}");
-                    let advice = "it belongs to ising, potts, spin-glass";
-                    return Err(Error::invalid(
-                        "target.field",
-                        field.unwrap_or(0.0),
-                        condition,
-                        advice,
-                    ));
+            let spec = match value {
+                Some(value) => {
+                    let spec = spec.clone().with_strength(of, value);
+                    spec.check_strength(of)?;
+                    spec
                 }
-                Some(field) => Some(Field::Uniform(field)),
-                None => spec.field.clone(),
+                None => spec.clone(),
             };
-            let spec = TargetSpec { beta: Some(beta), field, ..spec.clone() };
-            return Problem::of(&spec, &self.path_spec);
+            return Problem::of(&TargetSpec { beta: Some(beta), ..spec }, &self.path_spec);
         }
-        if field.is_some() {
+        if value.is_some() {
             let reason = "a custom energy has no field that could be changed";
-            return Err(Error::not_applicable("target.field", reason));
+            return Err(Error::not_applicable(format!("target.{}", of.name()), reason));
         }
         let (target, path_spec) = (&self.target, &self.path_spec);
         let mut described = self.described.clone();
@@ -159,16 +157,11 @@ impl Problem {
     /// The problem that a model describes, whose files lie beside `file` and are known by their contents.
     pub(crate) fn described_in(
         target: &Value,
-        path: &Value,
+        path: &PathSpec,
         file: &std::path::Path,
         copies: &BTreeMap<String, Vec<u8>>,
     ) -> Result<Self> {
         let folder = file.parent().unwrap_or(std::path::Path::new(""));
-        let corrupt = |what: &str, error: serde_json::Error| Error::Corrupt {
-            path: folder.join("model.json"),
-            what: what.to_owned(),
-            reason: error.to_string(),
-        };
         if target["kind"] == CUSTOM {
             let name = target["name"].as_str().unwrap_or(CUSTOM);
             let reason = format!(
@@ -177,11 +170,12 @@ impl Problem {
             return Err(Error::not_applicable("the model without its energy", reason));
         }
         let target = undescribed(target.clone(), folder, copies)?;
-        let spec: TargetSpec =
-            serde_json::from_value(target).map_err(|error| corrupt("target", error))?;
-        let path: PathSpec =
-            serde_json::from_value(path.clone()).map_err(|error| corrupt("path", error))?;
-        Problem::of(&spec.placed(|_, path| folder.join(path)).filled()?, &path)
+        let spec: TargetSpec = serde_json::from_value(target).map_err(|error| Error::Corrupt {
+            path: folder.join("model.json"),
+            what: "target".to_owned(),
+            reason: error.to_string(),
+        })?;
+        Problem::of(&spec.placed(|_, path| folder.join(path)).filled()?, path)
     }
 
     /// What the target is: as it was described, or a custom energy.

@@ -13,9 +13,11 @@ use std::path::PathBuf;
 use super::Problem;
 use crate::Result;
 use crate::path::PathSpec;
-use crate::target::{Boundary, Disorder, Field, Geometry, Kind, Size, TargetSpec};
+use crate::target::{
+    Bond, Bonds, Boundary, Bravais, Disorder, Field, Geometry, Kind, Size, TargetSpec,
+};
 
-fn on_lattice(kind: Kind, sides: &[usize]) -> TargetSpec {
+pub(super) fn on_lattice(kind: Kind, sides: &[usize]) -> TargetSpec {
     TargetSpec { kind: Some(kind), size: Some(Size(sides.to_vec())), ..TargetSpec::default() }
 }
 
@@ -32,6 +34,21 @@ impl Ising {
     /// A periodic cubic lattice.
     pub fn cubic(side: usize) -> TargetSpec {
         Self::lattice(&[side; 3])
+    }
+
+    /// A periodic triangular lattice.
+    pub fn triangular(side: usize) -> TargetSpec {
+        Self::square(side).on(Bravais::Triangular)
+    }
+
+    /// A periodic face-centred cubic lattice, in primitive cells.
+    pub fn fcc(side: usize) -> TargetSpec {
+        Self::cubic(side).on(Bravais::Fcc)
+    }
+
+    /// A periodic body-centred cubic lattice, in primitive cells.
+    pub fn bcc(side: usize) -> TargetSpec {
+        Self::cubic(side).on(Bravais::Bcc)
     }
 
     /// A periodic lattice of one to four dimensions.
@@ -77,12 +94,12 @@ impl SpinGlass {
     }
 }
 
-/// Any graph: couplings and fields read from a text file.
+/// Any graph: couplings and fields read from a file, of many formats.
 #[derive(Clone, Copy, Debug)]
 pub struct EdgeList;
 
 impl EdgeList {
-    /// The file: one "i j J" or "field i h" a line.
+    /// The file, whose format is recognised: see [`Format`](crate::target::Format).
     pub fn file(path: impl Into<PathBuf>) -> TargetSpec {
         TargetSpec { kind: Some(Kind::File), path: Some(path.into()), ..TargetSpec::default() }
     }
@@ -114,6 +131,26 @@ impl TargetSpec {
     /// With coupling J; negative is antiferromagnetic.
     pub fn coupling(self, coupling: f64) -> Self {
         TargetSpec { coupling: Some(coupling), ..self }
+    }
+
+    /// On another lattice of as many dimensions.
+    pub fn on(self, lattice: Bravais) -> Self {
+        TargetSpec { lattice: Some(lattice), ..self }
+    }
+
+    /// With coupling J2 of second neighbours.
+    pub fn j2(self, j2: f64) -> Self {
+        TargetSpec { j2: Some(j2), ..self }
+    }
+
+    /// With coupling J3 of third neighbours.
+    pub fn j3(self, j3: f64) -> Self {
+        TargetSpec { j3: Some(j3), ..self }
+    }
+
+    /// With these bonds, by offset and strength, in place of couplings.
+    pub fn bonds(self, bonds: &[Bond]) -> Self {
+        TargetSpec { bonds: Some(Bonds(bonds.to_vec())), ..self }
     }
 
     /// In a uniform field h.

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Lowest;
 use super::nulls::null_is_nan;
+use crate::path::Strength;
 
 /// What `exact` prints; the moments of the magnetisation where they are known.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -40,6 +42,9 @@ pub struct ExactResult {
     /// Susceptibility per site.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub susceptibility_per_site: Option<f64>,
+    /// The lowest energy of all states and one that has it, where that is quickly known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lowest: Option<Lowest>,
     /// Seconds that it took.
     #[serde(deserialize_with = "null_is_nan")]
     pub seconds: f64,
@@ -59,6 +64,7 @@ impl ExactResult {
             ("magnetization_squared", self.magnetization_squared),
             ("binder", self.binder),
             ("susceptibility_per_site", self.susceptibility_per_site),
+            ("lowest_energy_per_site", self.lowest.as_ref().map(|own| own.energy_per_site)),
         ];
         all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
     }
@@ -66,6 +72,7 @@ impl ExactResult {
 
 /// The exact answer at one point of a grid.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ExactPoint {
     /// The inverse temperature.
     pub beta: f64,
@@ -77,9 +84,27 @@ pub struct ExactPoint {
     pub result: ExactResult,
 }
 
+impl ExactPoint {
+    /// The answer at `beta`, in `field` where several are looked at.
+    pub fn new(beta: f64, field: Option<f64>, result: ExactResult) -> Self {
+        ExactPoint { beta, field, result }
+    }
+}
+
 /// Exact answers over a grid of temperatures and fields.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ExactPoints {
+    /// What stands as the `field` of the points: the field, a chemical potential or a crystal field.
+    #[serde(default, skip_serializing_if = "Strength::is_field")]
+    pub of: Strength,
     /// Field by field.
     pub points: Vec<ExactPoint>,
+}
+
+impl ExactPoints {
+    /// Answers whose `field` is a value of that strength.
+    pub fn new(of: Strength, points: Vec<ExactPoint>) -> Self {
+        ExactPoints { of, points }
+    }
 }

@@ -1,4 +1,4 @@
-//! What one sampler of an experiment found at one setting, as it is kept on the disk.
+//! The result of one sampler of an experiment at one setting, as it is kept on the disk.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -8,6 +8,7 @@ use crate::observe::{Bins, Distance, Estimate, Histogram};
 
 /// A part of an experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct PartResult {
     /// What it is called.
     pub name: String,
@@ -21,6 +22,7 @@ pub struct PartResult {
 
 /// What a sampler found, and the settings that it found it with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct PartFound {
     /// Everything that the numbers depend on: with other settings the part is run again.
     pub settings: Value,
@@ -34,6 +36,7 @@ pub struct PartFound {
 
 /// The laws of observables.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Laws {
     /// Of the energy per site.
     pub energy_per_site: HistogramResult,

@@ -5,27 +5,34 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::nulls::null_is_nan;
 use super::{
     BetaResult, ChainResult, Compared, Comparison, ExactPoints, ExactResult, FreeEnergyResult,
-    Lowest, MinimumResult, Origin, Record, SamplerResult, ThermoPoint, WalkerResult, named,
-    named_modes,
+    Lowest, MinimumResult, Origin, Record, SamplerResult, ThermoPoint, TwoSidedResult,
+    WalkerResult, named, named_modes, named_offsets, named_waves, upgrade,
 };
 use crate::observe::{Estimate, Observables};
-use crate::target::{Field, printed};
+use crate::path::Strength;
+use crate::target::Field;
 use crate::{Error, Result, file};
 
 /// One number of a result.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Row {
     /// Where the result was read, if it was.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// The target in words, without temperature and uniform field.
     pub target: String,
     /// The inverse temperature.
+    #[serde(deserialize_with = "null_is_nan")]
     pub beta: f64,
-    /// The uniform field; `None` for targets that have none.
+    /// The uniform field, or what stands in its place in results over a range; `None` for targets that have none.
     pub field: Option<f64>,
+    /// What `field` is.
+    #[serde(default, skip_serializing_if = "Strength::is_field")]
+    pub of: Strength,
     /// The seed; exact answers have none.
     pub seed: Option<u64>,
     /// What found it.
@@ -33,6 +40,7 @@ pub struct Row {
     /// The name of the number.
     pub quantity: String,
     /// The number.
+    #[serde(deserialize_with = "null_is_nan")]
     pub value: f64,
     /// Its standard error, if it has one.
     pub error: Option<f64>,
@@ -43,10 +51,14 @@ pub struct Row {
 }
 
 impl Row {
+    /// The same, of a result that was read there.
+    pub fn read_from(self, source: &str) -> Self {
+        Row { source: Some(source.to_owned()), ..self }
+    }
+
     /// What all rows of a result share.
     fn about(origin: &Origin, sampler: String, seed: Option<u64>) -> Self {
-        let spec = printed(&origin.target);
-        let sites = origin.target.get("sites").and_then(Value::as_u64).unwrap_or(0) as usize;
+        let (spec, sites) = (origin.spec(), origin.sites().unwrap_or(0));
         // A custom energy has a name of its own.
         let name = || origin.target.get("name").and_then(Value::as_str).unwrap_or("?");
         let field = spec.as_ref().and_then(|spec| spec.field.as_ref());
@@ -61,6 +73,7 @@ impl Row {
                 Some(Field::Uniform(h)) => Some(*h),
                 _ => None,
             },
+            of: Strength::Field,
             seed,
             sampler,
             quantity: String::new(),
@@ -81,10 +94,22 @@ impl Row {
         Row { error: Some(error), exact, sigmas, ..self.number(quantity, mean) }
     }
 
+    /// Averages, structure factors and masses of modes.
     fn observables(&self, observables: &Observables) -> Vec<Self> {
         let own = named(observables).into_iter().map(|(name, value)| self.estimate(name, value));
         let modes = named_modes(&observables.mode_masses);
-        own.chain(modes.iter().map(|(name, mass)| self.estimate(name, *mass))).collect()
+        // All wave vectors are those of commensurate order, too.
+        let waves = match &observables.structure_factor_map[..] {
+            [] => named_waves(&observables.structure_factor),
+            all => named_waves(all),
+        };
+        let offsets = named_offsets(&observables.correlation_map);
+        let others = waves
+            .iter()
+            .chain(&offsets)
+            .chain(&modes)
+            .map(|(name, value)| self.estimate(name, *value));
+        own.chain(others).collect()
     }
 
     fn lowest(&self, lowest: Option<&Lowest>) -> Option<Self> {
@@ -100,8 +125,18 @@ impl Row {
             about.estimate("free_energy_per_site", stop.free_energy_per_site),
             about.estimate("entropy_per_site", stop.entropy_per_site),
         ];
-        rows.extend(about.observables(&stop.observables));
+        rows.extend(about.observables(&stop.estimates()));
         rows
+    }
+
+    /// What walkers of both ways say.
+    fn two_sided(&self, both: &TwoSidedResult) -> [Self; 4] {
+        [
+            self.estimate("log_z_two_sided", both.log_z),
+            self.number("log_z_merit_two_sided", both.log_z_merit),
+            self.number("overlap", both.overlap),
+            self.number("seconds_two_sided", both.seconds),
+        ]
     }
 
     /// A temperature of a ladder or of a grid.
@@ -112,6 +147,7 @@ impl Row {
         if point.log_z_merit.is_finite() {
             rows.push(about.number("log_z_merit", point.log_z_merit));
         }
+        rows.extend(about.lowest(point.lowest.as_ref()));
         rows
     }
 }
@@ -148,14 +184,19 @@ impl WalkerResult {
 
 impl Tabulate for WalkerResult {
     fn rows(&self, origin: &Origin) -> Vec<Row> {
-        let about = Row::about(origin, self.sampler(), Some(self.seed));
+        let mut about = Row::about(origin, self.sampler(), Some(self.seed));
+        let mut end = 1.0;
+        if let Some(reached) = &self.reached {
+            (about.beta, end) = (reached.beta.unwrap_or(f64::NAN), reached.t);
+        }
         let mut rows = vec![
             about.estimate("ess", Estimate::new(self.ess, self.ess_error)),
             about.estimate("log_z", self.log_z),
             about.estimate("free_energy_per_site", self.free_energy_per_site),
             about.estimate("entropy_per_site", self.entropy_per_site),
         ];
-        rows.extend(about.observables(&self.observables));
+        rows.extend(self.two_sided.iter().flat_map(|both| about.two_sided(both)));
+        rows.extend(about.observables(&self.estimates()));
         rows.push(about.number("elbo", self.elbo));
         rows.extend(about.lowest(self.lowest.as_ref()));
         for (name, value) in [
@@ -165,8 +206,8 @@ impl Tabulate for WalkerResult {
         ] {
             rows.push(about.number(name, value));
         }
-        // The end of the path has its rows already.
-        let stops = self.at_beta.iter().filter(|stop| stop.t < 1.0);
+        // The end of the way has its rows already.
+        let stops = self.at_beta.iter().filter(|stop| stop.t < end);
         rows.extend(stops.flat_map(|stop| about.stop(stop)));
         rows
     }
@@ -214,20 +255,29 @@ impl Tabulate for SamplerResult {
     }
 }
 
+impl SamplerResult {
+    /// The rows of a sampler that has a name.
+    pub(crate) fn rows_as(&self, name: &str, origin: &Origin) -> Vec<Row> {
+        let mut rows = self.rows(origin);
+        let own = rows.first().map_or_else(String::new, |row| row.sampler.clone());
+        for row in &mut rows {
+            // What follows the sampler's own name stays: whether rungs are analysed together.
+            row.sampler = format!("{name}{}", row.sampler.strip_prefix(&own).unwrap_or(""));
+        }
+        rows
+    }
+}
+
 impl Tabulate for Comparison {
     fn rows(&self, origin: &Origin) -> Vec<Row> {
-        let of = |Compared { name, beta, result }: &Compared| {
+        let of = |Compared { name, beta, field, result }: &Compared| {
             let mut origin = origin.clone();
-            if let Some(beta) = beta {
-                origin.target.insert("beta".to_owned(), (*beta).into());
+            for (key, own) in [("beta", beta), ("field", field)] {
+                if let Some(own) = own {
+                    origin.target.insert(key.to_owned(), (*own).into());
+                }
             }
-            let mut rows = result.rows(&origin);
-            let own = rows.first().map_or_else(String::new, |row| row.sampler.clone());
-            for row in &mut rows {
-                // What follows the sampler's own name stays: whether rungs are analysed together.
-                row.sampler = format!("{name}{}", row.sampler.strip_prefix(&own).unwrap_or(""));
-            }
-            rows
+            result.rows_as(name, &origin)
         };
         self.samplers.iter().flat_map(of).collect()
     }
@@ -247,8 +297,12 @@ impl Tabulate for ExactPoints {
     fn rows(&self, origin: &Origin) -> Vec<Row> {
         let mut rows = Vec::new();
         for point in &self.points {
-            let place =
-                |row: Row| Row { beta: point.beta, field: point.field.or(row.field), ..row };
+            let place = |row: Row| Row {
+                beta: point.beta,
+                field: point.field.or(row.field),
+                of: self.of,
+                ..row
+            };
             rows.extend(point.result.rows(origin).into_iter().map(place));
         }
         rows
@@ -261,7 +315,7 @@ impl Tabulate for FreeEnergyResult {
             Some(model) => format!("{} {model}", self.method),
             None => self.method.clone(),
         };
-        let about = Row::about(origin, sampler, Some(self.seed));
+        let about = Row { of: self.of, ..Row::about(origin, sampler, Some(self.seed)) };
         self.points.iter().flat_map(|point| about.point(point)).collect()
     }
 }
@@ -302,6 +356,7 @@ impl Tabulate for MinimumResult {
 /// Whatever `--json` prints about a target.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(untagged)]
+#[non_exhaustive]
 pub enum AnyResult {
     /// Of several samplers.
     Comparison(Comparison),
@@ -343,8 +398,9 @@ impl Record<AnyResult> {
             column: column.max(1),
             reason,
         };
-        let value: Value = serde_json::from_str(&text)
+        let mut value: Value = serde_json::from_str(&text)
             .map_err(|error| fail(error.line(), error.column(), error.to_string()))?;
+        upgrade(&mut value);
         let foreign = |_| fail(1, 1, "no result of this version of leaps".to_owned());
         let origin = Origin::deserialize(&value).map_err(foreign)?;
         Ok(Record { origin, result: AnyResult::deserialize(&value).map_err(foreign)? })

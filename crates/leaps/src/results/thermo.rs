@@ -6,6 +6,7 @@ use super::nulls::null_is_nan;
 use super::{BetaResult, HistogramResult, attach_exact};
 use crate::exact::{self, Exact};
 use crate::observe::{Estimate, Layout, Mbar, Observables};
+use crate::path::Strength;
 use crate::sampler::PathStop;
 use crate::target::Target;
 
@@ -26,7 +27,7 @@ pub fn log_z_merit(log_z: Estimate, seconds: f64) -> f64 {
     1.0 / (log_z.error * log_z.error * seconds)
 }
 
-/// The lowest energy that was met, and a state that has it.
+/// The lowest of some energies, and a state that has it: of walkers at the end of their way, or of the states that chains keep.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Lowest {
@@ -80,6 +81,9 @@ pub struct ThermoPoint {
     /// What a second is worth, [`log_z_merit`]; seconds that several temperatures share count in full for each.
     #[serde(default = "nan", deserialize_with = "null_is_nan")]
     pub log_z_merit: f64,
+    /// The lowest energy of the run that the point is of, which points of the same field may share.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lowest: Option<Lowest>,
 }
 
 impl ThermoPoint {
@@ -95,6 +99,10 @@ impl ThermoPoint {
             q: target.q(),
             modes: 0,
             symmetric: crate::observe::symmetric(target, &lambda),
+            equivalent: false,
+            site_means: Vec::new(),
+            waves: Vec::new(),
+            steps: Vec::new(),
         };
         let at = mbar.at(beta);
         let entropy = at.estimate(|m| (m[Mbar::LOG_Z] + m[Layout::POTENTIAL]) / sites);
@@ -107,6 +115,7 @@ impl ThermoPoint {
             entropy_per_site: entropy,
             observables: Observables::new(&layout, &at),
             log_z_merit: f64::NAN,
+            lowest: None,
         };
         point.beside(target, &lambda, exact)
     }
@@ -122,6 +131,7 @@ impl ThermoPoint {
             entropy_per_site: per_site(stop.entropy, target.sites() as f64),
             observables: stop.observables.clone(),
             log_z_merit: f64::NAN,
+            lowest: None,
         };
         point.beside(target, &stop.lambda, exact)
     }
@@ -137,6 +147,7 @@ impl ThermoPoint {
             entropy_per_site: found.entropy_per_site,
             observables: found.observables.clone(),
             log_z_merit: f64::NAN,
+            lowest: None,
         }
     }
 
@@ -249,9 +260,18 @@ pub struct FreeEnergyResult {
     /// The network, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Field by field from hot to cold.
+    /// What stands as the `field` of the points: the field, a chemical potential or a crystal field.
+    #[serde(default, skip_serializing_if = "Strength::is_field")]
+    pub of: Strength,
+    /// Field by field from hot to cold; those that there are, if the work was interrupted.
     pub points: Vec<ThermoPoint>,
-    /// The lowest energy that was met.
+    /// How many points were asked for, if the work was interrupted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<usize>,
+    /// Whether the work was interrupted; the last points of ladders are then from fewer steps.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
+    /// The lowest energy of all points: of walkers at the end of their way, or of the states that ladders keep. Fields are parts of energies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lowest: Option<Lowest>,
     /// Reasons to doubt the numbers, in words.

@@ -12,9 +12,11 @@ pub(crate) mod walkers;
 mod warnings;
 
 pub use adaptive::choose_times;
-pub use anneal::{Ensemble, PathPoint, PathStop, Protocol, Resampling, anneal};
+pub use anneal::{
+    Ensemble, PathPoint, PathStop, Protocol, Reached, Resampling, anneal, anneal_until_stopped,
+};
 pub use grid::{Grid, Interval, Span};
-pub use moves::{Amount, Moves, Settings, Times, sample, sample_on};
+pub use moves::{Amount, Moves, Settings, Times, sample, sample_on, sample_until_stopped};
 pub use rate_model::{NetworkWalk, RateModel};
 pub use resample::Resampler;
 pub use scheme::{Scheme, WalkPlan};

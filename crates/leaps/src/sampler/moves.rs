@@ -5,12 +5,12 @@ use std::sync::Arc;
 use super::walkers::cuda;
 use super::walkers::lockstep::{LockstepWalkers, Sweeps};
 use super::{
-    Ensemble, Grid, KernelWalkers, LaneWalkers, Population, Protocol, Resampling, Walkers, anneal,
-    choose_times,
+    Ensemble, Grid, KernelWalkers, LaneWalkers, Population, Protocol, Resampling, Walkers,
+    anneal_until_stopped, choose_times,
 };
 use crate::device::{Placement, Progress};
 use crate::mcmc::cuda::check_gpu;
-use crate::mcmc::lanes::{Plan, Scan};
+use crate::mcmc::lanes::{Plan, Rule, Scan};
 use crate::mcmc::{AnyKernel, Kernel, KernelName};
 use crate::path::Path;
 use crate::target::Target;
@@ -41,6 +41,7 @@ pub struct Moves {
 
 /// Where to weigh.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Times {
     /// So many equal intervals.
     Uniform(usize),
@@ -67,7 +68,7 @@ pub struct Settings {
     /// When to resample.
     pub resampling: Resampling,
     /// About how many estimates to keep along the path.
-    pub points: usize,
+    pub trace_points: usize,
     /// Times above 0 and at most 1 at which walkers are measured in full ([`Ensemble::stops`]); intervals end there as well.
     pub stops: Vec<f64>,
     /// The seed.
@@ -87,7 +88,7 @@ impl Default for Settings {
                 reversed: false,
             },
             resampling: Resampling::NEVER,
-            points: 50,
+            trace_points: 50,
             stops: Vec::new(),
             seed: 1,
         }
@@ -117,7 +118,7 @@ impl Moves {
     ) -> Result<Box<dyn Walkers>> {
         population.check()?;
         match placement {
-            Placement::Cpu => Ok(match self.means(&**target, path)? {
+            Placement::Cpu => Ok(match self.means(&**target, path, Plan::of)? {
                 Means::Tables(plan, updates) => {
                     Box::new(LaneWalkers::new(&**target, plan, updates, population))
                 }
@@ -131,19 +132,21 @@ impl Moves {
             }),
             Placement::Cuda(gpu, _) => {
                 self.check_gpu(&**target)?;
-                let means = self.means(&**target, path)?;
+                let means = self.means(&**target, path, Plan::of_pairs)?;
                 cuda::sweep_walkers(gpu, &**target, means, population)
             }
         }
     }
 
-    /// What the moves are made of.
-    fn means(&self, target: &dyn Target, path: &Path) -> Result<Means> {
+    /// What the moves are made of, with the plans of a device.
+    fn means(
+        &self,
+        target: &dyn Target,
+        path: &Path,
+        plan: impl Fn(&dyn Target, Rule, Scan) -> Result<Plan>,
+    ) -> Result<Means> {
         let rule = self.kernel.rule();
-        let plan = match (rule, target.pairwise()) {
-            (Some(rule), Some(model)) => Plan::new(model, rule, self.scan).ok(),
-            _ => None,
-        };
+        let plan = rule.and_then(|rule| plan(target, rule, self.scan).ok());
         let plan = plan.map(|plan| if self.reversed { plan.reversed() } else { plan });
         if self.reversed && matches!(self.amount, Amount::Updates(_)) {
             let reason = "single updates have no sweep to be reversed; use sweeps";
@@ -156,8 +159,7 @@ impl Moves {
                 return Ok(Means::Tables(plan, updates));
             }
             (None, Amount::Updates(updates)) => {
-                let condition =
-                    "used with heat-bath or metropolis on a pairwise model with few neighbours";
+                let condition = "used with heat-bath or metropolis on a model of pairs or clusters of few values";
                 let advice = format!(
                     "give sweeps instead, or use the kernel gibbs instead of {}",
                     self.kernel
@@ -212,7 +214,19 @@ pub fn sample_on(
     settings: &Settings,
     progress: &dyn Progress,
 ) -> Result<(Ensemble, Grid)> {
-    let Settings { walkers, moves, resampling, points, seed, .. } = *settings;
+    let (ensemble, grid) = sample_until_stopped(placement, target, path, settings, progress)?;
+    Ok((ensemble.whole()?, grid))
+}
+
+/// [`sample_on`], as far as the walkers may go: see [`anneal_until_stopped`].
+pub fn sample_until_stopped(
+    placement: &Placement,
+    target: &Arc<dyn Target>,
+    path: &Path,
+    settings: &Settings,
+    progress: &dyn Progress,
+) -> Result<(Ensemble, Grid)> {
+    let Settings { walkers, moves, resampling, trace_points, seed, .. } = *settings;
     let times = match &settings.times {
         Times::Uniform(intervals) => Grid::uniform(path, *intervals)?.times().to_vec(),
         Times::Given(times) => Grid::new(path, times.clone())?.times().to_vec(),
@@ -227,7 +241,7 @@ pub fn sample_on(
     };
     let grid = Grid::new(path, Grid::cut_at(times, &settings.stops))?.with_stops(&settings.stops);
     let mut walkers = moves.walkers(placement, target, path, Population::new(walkers, seed))?;
-    let protocol = Protocol { grid: &grid, resampling, points, seed };
-    let ensemble = anneal(&**target, &mut *walkers, protocol, progress)?;
+    let protocol = Protocol { grid: &grid, resampling, trace_points, seed };
+    let ensemble = anneal_until_stopped(&**target, &mut *walkers, protocol, progress)?;
     Ok((ensemble, grid))
 }

@@ -21,6 +21,8 @@ pub struct RateModel {
     pub(super) packed: Arc<[f32]>,
     /// What the network is conditioned on beside the time.
     pub(super) condition: Vec<f64>,
+    /// Couplings of the instance that the network is shown; none for most.
+    pub(super) couplings: Arc<[f32]>,
     /// How fluxes become rates.
     pub parametrisation: Parametrisation,
     /// Whether walkers go back in time, by the rates of the time reversal.
@@ -35,6 +37,7 @@ impl RateModel {
             parameters: parameters.into(),
             packed: net.pack(parameters).into(),
             condition: vec![0.0; net.conditions()],
+            couplings: net.instance().clone(),
             parametrisation,
             reversed: false,
         }
@@ -57,6 +60,17 @@ impl RateModel {
     /// If these are not [as many numbers](Net::conditions) as the network is conditioned on.
     pub fn conditioned_on(mut self, condition: &[f64]) -> Self {
         self.condition.copy_from_slice(condition);
+        self
+    }
+
+    /// The same on another instance of the disorder: its [couplings](crate::target::Pairwise::axis_couplings) instead of
+    /// [those](Net::instance) of the target that the network was built for.
+    ///
+    /// # Panics
+    /// If these are not [as many](Net::couplings) as the network is shown.
+    pub fn on_instance(mut self, couplings: &[f32]) -> Self {
+        assert_eq!(couplings.len(), self.net.couplings(), "couplings of a network");
+        self.couplings = couplings.into();
         self
     }
 }

@@ -1,9 +1,9 @@
-//! How to sample: groups of settings, of which every sampler uses some; together they are the section `[sample]`.
+//! Settings of samplers, in groups of which every sampler uses some; together they are the section `[sample]`.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Resampler, Resampling, Scheme};
-use crate::parse::at_least;
+use crate::parse::{at_least, list_or_range};
 #[cfg(feature = "clap")]
 use crate::parse::{count, number, numbers};
 use crate::path::Path;
@@ -33,6 +33,7 @@ pub struct WalkerSpec {
     /// Print estimates at these inverse temperatures on the way to the target's as well: B,... or FROM:TO:POINTS
     #[cfg_attr(feature = "clap", arg(long, value_name = "B,...", value_parser = numbers))]
     #[cfg_attr(feature = "clap", arg(default_value = "", hide_default_value = true))]
+    #[serde(deserialize_with = "list_or_range")]
     pub at_beta: Numbers,
     /// Send as many walkers back from samples of the target, and estimate log Z from both sides (BAR)
     #[cfg_attr(feature = "clap", arg(long))]
@@ -51,7 +52,7 @@ pub struct UpdateSpec {
 }
 
 /// How walkers follow a network.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default, deny_unknown_fields)]
 #[cfg_attr(feature = "clap", command(next_help_heading = "Sampling"))]
@@ -63,6 +64,15 @@ pub struct SchemeSpec {
     /// Ends of a network's intervals, rising from 0 to 1, in place of --intervals
     #[cfg_attr(feature = "clap", arg(long, value_name = "T,...", value_delimiter = ',', value_parser = number))]
     pub times: Vec<f64>,
+    /// Steps of each interval at which energies follow the path while the network's output is kept (events, on the CPU)
+    #[cfg_attr(feature = "clap", arg(long, default_value_t = SchemeSpec::default().substeps, value_name = "N", value_parser = count))]
+    pub substeps: usize,
+}
+
+impl Default for SchemeSpec {
+    fn default() -> Self {
+        SchemeSpec { scheme: Scheme::default(), times: Vec::new(), substeps: 1 }
+    }
 }
 
 impl SchemeSpec {
@@ -76,8 +86,9 @@ impl SchemeSpec {
         cuts
     }
 
-    /// Refuse times that do not rise from 0 to 1.
+    /// Refuse times that do not rise from 0 to 1, and numbers of substeps outside their range.
     pub fn check(&self) -> Result<()> {
+        at_least("sample.substeps", self.substeps, 1, 1 << 20, "4 is usual with few intervals")?;
         let rising = self.times.windows(2).all(|pair| pair[0] < pair[1]);
         let ends = self.times.first().zip(self.times.last());
         if rising && ends.is_none_or(|(first, last)| (*first, *last) == (0.0, 1.0)) {

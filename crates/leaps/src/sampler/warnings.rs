@@ -77,6 +77,21 @@ pub enum WalkerWarning {
         /// What is biased.
         biased: Cow<'static, str>,
     },
+    /// The walkers were stopped before the end of the path.
+    #[error("{}", stopped(*t, *beta, *end))]
+    Stopped {
+        /// The time that all of them have reached.
+        t: f64,
+        /// The inverse temperature there, if all energy terms have one.
+        beta: Option<f64>,
+        /// The target's.
+        end: f64,
+    },
+    /// The walkers were stopped before they had gone back.
+    #[error(
+        "interrupted before walkers had gone back: there is no estimate of log Z from both sides"
+    )]
+    NoWayBack,
     /// Some step changed the distribution by more than walkers can follow.
     #[error(
         "a step of the path keeps only {conditional_ess:.2} of the walkers: estimates may be biased and errors too small; use more intervals or the schedule adaptive"
@@ -85,6 +100,18 @@ pub enum WalkerWarning {
         /// The smallest conditional effective sample size of a step.
         conditional_ess: f64,
     },
+}
+
+/// [`WalkerWarning::Stopped`] in words.
+fn stopped(t: f64, beta: Option<f64>, end: f64) -> String {
+    match beta {
+        Some(beta) => format!(
+            "interrupted on the way: all numbers, states and weights are for beta = {beta:.6} (t = {t:.4} of the path), not for beta = {end}"
+        ),
+        None => format!(
+            "interrupted on the way: all numbers, states and weights are for t = {t:.4} of the path, where energy terms have weights of their own, not for beta = {end}"
+        ),
+    }
 }
 
 impl WalkerWarning {

@@ -5,6 +5,7 @@ use toml::{Table, Value};
 use super::RunSpec;
 use super::keys::{keys, keys_of};
 use crate::mcmc::{ChainSpec, KernelSpec};
+use crate::observe::MeasureSpec;
 use crate::parse::nearest;
 use crate::sampler::{ResampleSpec, SchemeSpec, UpdateSpec, WalkerSpec};
 use crate::{Error, Result};
@@ -23,18 +24,22 @@ pub fn keys_of_job(job: &str) -> Vec<(&'static str, &'static str)> {
     let of_section = |section: &'static str| -> Vec<_> {
         keys_of(section).into_iter().map(|key| (section, key)).collect()
     };
-    let walkers = [keys::<WalkerSpec>()].concat();
+    let walkers = [keys::<WalkerSpec>(), keys::<MeasureSpec>()].concat();
     let sample: Vec<&'static str> = match job {
         "ais" => [walkers, [keys::<KernelSpec>(), keys::<UpdateSpec>()].concat()].concat(),
         "smc" => {
             let more = [keys::<KernelSpec>(), keys::<UpdateSpec>(), keys::<ResampleSpec>()];
             [walkers, more.concat()].concat()
         }
-        "mcmc" => [keys::<KernelSpec>(), keys::<ChainSpec>(), &["at_beta"]].concat(),
+        "mcmc" => {
+            let more = [keys::<MeasureSpec>(), &["at_beta"]];
+            [keys::<KernelSpec>(), keys::<ChainSpec>(), &more.concat()].concat()
+        }
         "sample" => [walkers, [keys::<SchemeSpec>(), keys::<ResampleSpec>()].concat()].concat(),
         "free-energy" => {
             let all = keys_of("sample").into_iter();
-            all.filter(|key| !["at_beta", "two_sided", "updates"].contains(key)).collect()
+            all.filter(|key| !["at_beta", "two_sided", "updates", "structure_factor"].contains(key))
+                .collect()
         }
         _ => Vec::new(),
     };

@@ -8,6 +8,7 @@ use strsim::levenshtein;
 use crate::Error;
 use crate::mcmc::{ChainSpec, KernelSpec};
 use crate::net::NetworkOptions;
+use crate::observe::MeasureSpec;
 use crate::path::PathSpec;
 use crate::sampler::{ResampleSpec, SchemeSpec, UpdateSpec, WalkerSpec};
 use crate::target::TargetSpec;
@@ -63,6 +64,7 @@ pub fn keys_of(section: &str) -> Vec<&'static str> {
             keys::<KernelSpec>(),
             keys::<UpdateSpec>(),
             keys::<ChainSpec>(),
+            keys::<MeasureSpec>(),
         ]
         .concat(),
         _ => Vec::new(),

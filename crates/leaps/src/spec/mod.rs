@@ -1,6 +1,7 @@
 //! Configurations: the sections of a `run.toml`, each described in the room that it belongs to.
 
 mod family;
+mod growth;
 mod jobs;
 mod keys;
 mod overlay;
@@ -15,11 +16,12 @@ use toml::{Table, Value};
 
 use crate::Result;
 use crate::mcmc::{ChainSpec, KernelSpec};
-use crate::net::{FreeEnergy, FreeEnergySpec, Net, NetworkOptions};
+use crate::net::{FreeEnergy, FreeEnergySpec, Net, NetworkKind, NetworkOptions};
+use crate::observe::MeasureSpec;
 use crate::path::PathSpec;
 use crate::problem::Problem;
 use crate::sampler::{ResampleSpec, SchemeSpec, UpdateSpec, WalkerSpec};
-use crate::target::{Target, TargetSpec};
+use crate::target::{Kind, Target, TargetSpec};
 use crate::train::{StartSpec, TrainSpec};
 
 /// The seed of every run that does not ask for another.
@@ -52,6 +54,8 @@ pub struct RunSpec {
     pub updates: UpdateSpec,
     /// How many chains, and how long.
     pub chains: ChainSpec,
+    /// What is measured beside the usual.
+    pub measure: MeasureSpec,
 }
 
 impl Default for RunSpec {
@@ -69,6 +73,7 @@ impl Default for RunSpec {
             kernel: KernelSpec::default(),
             updates: UpdateSpec::default(),
             chains: ChainSpec::default(),
+            measure: MeasureSpec::default(),
         }
     }
 }
@@ -78,9 +83,12 @@ impl RunSpec {
     pub fn resolve(self) -> Result<Self> {
         let target = self.target.filled()?;
         self.path.check()?;
-        let lattice = target.lattice()?;
-        let network = self.network.resolve(lattice.as_ref(), target.is_uniform())?;
+        let (lattice, uniform) = target.placement()?;
+        let network = self.network_asked_for().resolve(lattice.as_ref(), uniform)?;
         let network = NetworkOptions::of(&network, self.network.parametrisation);
+        let grows = RunSpec { target: target.clone(), network: network.clone(), ..self.clone() };
+        let depth = network.depth.or_else(|| grows.depth_that_grows());
+        let network = NetworkOptions { depth, ..network };
         self.train.check()?;
         self.walkers.check()?;
         self.scheme.check()?;
@@ -97,14 +105,28 @@ impl RunSpec {
 
     /// The network for the target.
     pub fn net(&self, target: &dyn Target) -> Result<Net> {
-        let uniform = self.target.is_uniform();
-        let spec = self.network.resolve(target.lattice(), uniform)?;
+        let file = self.target.kind == Some(Kind::File);
+        let uniform = match target.pairwise().filter(|_| file) {
+            Some(model) => model.is_uniform(),
+            None => self.target.is_uniform(),
+        };
+        let spec = self.network_asked_for().resolve(target.lattice(), uniform)?;
         Net::conditioned_on(&spec, target, self.conditions())
+    }
+
+    /// The network; over instances it is one that is shown the couplings, unless another is asked for.
+    fn network_asked_for(&self) -> NetworkOptions {
+        let shown = self.train.instances().map(|_| NetworkKind::Glass);
+        NetworkOptions { kind: self.network.kind.or(shown), ..self.network.clone() }
     }
 
     /// The free energy that is learnt with the network.
     pub fn free(&self, target: &dyn Target) -> Result<FreeEnergy> {
-        FreeEnergy::new(&FreeEnergySpec::Rate, target.sites())?.conditioned_on(self.conditions())
+        let spec = match self.train.instances() {
+            Some(_) => FreeEnergySpec::None,
+            None => FreeEnergySpec::Rate,
+        };
+        FreeEnergy::new(&spec, target.sites())?.conditioned_on(self.conditions())
     }
 
     /// Numbers that the network is conditioned on beside the time.
@@ -126,6 +148,7 @@ impl RunSpec {
             to_value(&self.kernel),
             to_value(&self.updates),
             to_value(&self.chains),
+            to_value(&self.measure),
         ]);
         Table::from_iter([
             ("seed".to_owned(), to_value(&self.seed)),

@@ -9,6 +9,7 @@ use toml::{Table, Value};
 use super::keys::{SECTIONS, is_known, keys, keys_of, unknown};
 use super::{RunSpec, to_value};
 use crate::file::position;
+use crate::train::{BATCH_OVER_INSTANCES, TrainSpec};
 use crate::{Error, Result};
 
 impl RunSpec {
@@ -99,6 +100,14 @@ impl RunSpec {
             "network" => lay(&mut self.network, section, values),
             "train" => {
                 lay(&mut self.train, section, values)?;
+                let over_instances =
+                    values.contains_key("instances") && self.train.instances().is_some();
+                if over_instances
+                    && self.train.batch == TrainSpec::default().batch
+                    && !values.contains_key("batch")
+                {
+                    self.train.batch = BATCH_OVER_INSTANCES;
+                }
                 lay(&mut self.start, section, values)
             }
             _ => {
@@ -107,7 +116,8 @@ impl RunSpec {
                 lay(&mut self.resample, section, values)?;
                 lay(&mut self.kernel, section, values)?;
                 lay(&mut self.updates, section, values)?;
-                lay(&mut self.chains, section, values)
+                lay(&mut self.chains, section, values)?;
+                lay(&mut self.measure, section, values)
             }
         }
     }
@@ -219,11 +229,21 @@ mod tests {
     }
 
     #[test]
+    fn ranges_of_temperatures_are_lists_too() {
+        let betas = |text: &str| RunSpec::from_table(&table(text)).unwrap().walkers.at_beta;
+        assert_eq!(betas("sample.at_beta = '0.1:0.4:4'"), [0.1, 0.2, 0.3, 0.4]);
+        assert_eq!(betas("sample.at_beta = '0.1, 0.3'"), betas("sample.at_beta = [0.1, 0.3]"));
+        assert_eq!(betas("sample.at_beta = [1, 2]"), [1.0, 2.0]);
+    }
+
+    #[test]
     fn errors_name_dotted_keys() {
         for (text, words) in [
             ("sample.walkers = 'x'", "sample.walkers = \"x\": must be a whole number from 0"),
             ("sample.walkers = -3", "sample.walkers = -3: must be a whole number from 0"),
             ("path.terms.a = 'zigzag'", "path.terms.a = \"zigzag\""),
+            ("sample.at_beta = '1:2'", "must be a list of numbers in square brackets, or a range"),
+            ("sample.at_beta = 3", "must be a list of numbers in square brackets, or a range"),
             ("seed = -1", "seed = -1"),
             ("target = 3", "target = 3: must be a section"),
             ("sample.walkrs = 5", "sample.walkrs: unknown key; did you mean sample.walkers?"),

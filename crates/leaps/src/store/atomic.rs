@@ -1,4 +1,4 @@
-//! Write files and directories so that nobody ever sees half of one.
+//! Files and directories of which nobody ever sees half.
 //!
 //! The contract, for [`AtomicFile`] and [`AtomicDirectory`], on a file system that keeps POSIX's promises or on NTFS:
 //!

@@ -253,7 +253,7 @@ impl Checkpoints {
             loss: standing.last.map(|last| last.loss),
             ess: standing.validation.map(|validation| validation.ess),
             log_z: standing.validation.map(|validation| validation.log_z),
-            settings: serde_json::to_value(&setup.train).unwrap_or_default(),
+            settings: Some(setup.train.clone()),
             source: None,
             from: setup.from.clone(),
         };

@@ -1,4 +1,4 @@
-//! Make a run directory, or take one over that holds the same run.
+//! Run directories: new ones, and those that hold the same run already.
 //!
 //! | file | what |
 //! |---|---|
@@ -19,20 +19,18 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use serde_json::json;
-
 use super::atomic::{self, failed};
 use super::checkpoint::{Checkpoint, Checkpoints};
+use super::meta::{self, Meta};
 use super::model::write_below;
 use super::setup::Setup;
-use crate::device::{SimdLevel, cpu_name};
 use crate::file::{self, DATA, TEXT};
 use crate::{Error, Result};
 
 /// Names that a run directory may hold before its first checkpoint.
 const OURS: [&str; 12] = [
     "config.toml",
-    "meta.json",
+    meta::FILE,
     "metrics.jsonl",
     "events.jsonl",
     "snapshot.json",
@@ -60,7 +58,7 @@ pub fn check_directory(path: &Path) -> Result<()> {
     for entry in fs::read_dir(path).map_err(|source| failed(path, source))? {
         let name = entry.map_err(|source| failed(path, source))?.file_name();
         let name = name.to_string_lossy();
-        if name == "meta.json" {
+        if name == meta::FILE {
             return Ok(()); // a run of ours, with whatever its owner put beside it
         }
         if !ours(&name) {
@@ -172,16 +170,7 @@ impl RunDirectory {
         if !starts {
             return Ok(());
         }
-        let meta = json!({
-            "schema": 2,
-            "version": env!("CARGO_PKG_VERSION"),
-            "command": command,
-            "started": now(),
-            "device": placement,
-            "machine": machine(),
-        });
-        let text = serde_json::to_string_pretty(&meta).unwrap_or_default() + "\n";
-        atomic::write(self.path.join("meta.json"), text.as_bytes())
+        Meta::of(command, placement).write(&self.path)
     }
 }
 
@@ -196,17 +185,6 @@ fn same(a: &fs::Metadata, b: &fs::Metadata) -> bool {
     {
         a.is_file() == b.is_file()
     }
-}
-
-/// What the run runs on.
-pub(crate) fn machine() -> serde_json::Value {
-    json!({
-        "cpu": cpu_name(),
-        "threads": rayon::current_num_threads(),
-        "simd": format!("{:?}", SimdLevel::detect()).to_lowercase(),
-        "os": std::env::consts::OS,
-        "architecture": std::env::consts::ARCH,
-    })
 }
 
 /// Seconds since 1970.

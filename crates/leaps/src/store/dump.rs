@@ -9,7 +9,8 @@ use crate::train::Trainer;
 use crate::{Error, Result};
 
 /// Write the batch of the step that failed, and the parameters it failed with, to
-/// `dump-step-STEP.safetensors`: `states` `[n, sites]`, `times` `[n]`, `members` `[n]` of a family, `net.NAME` and `free.NAME` (parameters), `step`, `seed`. In
+/// `dump-step-STEP.safetensors`: `states` `[n, sites]`, `times` `[n]`, `members` `[n]` of a family, `couplings` `[instances, site * dimensions + axis]` of the
+/// instances that share them out evenly, `net.NAME` and `free.NAME` (parameters), `step`, `seed`. In
 /// the header are the `error` and, as JSON, the `run`: target, path, network and settings, all that is needed to see it fail again.
 pub(crate) fn write(
     run: &Path,
@@ -25,6 +26,12 @@ pub(crate) fn write(
     if !batch.members.is_empty() {
         let members: Vec<u64> = batch.members.iter().map(|&member| member as u64).collect();
         tensors.put("members", &[batch.len()], members);
+    }
+    if !batch.instances.is_empty() {
+        let couplings = batch.instances.iter().filter_map(|instance| instance.axis_couplings());
+        let couplings: Vec<f32> = couplings.flatten().collect();
+        let each = couplings.len() / batch.instances.len();
+        tensors.put("couplings", &[batch.instances.len(), each], couplings);
     }
     parameters::put(&mut tensors, "", &setup.net, &setup.free, parameters)?;
     tensors.put("step", &[1], vec![trainer.steps()]);

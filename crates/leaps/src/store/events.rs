@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::checkpoint::Validation;
 use super::lines;
+use super::meta::Machine;
 use crate::device::{NoProgress, Progress};
 use crate::observe::Estimate;
 use crate::train::StepMetrics;
@@ -23,6 +23,17 @@ pub enum Stop {
     TimeLimit,
     /// [`Progress::stopped`] said so.
     Interrupted,
+}
+
+impl Stop {
+    /// As files have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Stop::Finished => "finished",
+            Stop::TimeLimit => "time limit",
+            Stop::Interrupted => "interrupted",
+        }
+    }
 }
 
 /// A line of `metrics.jsonl`.
@@ -48,8 +59,19 @@ impl Metrics {
     }
 }
 
-/// A line of `events.jsonl`, which also has the `time` in seconds since 1970. Files are named from the run directory on, which may be moved.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+/// A line of `events.jsonl`: an event, and when it happened.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct TimedEvent {
+    /// Seconds since 1970.
+    pub time: f64,
+    /// What happened.
+    #[serde(flatten)]
+    pub event: Event,
+}
+
+/// Something that happens to a run. Files are named from the run directory on, which may be moved.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Event {
@@ -69,11 +91,14 @@ pub enum Event {
         /// The checkpoint.
         checkpoint: PathBuf,
         /// What was wrong with newer checkpoints that were passed over.
+        #[serde(default)]
         passed_over: Vec<String>,
         /// The command of this session.
+        #[serde(default)]
         command: Vec<String>,
         /// The machine of this session.
-        machine: serde_json::Value,
+        #[serde(default)]
+        machine: Machine,
     },
     /// The averaged network was tried out.
     Validated(Validation),
@@ -113,12 +138,37 @@ pub enum Event {
         /// Why.
         reason: Stop,
     },
+    /// What another version of the library wrote and this one does not know.
+    #[serde(other)]
+    Unknown,
 }
 
 impl Event {
     /// Read `events.jsonl` of a run directory, which may be growing. Damaged lines are left out; the second says which.
-    pub fn read(run: impl AsRef<Path>) -> Result<(Vec<Value>, Option<Error>)> {
+    pub fn read(run: impl AsRef<Path>) -> Result<(Vec<TimedEvent>, Option<Error>)> {
         lines::read(&run.as_ref().join("events.jsonl"))
+    }
+
+    /// Steps that count as made after it.
+    pub fn step(&self) -> Option<u64> {
+        match self {
+            Event::Started { step, .. }
+            | Event::Resumed { step, .. }
+            | Event::Validated(Validation { step, .. })
+            | Event::Checkpointed { step, .. }
+            | Event::RolledBack { to: step, .. }
+            | Event::Failed { step, .. }
+            | Event::Stopped { step, .. } => Some(*step),
+            Event::Unknown => None,
+        }
+    }
+
+    /// Steps to make in all, where it says so.
+    pub fn steps(&self) -> Option<u64> {
+        match self {
+            Event::Started { steps, .. } | Event::Resumed { steps, .. } => Some(*steps),
+            _ => None,
+        }
     }
 }
 
@@ -147,3 +197,44 @@ pub trait Observer: Progress {
 }
 
 impl Observer for NoProgress {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn events_of_other_versions_are_read_as_far_as_they_are_known() {
+        let folder = tempfile::tempdir().unwrap();
+        let stopped = Event::Stopped { step: 7, reason: Stop::TimeLimit };
+        let known = TimedEvent { time: 1.5, event: stopped.clone() };
+        let lines = [
+            serde_json::to_string(&known).unwrap(),
+            r#"{"time":2.5,"event":"paused","step":8,"until":"noon"}"#.to_owned(),
+            r#"{"time":3.5,"event":"resumed","step":7,"steps":9,"checkpoint":"c","mood":1}"#
+                .to_owned(),
+            r#"{"time":4.5,"event":"stopped","step":9}"#.to_owned(),
+            r#"{"time":5.5}"#.to_owned(),
+        ];
+        fs::write(folder.path().join("events.jsonl"), lines.join("\n") + "\n").unwrap();
+        let (read, damaged) = Event::read(folder.path()).unwrap();
+        let resumed = Event::Resumed {
+            step: 7,
+            steps: 9,
+            checkpoint: "c".into(),
+            passed_over: Vec::new(),
+            command: Vec::new(),
+            machine: Machine::default(),
+        };
+        let found = read.iter().map(|line| (line.time, line.event.clone())).collect::<Vec<_>>();
+        assert_eq!(found, [(1.5, stopped), (2.5, Event::Unknown), (3.5, resumed)]);
+        let steps = read.iter().map(|line| (line.event.step(), line.event.steps()));
+        assert_eq!(
+            steps.collect::<Vec<_>>(),
+            [(Some(7), None), (None, None), (Some(7), Some(9))],
+            "steps made, and steps to make"
+        );
+        let damaged = damaged.unwrap().to_string();
+        assert!(damaged.contains("line 4") && damaged.contains("1 more damaged"), "{damaged}");
+    }
+}

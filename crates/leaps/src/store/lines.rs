@@ -1,12 +1,11 @@
-//! Append JSON objects to a file, one per line, and cut off those that a resumed run writes again.
+//! Files of JSON lines, appended and read; those that a resumed run writes again are cut off.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
 
 use super::atomic::failed;
 use crate::file::{self, DATA};
@@ -47,17 +46,24 @@ impl Lines {
         self.file.sync_data().map_err(|source| failed(&self.path, source))
     }
 
-    /// Keep the lines up to the last one whose `step` is at most `step`, damaged ones between them included; returns that one.
-    pub(crate) fn keep(&mut self, step: u64) -> Result<Option<Value>> {
+    /// Keep the lines up to the last one whose `step` is at most `step`, damaged ones between them included; returns the last one
+    /// that can be read whole.
+    pub(crate) fn keep<T: DeserializeOwned>(&mut self, step: u64) -> Result<Option<T>> {
+        #[derive(Deserialize)]
+        struct Place {
+            step: u64,
+        }
         let bytes = file::read(&self.path, DATA)?;
         let (mut end, mut last) = (0, None);
         for (from, to) in spans(&bytes) {
-            let parsed = serde_json::from_slice::<Value>(&bytes[from..to]).ok();
-            match parsed.as_ref().and_then(|value| value["step"].as_u64()) {
-                Some(at) if at <= step => (end, last) = (to, parsed),
-                Some(_) => break,
+            let line = &bytes[from..to];
+            match serde_json::from_slice::<Place>(line) {
+                Ok(place) if place.step <= step => {
+                    (end, last) = (to, serde_json::from_slice(line).ok().or(last));
+                }
+                Ok(_) => break,
                 // Damaged, or the unsynced end of a killed run: the lines after it tell.
-                None => {}
+                Err(_) => {}
             }
         }
         if end < bytes.len() {
@@ -110,7 +116,7 @@ fn spans(bytes: &[u8]) -> impl Iterator<Item = (usize, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
     use std::fs;
 
     #[test]
@@ -126,15 +132,15 @@ mod tests {
         for torn in ["{\"step\": 6", "\0\0\0\n\0", "{\"step\": 6}\n{\"st"] {
             fs::write(&path, [&five, torn.as_bytes()].concat()).unwrap();
             let mut lines = Lines::open(&path).unwrap();
-            assert_eq!(lines.keep(5).unwrap().unwrap()["step"], 5);
+            assert_eq!(lines.keep::<Value>(5).unwrap().unwrap()["step"], 5);
             assert_eq!(fs::read(&path).unwrap(), five, "{torn:?}");
-            assert_eq!(lines.keep(3).unwrap().unwrap()["step"], 3);
+            assert_eq!(lines.keep::<Value>(3).unwrap().unwrap()["step"], 3);
             for step in 4..=5 {
                 lines.append(&json!({ "step": step, "loss": 0.5 })).unwrap();
             }
             assert_eq!(fs::read(&path).unwrap(), five);
         }
-        assert_eq!(Lines::open(&path).unwrap().keep(0).unwrap(), None);
+        assert_eq!(Lines::open(&path).unwrap().keep::<Value>(0).unwrap(), None);
         assert!(fs::read(&path).unwrap().is_empty());
     }
 
@@ -148,9 +154,10 @@ mod tests {
         assert_eq!(read, [json!({ "step": 1 }), json!({ "step": 3 })]);
         let error = error.unwrap().to_string();
         assert!(error.contains("line 2") && error.contains("1 more damaged"), "{error}");
-        assert_eq!(Lines::open(&path).unwrap().keep(3).unwrap().unwrap()["step"], 3);
+        let kept = |step| Lines::open(&path).unwrap().keep::<Value>(step).unwrap().unwrap();
+        assert_eq!(kept(3)["step"], 3);
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
-        assert_eq!(Lines::open(&path).unwrap().keep(2).unwrap().unwrap()["step"], 1);
+        assert_eq!(kept(2)["step"], 1);
         assert_eq!(fs::read_to_string(&path).unwrap(), "{\"step\":1}\n");
         assert!(super::read::<Value>(&path).unwrap().1.is_none());
     }

@@ -1,4 +1,4 @@
-//! Write results, samples, models and checkpoints as files, train networks in run directories, and go on from there.
+//! Results, samples, models and checkpoints in files; networks that are trained in run directories, and go on from there.
 
 mod atomic;
 mod card;
@@ -6,7 +6,9 @@ mod checkpoint;
 mod directory;
 mod dump;
 mod events;
+mod instance;
 mod lines;
+mod meta;
 mod model;
 mod npz;
 mod parameters;
@@ -25,7 +27,9 @@ pub use atomic::{remove_unfinished, write as write_file};
 pub use card::{CARD, Card, SamplingCard, SpeedCard, TrainingCard};
 pub use checkpoint::{Checkpoint, Checkpoints, Manifest, Standing, Validation};
 pub use directory::{START, check_directory};
-pub use events::{Event, Metrics, Observer, Stop};
+pub use events::{Event, Metrics, Observer, Stop, TimedEvent};
+pub use instance::write_instance;
+pub use meta::{Machine, Meta};
 pub use model::{Model, ModelParts, Summary};
 pub use npz::NpzWriter;
 pub use setup::{Identity, Setup};

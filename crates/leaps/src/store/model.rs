@@ -21,10 +21,11 @@ use super::{Checkpoints, Manifest, Origin, START, parameters, sealed};
 use crate::file::{self, DATA};
 use crate::net::{FreeEnergy, FreeEnergySpec, Net, NetSpec, Tensor};
 use crate::observe::Estimate;
-use crate::path::Ranges;
+use crate::path::{PathSpec, Ranges};
 use crate::rates::Parametrisation;
 use crate::sampler::RateModel;
 use crate::target::{Boundary, Target};
+use crate::train::TrainSpec;
 use crate::{Error, Result};
 
 /// The version of the files that this version of the library writes and reads.
@@ -50,9 +51,9 @@ pub struct Summary {
     /// log Z at the last validation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log_z: Option<Estimate>,
-    /// The settings, [`TrainSpec`](crate::train::TrainSpec) for networks trained here.
-    #[serde(skip_serializing_if = "Value::is_null")]
-    pub settings: Value,
+    /// The settings of networks that were trained here.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "sealed::sorted")]
+    pub settings: Option<TrainSpec>,
     /// Where a network comes from that was not trained here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
@@ -63,7 +64,7 @@ pub struct Summary {
 
 /// A network with its parameters, and what it was made for.
 ///
-/// The target and the path are kept as whoever made the model described them; it is the caller who builds them again.
+/// The target is kept as whoever made the model described it, since it may be an energy of their own; it is the caller who builds it again.
 ///
 /// ```no_run
 /// # fn build(_: &serde_json::Value) -> leaps::target::Pairwise { unimplemented!() }
@@ -84,8 +85,8 @@ pub struct Model {
     pub parametrisation: Parametrisation,
     /// The target, as described by the maker.
     pub target: Value,
-    /// The path, as described by the maker.
-    pub path: Value,
+    /// The path.
+    pub path: PathSpec,
     /// The ranges of the family of targets that it was trained for, if it was one: the network is conditioned on the member at hand.
     pub family: Option<Ranges>,
     /// How it was trained.
@@ -105,8 +106,8 @@ pub struct ModelParts<'a> {
     pub parametrisation: Parametrisation,
     /// The target, as described by the maker.
     pub target: Value,
-    /// The path, as described by the maker.
-    pub path: Value,
+    /// The path.
+    pub path: PathSpec,
     /// How it was trained.
     pub training: Summary,
     /// Averaged parameters of the network followed by those of the free energy, as [`Optimiser`](crate::train::Optimiser) has them.
@@ -126,7 +127,8 @@ struct Description {
     free_energy: FreeEnergySpec,
     parametrisation: Parametrisation,
     target: Value,
-    path: Value,
+    #[serde(serialize_with = "sealed::sorted")]
+    path: PathSpec,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     family: Option<Ranges>,
     training: Summary,
@@ -317,6 +319,12 @@ impl Model {
         Err(failed(directory, missing))
     }
 
+    /// Random instances that it was trained on at a time, if it was made for all instances of a disorder.
+    pub fn instances(&self) -> Option<u64> {
+        let instances = self.training.settings.as_ref()?.instances()?;
+        Some(instances as u64)
+    }
+
     /// Numbers that the network is conditioned on beside the time.
     pub fn conditions(&self) -> usize {
         self.family.map_or(0, |ranges| ranges.conditions())
@@ -337,11 +345,14 @@ impl Model {
 
     /// Refuse a torus that is too small. The sizes of a trained network cannot be changed, so that it is the lattice that must be another.
     fn check_sides(&self, target: &dyn Target) -> Result<()> {
-        let (NetSpec::Hollow(spec), Some(lattice)) = (&self.network, target.lattice()) else {
-            return Ok(());
+        let least = match &self.network {
+            NetSpec::Hollow(spec) => spec.least_side(),
+            NetSpec::Glass(spec) => spec.least_side(),
+            _ => None,
         };
+        let Some(lattice) = target.lattice() else { return Ok(()) };
         let side = lattice.shape().iter().min().copied().unwrap_or(0);
-        match spec.least_side() {
+        match least {
             Some(least) if side < least && lattice.boundary() == Boundary::Periodic => {
                 let reason = format!(
                     "it looks so far that a periodic lattice must have sides of at least {least}, and the shortest here is {side}"

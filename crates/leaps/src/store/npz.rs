@@ -1,4 +1,4 @@
-//! Write arrays as a `.npz` file that numpy reads without pickle: a zip archive of stored `.npy` members.
+//! Arrays as a `.npz` file that NumPy reads without pickle: a zip archive of stored `.npy` members.
 
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -72,6 +72,16 @@ impl NpzWriter {
                 buffer.clear();
                 buffer.extend(chunk.iter().flat_map(|value| value.to_le_bytes()));
                 out.write_all(&buffer)
+            })
+        })
+    }
+
+    /// Add an int64 array, last axis fastest.
+    pub fn integers(&mut self, name: &str, shape: &[usize], data: &[i64]) -> Result<()> {
+        self.array(name, "<i8", shape, data.len(), 8, |out| {
+            data.chunks(1 << 12).try_for_each(|chunk| {
+                let bytes: Vec<u8> = chunk.iter().flat_map(|value| value.to_le_bytes()).collect();
+                out.write_all(&bytes)
             })
         })
     }

@@ -1,9 +1,10 @@
-//! Write JSON files that know when they have been altered: their last entry is a checksum of all bytes before it.
+//! JSON files that know when they have been altered: their last entry is a checksum of all bytes before it.
 
 use std::path::Path;
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::ser::Error as _;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use crate::file::{self, DATA, TEXT, checksum};
@@ -20,6 +21,14 @@ pub(crate) fn seal(contents: &impl Serialize) -> String {
     text.push_str(",\n");
     let sum = checksum(text.as_bytes());
     text + KEY + &sum + END
+}
+
+/// Write the keys of an entry in alphabetical order: models and checkpoints have always had some of theirs so, and keep their bytes.
+pub(crate) fn sorted<T: Serialize, S: Serializer>(
+    entry: &T,
+    to: S,
+) -> std::result::Result<S::Ok, S::Error> {
+    serde_json::to_value(entry).map_err(S::Error::custom)?.serialize(to)
 }
 
 /// Read a sealed file: its checksum and schema version first, then its contents.

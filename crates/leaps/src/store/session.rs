@@ -3,14 +3,12 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use serde::Serialize;
-use serde_json::Value;
-
 use super::checkpoint::{Checkpoint, Checkpoints, Standing, Validation};
-use super::directory::{RunDirectory, machine, now};
+use super::directory::{RunDirectory, now};
 use super::dump;
-use super::events::{Event, Metrics, Observer, Stop};
+use super::events::{Event, Metrics, Observer, Stop, TimedEvent};
 use super::lines::Lines;
+use super::meta::Machine;
 use super::snapshot::Snapshot;
 use super::tensorboard::Tensorboard;
 use super::training::{Outcome, TrainingRun};
@@ -69,27 +67,27 @@ impl<'r> Session<'r> {
         observer.total(steps);
         observer.advance(step);
         let Some((checkpoint, damaged)) = found else {
-            session.metrics.keep(0)?;
+            session.metrics.keep::<Metrics>(0)?;
             session.begin_board()?;
             session.event(Event::Started { step, steps })?;
             session.save()?;
             return Ok(session);
         };
         let last = session.take_over(&checkpoint)?;
-        session.before = last.and_then(|line| line["seconds"].as_f64()).unwrap_or(0.0);
+        session.before = last.map_or(0.0, |line| line.seconds);
         session.event(Event::Resumed {
             step,
             steps,
             checkpoint: run.relative(&checkpoint.directory),
             passed_over: damaged.iter().map(Error::to_string).collect(),
             command: run.command.clone(),
-            machine: machine(),
+            machine: Machine::own(),
         })?;
         Ok(session)
     }
 
     /// Put files and bookkeeping where they were at a checkpoint; returns the last line of the metrics.
-    fn take_over(&mut self, checkpoint: &Checkpoint) -> Result<Option<Value>> {
+    fn take_over(&mut self, checkpoint: &Checkpoint) -> Result<Option<Metrics>> {
         self.standing = checkpoint.manifest.standing;
         // One whose validation is due is written again once that is done.
         self.saved = (!self.standing.due).then(|| checkpoint.directory.clone());
@@ -249,14 +247,9 @@ impl<'r> Session<'r> {
     }
 
     fn event(&mut self, event: Event) -> Result<()> {
-        #[derive(Serialize)]
-        struct Line<'e> {
-            time: f64,
-            #[serde(flatten)]
-            event: &'e Event,
-        }
-        self.events.append(&Line { time: now(), event: &event })?;
-        self.observer.happened(&event);
+        let line = TimedEvent { time: now(), event };
+        self.events.append(&line)?;
+        self.observer.happened(&line.event);
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-//! What is trained and how, and everything that changes in training to and from arrays.
+//! The setup of a training run, and everything that changes in training to and from arrays.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,15 +8,16 @@ use serde_json::Value;
 
 use super::model::{Model, ModelParts, Summary};
 use super::parameters;
+use super::sealed;
 use super::tensors::Tensors;
 use super::warm::Origin;
 use crate::device::{Placement, Progress, Ranks};
 use crate::net::{FreeEnergy, FreeEnergySpec, Net, NetSpec};
-use crate::path::Path;
+use crate::path::{Path, PathSpec};
 use crate::rates::Parametrisation;
 use crate::target::Target;
 use crate::train::{
-    Buffer, Decay, Family, Objective, Optimiser, Pool, Reference, TrainSpec, Trainer,
+    Buffer, Decay, Family, Instances, Objective, Optimiser, Pool, Reference, TrainSpec, Trainer,
 };
 use crate::{Error, Result};
 
@@ -29,6 +30,8 @@ pub struct Setup {
     pub path: Path,
     /// The family of targets that is trained on, if it is not this one alone; its ranges are those of [`train`](Self::train).
     pub family: Option<Family>,
+    /// The random instances that are trained on, if it is not the target itself.
+    pub instances: Option<Instances>,
     /// The network.
     pub net: Arc<Net>,
     /// The free energy.
@@ -52,8 +55,8 @@ pub struct Setup {
     pub described_target: Value,
     /// Files that these words name, by their names from the run's directory on: models and runs have copies.
     pub files: BTreeMap<String, Vec<u8>>,
-    /// The path in words of the caller, for the files.
-    pub described_path: Value,
+    /// The path as it was described, for the files.
+    pub described_path: PathSpec,
 }
 
 /// What makes two runs the same: a run continues only with an equal one.
@@ -63,7 +66,8 @@ pub struct Identity {
     /// The target, as described.
     pub target: Value,
     /// The path, as described.
-    pub path: Value,
+    #[serde(serialize_with = "sealed::sorted")]
+    pub path: PathSpec,
     /// The network.
     pub network: NetSpec,
     /// The free energy.
@@ -94,7 +98,8 @@ impl Identity {
     /// The first setting in which `self` is not what `old` was: its name, its value now, its value then.
     pub fn difference(&self, old: &Identity) -> Option<(String, Value, Value)> {
         let keys = |identity: &Identity| {
-            let mut value = serde_json::to_value(identity).unwrap_or_default();
+            // Structures of ours have text keys and no failing serialisers.
+            let mut value = serde_json::to_value(identity).unwrap_or_else(|_| unreachable!());
             if let Some(train) = value.get_mut("train").and_then(Value::as_object_mut) {
                 let steps = (identity.train.decay != Decay::Cosine).then_some("steps");
                 FREE.into_iter().chain(steps).for_each(|key| drop(train.remove(key)));
@@ -195,7 +200,16 @@ impl Setup {
         let Setup { target, path, net, free, parametrisation, .. } = self;
         let objective = Objective::new(target, path, net, free, *parametrisation);
         match (&self.family, self.train.ranges()) {
-            (None, None) => Ok(objective),
+            (None, None) => match (&self.instances, self.train.instances()) {
+                (None, None) => Ok(objective),
+                (Some(instances), Some(_)) => objective.over_instances(instances),
+                (instances, _) => Err(Error::invalid(
+                    "instances",
+                    if instances.is_some() { "given" } else { "left out" },
+                    "given if and only if train has a number of them",
+                    "set train.instances beside it",
+                )),
+            },
             (Some(family), Some(_)) => objective.over(family),
             (family, _) => Err(Error::invalid(
                 "family",
@@ -281,7 +295,7 @@ impl Setup {
 
     fn pool(&self, state: &Tensors<'_>) -> Result<Pool> {
         let (shape, states) = state.get::<u8>("pool")?;
-        let expected = [self.train.pool, self.target.sites()];
+        let expected = [self.train.pool_walkers(), self.target.sites()];
         if shape != expected {
             let reason = format!("has shape {shape:?} instead of {expected:?}");
             return Err(state.corrupt("tensor pool", reason));

@@ -99,7 +99,7 @@ pub fn unknown_model(key: &str, name: &Path) -> Error {
     let known = if names.is_empty() { "there are none".to_owned() } else { names.join(", ") };
     let advice = match nearest(&name.to_string_lossy(), names.iter().map(String::as_str)) {
         Some(name) => format!("did you mean {name}?"),
-        None => "see 'leaps models'".to_owned(),
+        None => "use one of these names, or a directory".to_owned(),
     };
     let condition = format!(
         "a model directory, a run directory, or the name of a model, shipped or in {OWN_MODELS}: {known}"

@@ -1,4 +1,4 @@
-//! Read and write named arrays as safetensors.
+//! Named arrays as safetensors, written and read.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! Start a run from the parameters of a trained model.
+//! Runs that start from the parameters of a trained model.
 //!
 //! Parameters go over tensor by tensor, by name and shape. Those of convolutions know nothing of the sites, so that a network trained on a
 //! small lattice starts one on a larger lattice. A hollow convolution may be deeper than the model's: the layers that the model does not
@@ -45,18 +45,19 @@ impl Model {
         if self.conditions() != net.conditions() {
             let own = self.family.map_or("one target alone".into(), |family| family.describe());
             let advice = "start from a model for the same ranges, or afresh";
-            let condition = "trained for the same kinds of ranges, train.beta_range and train.field_range, as the new run";
+            let condition = "trained for the same kinds of ranges, train.beta_range and train.field_range or what stands in its place, as the new run";
             return Err(Error::invalid("train.from", format!("for {own}"), condition, advice));
         }
         let depth = |spec: &NetSpec| match spec {
             NetSpec::Hollow(hollow) => hollow.depth,
+            NetSpec::Glass(glass) => glass.depth,
             _ => None,
         };
         let layers = depth(&self.network).unwrap_or(usize::MAX);
         let new_layers = depth(net.spec()).map_or(0, |depth| depth.saturating_sub(layers));
         let mut parameters = self.take_over("net.", &net.tensors(), net.initial(seed), layers)?;
-        let free_energy =
-            *free.spec() == FreeEnergySpec::Rate && self.free_energy == FreeEnergySpec::Rate;
+        let same = *free.spec() == self.free_energy;
+        let free_energy = same && !matches!(self.free_energy, FreeEnergySpec::Mlp { .. });
         parameters.extend(match free_energy {
             true => self.take_over("free.", &free.tensors(), free.initial(seed), usize::MAX)?,
             false => free.initial(seed),

@@ -1,4 +1,4 @@
-//! Make restricted Boltzmann machines, visible and hidden units together.
+//! Restricted Boltzmann machines, visible and hidden units together.
 
 use super::{Interaction, Pairwise, Term};
 use crate::device::{Purpose, Stream};

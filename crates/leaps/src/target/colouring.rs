@@ -1,6 +1,6 @@
 //! Split the sites of any graph into sets without bonds inside, so that a set can be updated at once.
 
-use super::{Pairwise, Target};
+use super::{LatticeModel, Pairwise, Target};
 
 /// A proper colouring: no two neighbours share a colour.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,13 +14,22 @@ impl Colouring {
     /// colours (DSATUR), ties to the larger degree, then to the smaller number. Two colours for every
     /// bipartite graph; an odd torus needs three.
     pub fn new(model: &Pairwise) -> Self {
-        let n = model.sites();
+        Self::of(model.sites(), |site| model.neighbours(site).iter().copied())
+    }
+
+    /// The same for the sites of a lattice model: no two sites of a cluster share a colour.
+    pub fn of_clusters(model: &LatticeModel) -> Self {
+        Self::of(model.sites(), |site| model.neighbours(site))
+    }
+
+    fn of<I: Iterator<Item = u32>>(n: usize, neighbours: impl Fn(usize) -> I) -> Self {
+        let degrees: Vec<usize> = (0..n).map(|site| neighbours(site).count()).collect();
         let mut colour = vec![usize::MAX; n];
         let mut worn: Vec<Vec<usize>> = vec![Vec::new(); n];
         // Buckets by saturation would be faster still; a heap with stale entries is simple and
         // O((sites + bonds) log).
         let mut heap: std::collections::BinaryHeap<(usize, usize, std::cmp::Reverse<usize>)> =
-            (0..n).map(|i| (0, model.neighbours(i).len(), std::cmp::Reverse(i))).collect();
+            (0..n).map(|i| (0, degrees[i], std::cmp::Reverse(i))).collect();
         let mut colours = 0;
         while let Some((saturation, _, std::cmp::Reverse(site))) = heap.pop() {
             if colour[site] != usize::MAX || saturation != worn[site].len() {
@@ -29,11 +38,11 @@ impl Colouring {
             let free = (0..).find(|c| !worn[site].contains(c)).unwrap_or(0);
             colour[site] = free;
             colours = colours.max(free + 1);
-            for &neighbour in model.neighbours(site) {
+            for neighbour in neighbours(site) {
                 let neighbour = neighbour as usize;
                 if colour[neighbour] == usize::MAX && !worn[neighbour].contains(&free) {
                     worn[neighbour].push(free);
-                    let degree = model.neighbours(neighbour).len();
+                    let degree = degrees[neighbour];
                     heap.push((worn[neighbour].len(), degree, std::cmp::Reverse(neighbour)));
                 }
             }

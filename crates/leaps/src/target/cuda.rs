@@ -6,7 +6,8 @@
 
 #![cfg(feature = "cuda")]
 
-use std::collections::HashMap;
+mod classes;
+
 use std::sync::Arc;
 
 use cudarc::driver::{CudaFunction, CudaSlice, CudaView};
@@ -14,8 +15,9 @@ use cudarc::driver::{CudaFunction, CudaSlice, CudaView};
 use super::{Pairwise, Target, pairwise_for_gpu};
 use crate::Result;
 use crate::device::Purpose;
-use crate::device::cuda::arguments::{Input, arguments, join};
-use crate::device::cuda::{Gpu, Kernels, RANDOM, address, launch};
+use crate::device::cuda::arguments::{Input, Output, arguments, join};
+use crate::device::cuda::{Gpu, Kernels, RANDOM, launch};
+use classes::Classes;
 
 arguments! {
     /// A pairwise target, as kernels read it.
@@ -34,15 +36,39 @@ arguments! {
         classes: Input<u8>,
         /// `[CLASSES]`: one site of every class.
         members: Input<u32>,
+        /// `[(class * GROUPS + group) * 2]`: one bond of the site of the class with the coupling of the group, and how many there are.
+        groups: Input<u32>,
+        /// `[bond]`: what an equal neighbour adds to the index of the surroundings.
+        adds: Input<u8>,
         bonds: u64,
+        /// Rows of states that belong to one instance, where there are several.
+        rows: u64,
+    }
+}
+
+arguments! {
+    /// Sweeps of some walkers.
+    struct Sweeps {
+        /// `[row * SITES + site]`.
+        states: Output<u8>,
+        /// Rows of the walkers.
+        rows: Input<u32>,
+        /// `[term]`, or `[walker * stride + term]`.
+        lambda: Input<f64>,
+        stride: u32,
+        seed: u64,
+        purpose: u32,
+        /// Of the first sweep.
+        step: u64,
+        sweeps: u32,
+        /// Walkers.
+        count: u32,
     }
 }
 
 /// Source of a pairwise target's functions and kernels.
-pub(crate) const PAIRWISE: &str = join!(Pairs::SOURCE, RANDOM, include_str!("pairwise.cu"));
-
-/// Entries of a walker's table of thresholds: one bit each in a word of 64.
-const ENTRIES: usize = 64;
+pub(crate) const PAIRWISE: &str =
+    join!(Pairs::SOURCE, Sweeps::SOURCE, RANDOM, include_str!("pairwise.cu"));
 
 /// Bytes of states and tables that a block may keep in shared memory, at most: beyond it too few blocks share a multiprocessor.
 const STAGE: usize = 100 << 10;
@@ -79,58 +105,35 @@ pub(crate) struct CudaTarget {
     initial: CudaFunction,
     gather: CudaFunction,
     weigh: CudaFunction,
-    _tables: Tables,
+    tables: Tables,
 }
 
 /// What [`CudaTarget::arguments`] points to.
 struct Tables {
-    _words: [CudaSlice<u32>; 3],
-    _numbers: [CudaSlice<f64>; 3],
-    _classes: CudaSlice<u8>,
+    _words: [CudaSlice<u32>; 4],
+    couplings: CudaSlice<f64>,
+    _fields: CudaSlice<f64>,
+    constants: CudaSlice<f64>,
+    _bytes: [CudaSlice<u8>; 2],
 }
 
-/// Sites by degree, couplings and fields: the class of every site and one member of each. None if the bonds of a site
-/// differ, or if a table over the classes would be too long.
-fn classes(target: &Pairwise) -> Option<(Vec<u8>, Vec<u32>)> {
-    if target.q() != 2 {
-        return None;
-    }
-    let rows = 2 * (target.max_degree() + 1);
-    let (mut known, mut members) = (HashMap::new(), Vec::new());
-    let mut classes = Vec::with_capacity(target.sites());
-    for site in 0..target.sites() {
-        let range = target.directed(site);
-        let mut key = vec![range.len() as u64];
-        for term in target.energy_terms() {
-            let couplings = term.couplings.get(range.clone()).unwrap_or(&[]);
-            if couplings.iter().any(|c| *c != couplings[0]) {
-                return None;
-            }
-            key.push(couplings.first().map_or(0, |c| c.to_bits()));
-            let fields = term.fields.get(2 * site..2 * site + 2).unwrap_or(&[0.0; 2]);
-            key.extend(fields.iter().map(|f| f.to_bits()));
-        }
-        let class = *known.entry(key).or_insert_with(|| {
-            members.push(site as u32);
-            members.len() - 1
-        });
-        if members.len() * rows > ENTRIES {
-            return None;
-        }
-        classes.push(class as u8);
-    }
-    Some((classes, members))
+/// Instances of a disorder on one graph, to whose walkers the rows of states belong in order.
+#[derive(Clone, Copy)]
+pub(crate) struct Several {
+    pub(crate) instances: usize,
+    /// Rows of states of each.
+    pub(crate) rows: usize,
 }
 
 /// How the sweeps of a target are compiled: defines, threads of a block, bytes of shared memory.
 fn plan(
     target: &Pairwise,
-    classes: usize,
+    classes: &Classes,
     available: usize,
 ) -> (Vec<(&'static str, usize)>, usize, usize) {
     let (sites, degree) = (target.sites(), target.max_degree());
     let regular = (0..sites).all(|site| target.directed(site).len() == degree);
-    let entries = classes * 2 * (degree + 1);
+    let entries = classes.entries();
     // A row ends 4 bytes late, so that a warp that copies one state to its column meets all banks.
     let need = |threads: usize| 4 * entries * threads + sites * (threads + 4);
     let fits = |room: usize| [128, 64, 32].into_iter().find(|&threads| need(threads) <= room);
@@ -141,7 +144,9 @@ fn plan(
         ("SITES", sites),
         ("Q", target.q()),
         ("TERMS", target.terms()),
-        ("CLASSES", classes),
+        ("CLASSES", classes.members.len()),
+        ("GROUPS", classes.groups),
+        ("SURROUNDINGS", classes.surroundings),
         ("DEGREE", degree),
         ("REGULAR", usize::from(regular)),
         ("THREADS", threads),
@@ -154,11 +159,21 @@ fn plan(
 impl CudaTarget {
     /// Put `target` on a GPU; it must be pairwise.
     pub(crate) fn new(gpu: &Arc<Gpu>, target: &dyn Target) -> Result<Self> {
+        Self::of(gpu, target, None)
+    }
+
+    /// Put targets on a GPU that differ from `target` in couplings and constants, which are 0 until they are [set](Self::set_instance).
+    pub(crate) fn several(gpu: &Arc<Gpu>, target: &dyn Target, several: Several) -> Result<Self> {
+        Self::of(gpu, target, Some(several))
+    }
+
+    fn of(gpu: &Arc<Gpu>, target: &dyn Target, several: Option<Several>) -> Result<Self> {
         let pairs = pairwise_for_gpu(target)?;
         let (sites, q, terms) = (pairs.sites(), pairs.q(), pairs.terms());
-        let found = classes(pairs);
-        let (class, members) = found.unwrap_or_default();
-        let (defines, threads, shared) = plan(pairs, members.len(), gpu.shared());
+        // Sites that are alike in one instance are not in another.
+        let classes = if several.is_some() { Classes::default() } else { Classes::new(pairs) };
+        let (mut defines, threads, shared) = plan(pairs, &classes, gpu.shared());
+        defines.extend(several.map(|_| ("INSTANCES", 1)));
         let kernels = gpu.compile(PAIRWISE, &defines)?;
 
         let directed = |site: usize| pairs.directed(site);
@@ -184,18 +199,28 @@ impl CudaTarget {
             gpu.upload(&numbers)
         };
         let bonds = ends.len() as u64;
-        let words = [some(starts)?, some(ends)?, some(members)?];
-        let numbers = [some_numbers(couplings)?, some_numbers(fields)?, some_numbers(constants)?];
-        let class = gpu.upload(&[class, vec![0]].concat())?;
+        let words = [some(starts)?, some(ends)?, some(classes.members)?, some(classes.bonds)?];
+        let (couplings, constants) = match several {
+            None => (some_numbers(couplings)?, some_numbers(constants)?),
+            Some(Several { instances, .. }) => {
+                (gpu.zeros(instances * couplings.len())?, gpu.zeros(instances * terms)?)
+            }
+        };
+        let fields = some_numbers(fields)?;
+        let some_bytes = |bytes: Vec<u8>| gpu.upload(&[bytes, vec![0]].concat());
+        let bytes = [some_bytes(classes.of_site)?, some_bytes(classes.adds)?];
         let arguments = Pairs {
             starts: Input::of(gpu, &words[0]),
             ends: Input::of(gpu, &words[1]),
-            couplings: Input::of(gpu, &numbers[0]),
-            fields: Input::of(gpu, &numbers[1]),
-            constants: Input::of(gpu, &numbers[2]),
-            classes: Input::of(gpu, &class),
+            couplings: Input::of(gpu, &couplings),
+            fields: Input::of(gpu, &fields),
+            constants: Input::of(gpu, &constants),
+            classes: Input::of(gpu, &bytes[0]),
             members: Input::of(gpu, &words[2]),
+            groups: Input::of(gpu, &words[3]),
+            adds: Input::of(gpu, &bytes[1]),
             bonds,
+            rows: several.map_or(0, |several| several.rows as u64),
         };
         Ok(CudaTarget {
             sites,
@@ -212,8 +237,22 @@ impl CudaTarget {
             weigh: kernels.get("weigh_walkers", 0)?,
             defines,
             gpu: gpu.clone(),
-            _tables: Tables { _words: words, _numbers: numbers, _classes: class },
+            tables: Tables { _words: words, couplings, _fields: fields, constants, _bytes: bytes },
         })
+    }
+
+    /// Give instance number `instance` of [several](Self::several) the couplings and constants of a target on the same graph.
+    pub(crate) fn set_instance(&mut self, instance: usize, target: &Pairwise) -> Result<()> {
+        let (gpu, terms) = (self.gpu.clone(), target.energy_terms());
+        let couplings: Vec<f64> =
+            terms.iter().flat_map(|term| term.couplings.iter().copied()).collect();
+        let constants: Vec<f64> = terms.iter().map(|term| term.constant).collect();
+        for (numbers, to) in
+            [(couplings, &mut self.tables.couplings), (constants, &mut self.tables.constants)]
+        {
+            gpu.write_at(&numbers, to, instance * numbers.len())?;
+        }
+        Ok(())
     }
 
     /// Compile `source` behind the functions of this target.
@@ -277,8 +316,8 @@ impl CudaTarget {
         (step, sweeps): (u64, u64),
     ) -> Result<()> {
         let (lambda, stride) = match weights {
-            Weights::Same(lambda) => (address(&self.gpu, lambda), 0u32),
-            Weights::Each(lambda) => (address(&self.gpu, lambda), self.terms as u32),
+            Weights::Same(lambda) => (Input::of(&self.gpu, lambda), 0),
+            Weights::Each(lambda) => (Input::of(&self.gpu, lambda), self.terms as u32),
         };
         let kernel = match kind {
             Sweep::HeatBath => &self.heat_bath,
@@ -288,22 +327,18 @@ impl CudaTarget {
             return Ok(());
         }
         let grid = (count.div_ceil(self.threads) as u32, 1, 1);
-        let (purpose, sweeps, count) = (purpose as u32, sweeps as u32, count as u32);
-        launch!(
-            self.gpu,
-            kernel,
-            (grid, self.threads, self.shared),
-            &self.arguments,
-            states,
-            rows,
-            &lambda,
-            &stride,
-            &seed,
-            &purpose,
-            &step,
-            &sweeps,
-            &count,
-        )
+        let given = Sweeps {
+            states: Output::of(&self.gpu, &*states),
+            rows: Input::of(&self.gpu, rows),
+            lambda,
+            stride,
+            seed,
+            purpose: purpose as u32,
+            step,
+            sweeps: sweeps as u32,
+            count: count as u32,
+        };
+        launch!(self.gpu, kernel, (grid, self.threads, self.shared), &self.arguments, &given)
     }
 
     /// The rows `from[..rows]` of an array with `row` numbers a row.
@@ -331,214 +366,11 @@ pub(crate) mod testing {
 
     /// Compile `source` behind the functions of `target` for a usual GPU.
     pub(crate) fn compiles_behind(target: &Pairwise, source: &str, defines: &[(&str, usize)]) {
-        let class = classes(target).map_or(0, |found| found.1.len());
-        let mut all: Vec<(&str, usize)> = plan(target, class, 227 << 10).0;
+        let mut all: Vec<(&str, usize)> = plan(target, &Classes::new(target), 227 << 10).0;
         all.extend(defines);
         crate::device::cuda::testing::compiles(&[PAIRWISE, source].concat(), &all);
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::device::cuda::testing::compiles;
-    use crate::device::{Draw, Stream};
-    use crate::mcmc::{HeatBath, Kernel, Metropolis};
-    use crate::target::{Boundary, Density, Disorder, Lattice, initial_state};
-
-    fn lattice(shape: &[usize], boundary: Boundary) -> Lattice {
-        Lattice::new(shape, boundary).unwrap()
-    }
-
-    /// Targets that go every way through the kernels: tables with one and several classes, none, large states, many values.
-    fn targets() -> Vec<(&'static str, Pairwise)> {
-        let torus = |shape: &[usize]| lattice(shape, Boundary::Periodic);
-        let glass = Pairwise::edwards_anderson(torus(&[6, 6]), Disorder::Gaussian, 2).unwrap();
-        let mut stream = Stream::new(1, Purpose::Disorder, 0, 0);
-        let edges: Vec<(u32, u32, f64)> = (0..60)
-            .map(|_| {
-                let i = stream.below(19) as u32;
-                (i, (i + 1 + stream.below(18) as u32) % 19, stream.normal())
-            })
-            .collect();
-        vec![
-            ("torus", Pairwise::ising(torus(&[8, 8]), 1.0, 0.3).unwrap()),
-            ("free ends", Pairwise::ising(lattice(&[5, 7], Boundary::Free), -1.0, 0.0).unwrap()),
-            ("glass", glass.with_uniform_field(-0.2).unwrap()),
-            ("3 values", Pairwise::potts(torus(&[6, 6]), 3, 1.0, 0.2).unwrap()),
-            ("5 values", Pairwise::potts(torus(&[5, 5]), 5, 1.0, 0.0).unwrap()),
-            ("20 values", Pairwise::potts(torus(&[3, 4]), 20, 2.0, 0.5).unwrap()),
-            (
-                "graph",
-                Pairwise::from_edges(super::super::Interaction::Ising, 20, 2, &edges).unwrap(),
-            ),
-            ("beyond shared memory", Pairwise::ising(torus(&[90, 91]), 1.0, 0.1).unwrap()),
-        ]
-    }
-
-    #[test]
-    #[cfg_attr(not(has_nvrtc), ignore = "needs NVRTC: set LEAPS_NVRTC to its folder")]
-    fn kernels_compile_for_all_kinds_of_targets() {
-        for (name, target) in targets() {
-            let class = classes(&target).map_or(0, |found| found.1.len());
-            let (defines, ..) = plan(&target, class, 227 << 10);
-            assert_eq!(class > 0, ["torus", "free ends", "beyond shared memory"].contains(&name));
-            compiles(PAIRWISE, &defines);
-        }
-    }
-
-    #[test]
-    #[ignore = "needs a GPU: cargo test -p leaps --lib cuda -- --ignored --skip speed"]
-    fn initial_states_and_energies_are_the_cpus() {
-        let gpu = Gpu::open(0).unwrap();
-        for (name, target) in targets() {
-            let on_gpu = CudaTarget::new(&gpu, &target).unwrap();
-            let walkers = 101;
-            let states = on_gpu.initial_states(walkers, 7).unwrap();
-            let mut energies = gpu.zeros(walkers * target.terms()).unwrap();
-            on_gpu.energies(&states, walkers, &mut energies).unwrap();
-            let (states, energies) =
-                (gpu.download(&states).unwrap(), gpu.download(&energies).unwrap());
-            for walker in 0..walkers {
-                let x = initial_state(&target, 7, walker as u32);
-                assert_eq!(&states[walker * x.len()..][..x.len()], &x, "{name}, walker {walker}");
-                for term in 0..target.terms() {
-                    let (got, want) =
-                        (energies[walker * target.terms() + term], target.energy(term, &x));
-                    // Sums of small integers are exact in any order.
-                    let whole = term == 0 && !["glass", "graph"].contains(&name);
-                    let bound = if whole { 0.0 } else { 1e-12 * (1.0 + want.abs()) };
-                    assert!((got - want).abs() <= bound, "{name}: {got} {want}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    #[ignore = "needs a GPU: cargo test -p leaps --lib cuda -- --ignored --skip speed"]
-    fn sweeps_draw_what_the_cpu_draws() {
-        let gpu = Gpu::open(0).unwrap();
-        for (name, target) in targets() {
-            let on_gpu = CudaTarget::new(&gpu, &target).unwrap();
-            let (walkers, sweeps) = if target.sites() > 1000 { (70, 3) } else { (1000, 20) };
-            let terms = target.terms();
-            // Every walker at its own temperature, some of them negative.
-            let each: Vec<f64> = (0..walkers * terms)
-                .map(|i| {
-                    1.1 * (i / terms) as f64 / walkers as f64 - 0.1 + 0.01 * (i % terms) as f64
-                })
-                .collect();
-            let same = vec![0.4; terms];
-            for kind in [Sweep::HeatBath, Sweep::Metropolis] {
-                for (own, lambda) in [(true, &each), (false, &same)] {
-                    // Every third walker is left out, the others go backwards.
-                    let rows: Vec<u32> =
-                        (0..walkers as u32).rev().filter(|row| row % 3 != 1).collect();
-                    let mut states = on_gpu.initial_states(walkers, 5).unwrap();
-                    let numbers = gpu.upload(lambda).unwrap();
-                    let first = numbers.slice(..terms);
-                    let weights = if own { Weights::Each(&numbers) } else { Weights::Same(&first) };
-                    let list = gpu.upload(&rows).unwrap();
-                    for (step, sweeps) in [(1 << 33, sweeps - 1), ((1 << 33) + sweeps - 1, 1)] {
-                        let (address, times) = ((11, Purpose::Reference), (step, sweeps));
-                        on_gpu
-                            .sweep(kind, &mut states, (&list, rows.len()), weights, address, times)
-                            .unwrap();
-                    }
-                    let states = gpu.download(&states).unwrap();
-                    let mut place = vec![None; walkers];
-                    for (i, &row) in rows.iter().enumerate() {
-                        place[row as usize] = Some(i);
-                    }
-                    let mut differ = 0;
-                    for walker in 0..walkers {
-                        let mut x = initial_state(&target, 5, walker as u32);
-                        if let Some(i) = place[walker] {
-                            let lambda =
-                                if own { &lambda[i * terms..][..terms] } else { &lambda[..] };
-                            let model = Density::new(&target, lambda);
-                            for sweep in 0..sweeps {
-                                let mut stream = Stream::new(
-                                    11,
-                                    Purpose::Reference,
-                                    walker as u32,
-                                    (1 << 33) + sweep,
-                                );
-                                match kind {
-                                    Sweep::HeatBath => HeatBath::new(&target).unwrap().step(
-                                        &model,
-                                        &mut x,
-                                        &mut stream,
-                                    ),
-                                    Sweep::Metropolis => Metropolis::new(&target).unwrap().step(
-                                        &model,
-                                        &mut x,
-                                        &mut stream,
-                                    ),
-                                };
-                            }
-                        }
-                        let got = &states[walker * x.len()..][..x.len()];
-                        differ += usize::from(got != x);
-                        assert!(
-                            place[walker].is_some() || got == x,
-                            "{name}: a walker left out moved"
-                        );
-                    }
-                    println!("{name} {kind:?}: {differ} of {walkers} walkers differ");
-                    assert!(differ * 100 <= walkers, "{name} {kind:?}: {differ}");
-                }
-            }
-        }
-    }
-
-    /// Heat-bath updates per second on a 15x15 torus; run it in release mode.
-    #[test]
-    #[ignore = "a measurement"]
-    fn speed_of_sweeps() {
-        let gpu = Gpu::open(0).unwrap();
-        let torus = lattice(&[15, 15], Boundary::Periodic);
-        for (name, target) in [
-            ("ising", Pairwise::ising(torus.clone(), 1.0, 0.0).unwrap()),
-            ("glass", Pairwise::edwards_anderson(torus.clone(), Disorder::Gaussian, 2).unwrap()),
-            ("potts 3", Pairwise::potts(torus, 3, 1.0, 0.0).unwrap()),
-        ] {
-            let on_gpu = CudaTarget::new(&gpu, &target).unwrap();
-            let walkers = 1 << 18;
-            let mut states = on_gpu.initial_states(walkers, 5).unwrap();
-            let rows = gpu.upload(&(0..walkers as u32).collect::<Vec<u32>>()).unwrap();
-            let lambda = gpu.upload(&[0.4407]).unwrap();
-            let lambda = lambda.slice(..);
-            for kind in [Sweep::HeatBath, Sweep::Metropolis] {
-                for sweeps in [1, 10] {
-                    let mut seconds = 0.0;
-                    for turn in 0..10 {
-                        gpu.wait().unwrap();
-                        let start = std::time::Instant::now();
-                        let weights = Weights::Same(&lambda);
-                        let address = (1, Purpose::Move);
-                        on_gpu
-                            .sweep(
-                                kind,
-                                &mut states,
-                                (&rows, walkers),
-                                weights,
-                                address,
-                                (10 * turn, sweeps),
-                            )
-                            .unwrap();
-                        gpu.wait().unwrap();
-                        if turn > 0 {
-                            seconds += start.elapsed().as_secs_f64();
-                        }
-                    }
-                    let updates = 9.0 * (walkers * target.sites()) as f64 * sweeps as f64;
-                    println!(
-                        "{name} {kind:?}, {sweeps} sweeps a launch: {:.1} G updates/s",
-                        1e-9 * updates / seconds
-                    );
-                }
-            }
-        }
-    }
-}
+mod tests;

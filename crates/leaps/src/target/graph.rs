@@ -33,6 +33,7 @@ pub struct Graph {
 
 /// The weights of the edges of a random graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum EdgeWeights {
     /// All are 1.
     One,
@@ -61,11 +62,9 @@ impl Graph {
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         let mut head: Option<(usize, usize, usize)> = None;
         let mut edges = Vec::new();
-        let fail = |line: usize, column: usize, reason: String| Error::Parse {
-            path: path.into(),
-            line,
-            column,
-            reason,
+        let fail = |line: usize, column: usize, reason: String| {
+            let reason = format!("rudy (G-set): {reason}");
+            Error::Parse { path: path.into(), line, column, reason }
         };
         for (number, line) in text.lines().enumerate() {
             let number = number + 1;

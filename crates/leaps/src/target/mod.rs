@@ -2,31 +2,38 @@
 //!
 //! A state is a slice of `sites` values in `0..q`. Implement [`Target`] for any energy; the
 //! pairwise models of physics are all one type, [`Pairwise`], with constructors in the modules
-//! named after them.
+//! named after them; those with other tables or with clusters of more sites are [`LatticeModel`].
 
 mod batched;
 mod boltzmann;
+mod bonds;
 mod colouring;
 pub(crate) mod cuda;
-mod edges;
-mod foreign;
 mod glass;
 mod graph;
 mod identity;
+mod instance;
 mod lattice;
+mod lattice_model;
 mod pairwise;
 mod spec;
 
 pub use batched::{BatchChanges, BatchEnergies, BatchEnergy};
+#[cfg(test)]
+pub(crate) use bonds::testing::on_shells;
+pub use bonds::{Bond, Bravais, Couplings};
 pub use colouring::Colouring;
-pub use edges::read_edges;
 pub use glass::Disorder;
 pub use graph::{EdgeWeights, Graph};
 pub use identity::TargetIdentity;
+pub(crate) use instance::{FIELD, OFFSET};
+pub use instance::{Format, Instance, PlacedBonds, Variables};
 pub use lattice::{Boundary, Lattice};
+pub use lattice_model::{ClusterTable, LatticeModel, SiteMean};
 pub use pairwise::{Interaction, Pairwise, Term};
 pub use spec::{
-    Described, Field, Geometry, Kind, Size, TargetSpec, printed, undescribed, unprinted,
+    Bonds, Described, Field, Geometry, InteractionSpec, Interactions, Kind, Size, Spins,
+    TargetSpec, printed, undescribed, unprinted,
 };
 
 use crate::device::{Draw, Purpose, Stream};
@@ -35,7 +42,11 @@ use crate::{Error, Result};
 /// The pairwise model that a target is: GPUs have no other energies.
 pub(crate) fn pairwise_for_gpu(target: &dyn Target) -> Result<&Pairwise> {
     target.pairwise().ok_or_else(|| {
-        Error::not_applicable("a GPU", "the target is not pairwise; use the device cpu")
+        let reason = match target.lattice_model() {
+            Some(_) => "the tables of the target are not those of Potts pairs; use the device cpu",
+            None => "the target is not pairwise; use the device cpu",
+        };
+        Error::not_applicable("a GPU", reason)
     })
 }
 
@@ -129,6 +140,20 @@ pub trait Target: Send + Sync {
         }
     }
 
+    /// Bring `out`, the [`changes`](Target::changes) of a state, up to date after its value at `site` was changed: all of them, unless a target knows
+    /// which ones differ now.
+    fn changes_after(&self, lambda: &[f64], x: &mut [u8], _site: usize, out: &mut [f64]) {
+        self.changes(lambda, x, out);
+    }
+
+    /// The changes of `sum_k lambda_k E_k` when `site` becomes any value: `out[value]`, 0 at the value in place.
+    fn site_changes(&self, lambda: &[f64], x: &mut [u8], site: usize, out: &mut [f64]) {
+        for (value, out) in out.iter_mut().enumerate() {
+            let value = value as u8;
+            *out = if value == x[site] { 0.0 } else { self.change(lambda, x, site, value) };
+        }
+    }
+
     /// Whether many states at once are cheaper than one after the other, as on an accelerator or through another language. Walkers are then moved
     /// in lockstep where the kernel allows (heat bath and Metropolis), site by site, by [`changes_many`](Target::changes_many) and
     /// [`energies`](Target::energies).
@@ -156,10 +181,7 @@ pub trait Target: Send + Sync {
     ) -> Result<()> {
         let rows = out.chunks_exact_mut(self.q());
         for (x, row) in states.chunks_exact_mut(self.sites()).zip(rows) {
-            for (value, out) in row.iter_mut().enumerate() {
-                let value = value as u8;
-                *out = if value == x[site] { 0.0 } else { self.change(lambda, x, site, value) };
-            }
+            self.site_changes(lambda, x, site, row);
         }
         Ok(())
     }
@@ -171,6 +193,11 @@ pub trait Target: Send + Sync {
 
     /// This target as a pairwise model, if it is one: opens the fast and the cluster kernels.
     fn pairwise(&self) -> Option<&Pairwise> {
+        None
+    }
+
+    /// This target as a model of tables over clusters, if it is one: opens quick exact sums and its own order parameter.
+    fn lattice_model(&self) -> Option<&LatticeModel> {
         None
     }
 }
@@ -220,6 +247,11 @@ impl<'a> Density<'a> {
     /// The change of `U` when `site` becomes `value`.
     pub fn change(&self, x: &mut [u8], site: usize, value: u8) -> f64 {
         self.target.change(self.lambda, x, site, value)
+    }
+
+    /// The changes of `U` when `site` becomes any value: `out[value]`.
+    pub fn site_changes(&self, x: &mut [u8], site: usize, out: &mut [f64]) {
+        self.target.site_changes(self.lambda, x, site, out)
     }
 
     /// All neighbours' changes of `U`: `out[site * q + value]`.

@@ -2,11 +2,33 @@
 // The energy change of a site is energy_change_to (one new value) or energy_changes_at (all of them); sweeps by tables have theirs in
 // mcmc/lanes/lanes.cu.
 //
-// CLASSES > 0: all bonds of a site are equal, two values, and sites fall into so many classes of equal degree, couplings and
-// fields; the change of a flip then depends on class, value and number of equal neighbours alone, and is looked up.
+// CLASSES > 0: two values, and sites fall into so many classes with the same couplings and fields; the change of a flip then depends on class, value
+// and the numbers of equal neighbours alone, and is looked up. Neighbours are counted by coupling, of which a site has at most GROUPS; a neighbour of
+// group g adds (degree in group 0 + 1) ... (degree in group g - 1 + 1) to the index of the surroundings, which is below SURROUNDINGS.
 // DEGREE is the largest degree, and REGULAR says that it is that of every site.
 // Sweeps: one thread per walker, THREADS in a block. STAGED keeps states in shared memory, [site * PITCH + thread].
 // The structure Pairs is declared by target/cuda.rs.
+//
+// INSTANCES: rows of states belong to instances of a disorder, p.rows of them to each, in order. Instances share the graph and the fields;
+// couplings and constants are one set after the other. Otherwise all rows are of the one target.
+#ifndef INSTANCES
+#define INSTANCES 0
+#endif
+
+#if INSTANCES
+// The target of a row of states.
+__device__ __forceinline__ Pairs pairs_of(const Pairs& p, u32 row) {
+    Pairs own = p;
+    size_t instance = row / (u32)p.rows;
+    own.couplings += instance * TERMS * p.bonds;
+    own.constants += instance * TERMS;
+    return own;
+}
+#else
+__device__ __forceinline__ const Pairs& pairs_of(const Pairs& p, u32) {
+    return p;
+}
+#endif
 
 __device__ __forceinline__ u32 bonds_from(const Pairs& p, u32 site) {
     return REGULAR ? site * DEGREE : __ldg(p.starts + site);
@@ -95,12 +117,13 @@ extern "C" __global__ void energies(Pairs p, u8* states, double* out, u32 walker
     u32 walker = blockIdx.x * (blockDim.x >> 5) + (threadIdx.x >> 5), lane = threadIdx.x & 31;
     if (walker >= walkers) return;
     State<1> x{states + (size_t)walker * SITES};
+    const Pairs& own = pairs_of(p, walker);
     for (u32 term = 0; term < TERMS; term++) {
         double field = 0.0, twice = 0.0;
-        add_energy(p, term, x, lane, 32, field, twice);
+        add_energy(own, term, x, lane, 32, field, twice);
         field = warp_sum(field);
         twice = warp_sum(twice);
-        if (lane == 0) out[(size_t)walker * TERMS + term] = (p.constants[term] + field) - 0.5 * twice;
+        if (lane == 0) out[(size_t)walker * TERMS + term] = (own.constants[term] + field) - 0.5 * twice;
     }
 }
 
@@ -129,19 +152,24 @@ extern "C" __global__ void gather(const u8* old, u8* out, const u32* from, u32 r
 }
 
 // ---- Sweeps in fixed order.
-#define ENTRIES (CLASSES * 2 * (DEGREE + 1))
+#define ENTRIES (CLASSES * 2 * SURROUNDINGS)
 
-// The change of a flip at a site of a class, with so many equal neighbours.
-__device__ double class_change(const Pairs& p, const double* lambda, u32 class_, u32 old, int equal) {
-    u32 site = p.members[class_], from = p.starts[site];
-    int degree = (int)(p.starts[site + 1] - from);
+// The change of a flip at a site of a class, with such surroundings.
+__device__ double class_change(const Pairs& p, const double* lambda, u32 class_, u32 old, u32 surroundings) {
+    u32 site = p.members[class_];
     double change = 0.0;
     for (u32 term = 0; term < TERMS; term++) {
         const double* f = p.fields + ((size_t)term * SITES + site) * Q;
         change = plus_product(change, lambda[term], __dadd_rn(f[1 - old], -f[old]));
-        if (degree > 0)
-            change = plus_product(
-                change, __dmul_rn(lambda[term], p.couplings[term * p.bonds + from]), (double)(2 * equal - degree));
+        u32 rest = surroundings;
+        for (u32 group = 0; group < GROUPS; group++) {
+            const u32* bond = p.groups + 2 * (class_ * GROUPS + group);
+            int degree = (int)bond[1], equal = (int)(rest % (bond[1] + 1));
+            rest /= bond[1] + 1;
+            if (degree > 0)
+                change = plus_product(
+                    change, __dmul_rn(lambda[term], p.couplings[term * p.bonds + bond[0]]), (double)(2 * equal - degree));
+        }
     }
     return change;
 }
@@ -193,9 +221,12 @@ __device__ __forceinline__ void sweep_once(
 #if CLASSES > 0
         u32 equal = 0, to = bonds_to(p, site);
 #pragma unroll
-        for (u32 bond = bonds_from(p, site); bond < to; bond++) equal += x.get(__ldg(p.ends + bond)) == old;
+        for (u32 bond = bonds_from(p, site); bond < to; bond++) {
+            u32 adds = GROUPS > 1 ? __ldg(p.adds + bond) : 1;
+            equal += x.get(__ldg(p.ends + bond)) == old ? adds : 0;
+        }
         u32 kind = CLASSES > 1 ? __ldg(p.classes + site) : 0;
-        u32 entry = (kind * 2 + old) * (DEGREE + 1) + equal;
+        u32 entry = (kind * 2 + old) * SURROUNDINGS + equal;
         bool flips = true;
         if (METROPOLIS && ((close >> entry) & 1)) {
             double change = energy_change_to(p, lambda, x, site, old, 1 - old);
@@ -204,13 +235,13 @@ __device__ __forceinline__ void sweep_once(
             if (flips) x.set(site, 1 - old);
             continue;
         }
-        if (COUNT) accepted += acceptance_of(class_change(p, lambda, kind, old, (int)equal));
+        if (COUNT) accepted += acceptance_of(class_change(p, lambda, kind, old, equal));
         if (!METROPOLIS || !((sure >> entry) & 1)) {
             u32 high = table[entry * THREADS], word = next_word(n);
             flips = word < high;
             // Once in 2^32 times the first word leaves it open.
             if (word == high)
-                flips = next_word(n) < (u32)flip_threshold<METROPOLIS>(class_change(p, lambda, kind, old, (int)equal));
+                flips = next_word(n) < (u32)flip_threshold<METROPOLIS>(class_change(p, lambda, kind, old, equal));
         }
         if (flips) x.set(site, 1 - old);
 #else
@@ -255,14 +286,14 @@ __device__ __forceinline__ void sweep_rows(
     u64 sure = 0, close = 0;
 #if CLASSES > 0
     for (u32 entry = 0; entry < ENTRIES; entry++) {
-        u32 kind = entry / (2 * (DEGREE + 1)), old = entry / (DEGREE + 1) % 2;
-        double change = class_change(p, weights, kind, old, (int)(entry % (DEGREE + 1)));
+        u32 kind = entry / (2 * SURROUNDINGS), old = entry / SURROUNDINGS % 2;
+        double change = class_change(p, weights, kind, old, entry % SURROUNDINGS);
         table[entry * THREADS] = (u32)(flip_threshold<METROPOLIS>(change) >> 32);
         if (METROPOLIS && -change >= 0.0) sure |= 1ull << entry;
-        // Up to four equal bonds that balance add up to nothing in any order.
-        if (METROPOLIS && BY_PLACE && fabs(change) < 1e-9) {
+        // Up to four equal bonds that balance add up to nothing in any order; others leave what rounding made of them.
+        if (METROPOLIS && fabs(change) < 1e-9) {
             u32 site = p.members[kind], degree = p.starts[site + 1] - p.starts[site];
-            if (degree > 4 || 2 * (entry % (DEGREE + 1)) != degree) close |= 1ull << entry;
+            if (GROUPS > 1 || degree > 4 || 2 * (entry % SURROUNDINGS) != degree) close |= 1ull << entry;
         }
     }
 #endif
@@ -280,11 +311,12 @@ __device__ __forceinline__ void sweep_rows(
     State<1> x{states + (size_t)walker * SITES};
 #endif
     if (mine) {
+        const Pairs& own = pairs_of(p, walker);
         double total = COUNT ? acceptance[index] : 0.0;
         for (u32 sweep = 0; sweep < sweeps; sweep++) {
             Numbers n = numbers(seed, purpose, BY_PLACE ? index : walker, step + sweep);
             double accepted = 0.0;
-            sweep_once<METROPOLIS, COUNT>(p, weights, x, table, sure, close, n, accepted);
+            sweep_once<METROPOLIS, COUNT>(own, weights, x, table, sure, close, n, accepted);
             if (COUNT) total += accepted / (double)SITES;
         }
         if (COUNT) acceptance[index] = total;
@@ -298,14 +330,10 @@ __device__ __forceinline__ void sweep_rows(
 #endif
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) heat_bath(
-    Pairs p, u8* states, const u32* rows, const double* lambda, u32 stride, u64 seed, u32 purpose, u64 step, u32 sweeps,
-    u32 count) {
-    sweep_rows<false, false, false>(p, states, rows, lambda, stride, seed, purpose, step, sweeps, count, 0);
+extern "C" __global__ void __launch_bounds__(THREADS) heat_bath(Pairs p, Sweeps s) {
+    sweep_rows<false, false, false>(p, s.states, s.rows, s.lambda, s.stride, s.seed, s.purpose, s.step, s.sweeps, s.count, 0);
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) metropolis(
-    Pairs p, u8* states, const u32* rows, const double* lambda, u32 stride, u64 seed, u32 purpose, u64 step, u32 sweeps,
-    u32 count) {
-    sweep_rows<true, false, false>(p, states, rows, lambda, stride, seed, purpose, step, sweeps, count, 0);
+extern "C" __global__ void __launch_bounds__(THREADS) metropolis(Pairs p, Sweeps s) {
+    sweep_rows<true, false, false>(p, s.states, s.rows, s.lambda, s.stride, s.seed, s.purpose, s.step, s.sweeps, s.count, 0);
 }

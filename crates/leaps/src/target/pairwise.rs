@@ -6,12 +6,13 @@
 //! $-J s_i s_j = J - 2J\,[x_i = x_j]$, so that $A = 2J$ and $c = \sum J$. Everything downstream (energy changes,
 //! tables, cluster moves, transfer matrices) is written once for this form.
 
-use super::{Boundary, Lattice, Target};
+use super::{Bond, Boundary, Lattice, Target};
 use crate::{Error, Result, finite};
 
 /// What the values mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Interaction {
     /// Two values, spins -1 and +1; pair energy `-J s_i s_j`, field energy `+h s_i`.
     Ising,
@@ -44,6 +45,8 @@ pub struct Pairwise {
     ends: Vec<u32>,
     terms: Vec<Term>,
     lattice: Option<Lattice>,
+    /// Bonds of every site by offset, where they are not those of the hypercubic lattice.
+    offsets: Vec<Bond>,
 }
 
 impl Pairwise {
@@ -110,7 +113,16 @@ impl Pairwise {
             }
         }
         let bonds = Term { name: "bonds".into(), couplings, fields: Vec::new(), constant };
-        Ok(Pairwise { interaction, sites, q, starts, ends, terms: vec![bonds], lattice: None })
+        Ok(Pairwise {
+            interaction,
+            sites,
+            q,
+            starts,
+            ends,
+            terms: vec![bonds],
+            lattice: None,
+            offsets: Vec::new(),
+        })
     }
 
     /// A model with coupling `J` on every bond of a lattice.
@@ -181,11 +193,66 @@ impl Pairwise {
         self
     }
 
+    /// Numbers of the edges that the model was made from, in the order of [`directed`](Self::directed).
+    pub(super) fn in_order(
+        &self,
+        edges: &[(u32, u32, f64)],
+        number: impl Fn(usize) -> f64,
+    ) -> Vec<f64> {
+        let mut next = self.starts.clone();
+        let mut numbers = vec![0.0; self.ends.len()];
+        for (edge, &(i, j, _)) in edges.iter().enumerate() {
+            for from in [i, j] {
+                numbers[next[from as usize] as usize] = number(edge);
+                next[from as usize] += 1;
+            }
+        }
+        numbers
+    }
+
+    /// The model with other energy terms, whose arrays must be empty or of full length.
+    pub(super) fn with_terms(mut self, terms: Vec<Term>) -> Self {
+        self.terms.clear();
+        terms.into_iter().fold(self, Self::with_term)
+    }
+
+    /// Whether the bonds are those between neighbours along the axes of the lattice.
+    fn joins_neighbours(&self, lattice: &Lattice) -> bool {
+        let mut wanted = vec![Vec::new(); self.sites];
+        for (i, j) in lattice.bonds() {
+            wanted[i as usize].push(j);
+            wanted[j as usize].push(i);
+        }
+        wanted.iter_mut().enumerate().all(|(site, wanted)| {
+            let mut own = self.neighbours(site).to_vec();
+            own.sort_unstable();
+            wanted.sort_unstable();
+            own == *wanted
+        })
+    }
+
     /// The model with its sites placed on `lattice`.
     pub(super) fn on_lattice(mut self, lattice: Lattice) -> Self {
         assert_eq!(lattice.sites(), self.sites);
         self.lattice = Some(lattice);
         self
+    }
+
+    /// The model as one of these bonds at every site of its lattice.
+    pub(super) fn with_offsets(mut self, bonds: Vec<Bond>) -> Self {
+        self.offsets = bonds;
+        self
+    }
+
+    /// The bonds of every site by offset; empty unless there are others than those to the next sites along the axes of the lattice, or
+    /// these differ in strength from axis to axis.
+    pub fn offsets(&self) -> &[Bond] {
+        &self.offsets
+    }
+
+    /// Whether [`offsets`](Self::offsets) say nothing: a hypercubic lattice with bonds to nearest neighbours, or another graph.
+    pub fn is_plain(&self) -> bool {
+        self.offsets.is_empty()
     }
 
     /// Add the fields and the constant of `other` to the first term, and take its name.
@@ -194,6 +261,13 @@ impl Pairwise {
         first.name = other.name;
         first.fields = other.fields;
         first.constant += other.constant;
+    }
+
+    /// The model with a constant added to its energy, in the first term.
+    pub fn with_constant(mut self, constant: f64) -> Result<Self> {
+        overflow("constant", constant.abs())?;
+        self.terms[0].constant += finite("constant", constant)?;
+        Ok(self)
     }
 
     /// What the values mean.
@@ -241,16 +315,60 @@ impl Pairwise {
         sum
     }
 
+    /// Whether no state pleases every bond at these weights: of two values, if some loop has an odd number of couplings that favour different ones; of
+    /// more, if any coupling does, since "different" ties no two values together.
+    pub fn frustrated(&self, lambda: &[f64]) -> bool {
+        let couplings = self.total_couplings(lambda);
+        if self.q > 2 {
+            return couplings.iter().any(|&coupling| coupling < 0.0);
+        }
+        // A spanning forest of pleased bonds says which sites differ from its roots; every other bond closes a loop.
+        let mut differs: Vec<Option<bool>> = vec![None; self.sites];
+        let mut waiting = Vec::new();
+        for root in 0..self.sites {
+            if differs[root].is_some() {
+                continue;
+            }
+            differs[root] = Some(false);
+            waiting.push((root, false));
+            while let Some((site, own)) = waiting.pop() {
+                for bond in self.directed(site).filter(|&bond| couplings[bond] != 0.0) {
+                    let (end, wanted) = (self.ends[bond] as usize, own != (couplings[bond] < 0.0));
+                    match differs[end] {
+                        Some(there) if there != wanted => return true,
+                        Some(_) => {}
+                        None => {
+                            differs[end] = Some(wanted);
+                            waiting.push((end, wanted));
+                        }
+                    }
+                }
+            }
+        }
+        false
+    }
+
+    /// Whether this is a lattice on which all sites are alike: nearest neighbours with one coupling, or bonds by [offset](Self::offsets).
+    pub fn is_uniform(&self) -> bool {
+        let fields =
+            |term: &Term| term.fields.chunks_exact(self.q).all(|row| row == &term.fields[..self.q]);
+        let couplings = |term: &Term| term.couplings.windows(2).all(|pair| pair[0] == pair[1]);
+        let Some(lattice) = &self.lattice else { return false };
+        let bonds = || self.terms.iter().all(couplings) && self.joins_neighbours(lattice);
+        self.terms.iter().all(fields) && (!self.is_plain() || bonds())
+    }
+
     /// Whether this is a uniform zero-field Ising model on a periodic two-dimensional lattice, and
     /// with which coupling: Kaufman's case.
     pub fn uniform_torus(&self) -> Option<(usize, usize, f64)> {
-        let lattice = self.lattice.as_ref()?;
+        let lattice = self.lattice.as_ref().filter(|_| self.is_plain())?;
         let &[rows, columns] = lattice.shape() else { return None };
         let [bonds] = &self.terms[..] else { return None };
         let uniform = self.interaction == Interaction::Ising
             && lattice.boundary() == Boundary::Periodic
             && bonds.fields.is_empty()
-            && bonds.couplings.windows(2).all(|pair| pair[0] == pair[1]);
+            && bonds.couplings.windows(2).all(|pair| pair[0] == pair[1])
+            && self.joins_neighbours(lattice);
         uniform.then(|| (rows, columns, bonds.couplings[0] / 2.0))
     }
 
@@ -273,6 +391,14 @@ impl Pairwise {
                 }
             }
         }
+    }
+
+    /// What every value of a site changes.
+    #[inline]
+    fn changes_at(&self, lambda: &[f64], x: &[u8], site: usize, row: &mut [f64]) {
+        self.local_energies(lambda, x, site, row);
+        let own = row[x[site] as usize];
+        row.iter_mut().for_each(|h| *h -= own);
     }
 }
 
@@ -350,11 +476,14 @@ impl Target for Pairwise {
 
     fn changes(&self, lambda: &[f64], x: &mut [u8], out: &mut [f64]) {
         for (site, row) in out.chunks_exact_mut(self.q).enumerate() {
-            self.local_energies(lambda, x, site, row);
-            let own = row[x[site] as usize];
-            for h in row {
-                *h -= own;
-            }
+            self.changes_at(lambda, x, site, row);
+        }
+    }
+
+    fn changes_after(&self, lambda: &[f64], x: &mut [u8], site: usize, out: &mut [f64]) {
+        let ends = self.ends[self.directed(site)].iter().map(|&end| end as usize);
+        for site in ends.chain([site]) {
+            self.changes_at(lambda, x, site, &mut out[site * self.q..][..self.q]);
         }
     }
 

@@ -53,12 +53,14 @@ impl TrainStep for CpuTraining {
         source: Source,
         progress: &dyn Progress,
     ) -> Result<()> {
-        (self.chosen, state.batch) = match (source, &state.pool) {
+        let step = state.optimiser.step;
+        (self.chosen, state.batch) = match (source, &mut state.pool) {
             (Source::Batch(batch), _) => (Vec::new(), batch),
             (Source::Pool, None) => (Vec::new(), std::mem::take(&mut state.batch)),
             (Source::Pool, Some(pool)) => {
+                pool.renew(&self.objective, step, progress)?;
                 let (size, sweeps) = (self.spec.batch, self.spec.sweeps);
-                let draw = PoolDraw { size, sweeps, step: state.optimiser.step };
+                let draw = PoolDraw { size, sweeps, step };
                 pool.draw(&self.objective, &self.kernel, draw, progress)?
             }
         };

@@ -1,4 +1,10 @@
 //! The loss $L = \langle (K_t(x) + \partial_t F_t)^2 \rangle$ and its gradient over a batch.
+//!
+//! Over [instances](super::Instances) the mean of K among the R configurations of an instance stands for $-\partial_t F_t$. A residual is then the
+//! deviation from it times $s = \sqrt{R/(R-1)}$, so that the mean square is an unbiased variance; its derivative with respect to K is that of
+//! a free energy held fixed, times s.
+
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
@@ -7,6 +13,7 @@ use crate::device::Progress;
 use crate::device::vector::WIDTH;
 use crate::net::Worker;
 use crate::rates::{Rates, flux};
+use crate::target::{Pairwise, Target};
 use crate::{Error, Result};
 
 /// Reference states and their times.
@@ -18,13 +25,15 @@ pub struct Batch {
     pub times: Vec<f64>,
     /// The members of the family that they belong to; empty if there is only one target.
     pub members: Vec<usize>,
+    /// The instances that they belong to, as many configurations to each, one after the other; empty if there is only one target.
+    pub instances: Vec<Arc<Pairwise>>,
     sites: usize,
 }
 
 impl Batch {
     /// An empty batch of states with `sites` sites.
     pub fn new(sites: usize) -> Self {
-        Batch { states: Vec::new(), times: Vec::new(), members: Vec::new(), sites }
+        Batch { sites, ..Batch::default() }
     }
 
     /// Number of configurations.
@@ -45,6 +54,11 @@ impl Batch {
     /// The member that configuration `i` belongs to.
     pub fn member(&self, i: usize) -> usize {
         self.members.get(i).copied().unwrap_or(0)
+    }
+
+    /// The target of configuration `i`: its instance, or that of all.
+    pub fn target<'t>(&'t self, i: usize, own: &'t dyn Target) -> &'t dyn Target {
+        self.instances.get(i / self.together()).map_or(own, |instance| &**instance)
     }
 }
 
@@ -84,7 +98,7 @@ impl Loss {
     }
 
     /// The residuals `K_t(x) + dF/dt` of a batch, and the gradient of their mean square: the network's
-    /// parameters first, then those of the free energy.
+    /// parameters first, then those of the free energy. The configurations of an instance must be 2, 4, 8 or 16.
     pub fn gradient(
         &mut self,
         parameters: &[f32],
@@ -93,7 +107,7 @@ impl Loss {
         progress: &dyn Progress,
     ) -> Result<Vec<f64>> {
         let groups = batch.len().div_ceil(WIDTH);
-        let share = 2.0 / batch.len() as f64;
+        let share = 2.0 / batch.len() as f64 * spread(batch.together());
         self.make_space(groups);
         let objective = &self.objective;
         let net = &objective.net;
@@ -142,6 +156,19 @@ impl Loss {
     }
 }
 
+/// The factor of a deviation from the mean of so many numbers that makes the mean square an unbiased variance; 1 for one number, which has no
+/// mean to be compared with.
+pub(super) fn spread(together: usize) -> f64 {
+    if together > 1 { (together as f64 / (together - 1) as f64).sqrt() } else { 1.0 }
+}
+
+/// Replace the residuals of an instance by their deviations from the mean.
+fn deviate(residuals: &mut [f64]) {
+    let mean = residuals.iter().sum::<f64>() / residuals.len() as f64;
+    let spread = spread(residuals.len());
+    residuals.iter_mut().for_each(|residual| *residual = spread * (*residual - mean));
+}
+
 struct Job<'a> {
     objective: &'a Objective,
     batch: &'a Batch,
@@ -160,24 +187,28 @@ impl Job<'_> {
         let Slot { worker, gradient, rates, changes } = slot;
         let Objective { target, net, parametrisation, members, .. } = self.objective;
         let (q, channels) = (target.q(), net.outputs());
+        let (first, together) = (range.start, self.batch.together());
+        let mut couplings = Vec::new();
         for lane in 0..WIDTH {
             // Lanes beyond the batch repeat its last configuration and get no gradient.
             let i = (range.start + lane).min(range.end - 1);
             let member = &members[self.batch.member(i)];
             worker.set_condition(lane, &member.condition);
+            if let Some(instance) =
+                self.batch.instances.get(i / together).filter(|_| net.couplings() > 0)
+            {
+                if i.is_multiple_of(together) {
+                    couplings = instance.axis_couplings().unwrap_or_default();
+                }
+                worker.set_couplings(lane, &couplings);
+            }
             worker.set(lane, self.batch.state(i), self.batch.times[i]);
         }
         net.forward(packed, worker);
         let mut x = Vec::with_capacity(target.sites());
-        let mut outputs = [0.0f32; 256];
-        for lane in 0..WIDTH {
-            let i = range.start + lane;
-            if i >= range.end {
-                for d in worker.d_out.iter_mut() {
-                    d.0[lane] = 0.0;
-                }
-                continue;
-            }
+        let mut residuals = [0.0; WIDTH];
+        for (lane, i) in range.clone().enumerate() {
+            let target = self.batch.target(i, &**target);
             let (t, path) = (self.batch.times[i], &members[self.batch.member(i)].path);
             x.clear();
             x.extend_from_slice(self.batch.state(i));
@@ -198,7 +229,22 @@ impl Job<'_> {
                     state: crate::target::show_state(&x),
                 });
             }
+            residuals[lane] = residual;
+        }
+        if together > 1 {
+            residuals[..range.len()].chunks_exact_mut(together).for_each(deviate);
+        }
+        let mut outputs = [0.0f32; 256];
+        for (lane, &residual) in residuals.iter().enumerate() {
+            let i = first + lane;
+            if i >= range.end {
+                for d in worker.d_out.iter_mut() {
+                    d.0[lane] = 0.0;
+                }
+                continue;
+            }
             found.push((i, residual));
+            let (x, changes) = (self.batch.state(i), &changes[lane]);
             for (site, &own) in x.iter().enumerate() {
                 for s in 0..channels {
                     outputs[s] = worker.output(lane, site * channels + s);

@@ -1,13 +1,13 @@
-//! What is learnt: a network and a free energy, on paths of one target.
+//! The objective of training: a network and a free energy, on paths of one target.
 
 use std::sync::Arc;
 
-use super::{Family, Member};
-use crate::Result;
-use crate::net::{FreeEnergy, Net};
+use super::{Family, Instances, Member};
+use crate::net::{FreeEnergy, FreeEnergySpec, Net};
 use crate::path::Path;
 use crate::rates::Parametrisation;
-use crate::target::Target;
+use crate::target::{Pairwise, Target};
+use crate::{Error, Result};
 
 /// What is learnt, and on what. Cheap to clone.
 #[derive(Clone)]
@@ -26,6 +26,8 @@ pub struct Objective {
     pub(super) condition: Vec<f64>,
     /// The targets that reference states come from: that of the path, or a family.
     pub(super) members: Vec<Member>,
+    /// The instances that reference states come from, if they do not come from the target itself.
+    pub(super) instances: Option<Instances>,
 }
 
 impl Objective {
@@ -46,6 +48,7 @@ impl Objective {
             parametrisation,
             members: vec![Member { path: path.clone(), condition: condition.clone() }],
             condition,
+            instances: None,
         }
     }
 
@@ -54,6 +57,23 @@ impl Objective {
         family.check(&self.net, &self.free)?;
         self.condition.clone_from(&family.condition);
         self.members.clone_from(&family.members);
+        Ok(self)
+    }
+
+    /// The same on random instances of the target's disorder. The target itself is what the network is validated on.
+    pub fn over_instances(mut self, instances: &Instances) -> Result<Self> {
+        let plain = |pairs: &Pairwise| {
+            pairs.lattice() == Some(&instances.lattice) && pairs.axis_couplings().is_some()
+        };
+        if self.members.len() > 1 || !self.target.pairwise().is_some_and(plain) {
+            let reason = "the target must be a spin glass on their lattice with sides of at least 3, without a field and without ranges";
+            return Err(Error::not_applicable("training over instances", reason));
+        }
+        if *self.free.spec() != FreeEnergySpec::None {
+            let reason = "walkers of an instance stand for its free energy, so that none is learnt";
+            return Err(Error::not_applicable("a free energy", reason));
+        }
+        self.instances = Some(instances.clone());
         Ok(self)
     }
 

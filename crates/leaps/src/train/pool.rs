@@ -12,7 +12,8 @@ use crate::{Error, Result};
 /// Walkers spread evenly over the times of the path.
 ///
 /// Walker `w` of `W` lives at the time `(w + u)/W`, with a fresh u each time it is used; it moves by heat-bath
-/// sweeps there. In a family of M targets it belongs to member `w mod M`.
+/// sweeps there. In a family of M targets it belongs to member `w mod M`; of [instances](super::Instances) with R walkers each, to
+/// instance `w / R`, and then these R share their time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pool {
     /// States, `[walker * sites + site]`.
@@ -34,24 +35,31 @@ pub struct PoolDraw {
 }
 
 /// Sweeps that bring a new pool from the uniform distribution to its times, the temperature falling.
-const PREPARATION: u64 = 64;
+pub(super) const PREPARATION: u64 = 64;
+
+/// How far towards its time a walker is at a sweep of the preparation; the second half is spent there.
+pub(super) fn annealed(sweep: u64) -> f64 {
+    (2.0 * (sweep + 1) as f64 / PREPARATION as f64).min(1.0)
+}
 
 impl Pool {
-    /// `walkers` walkers, annealed to their times.
+    /// `walkers` walkers, annealed to their times; those of all instances if there are some.
     pub fn new(
         objective: &Objective,
         walkers: usize,
         seed: u64,
         progress: &dyn Progress,
     ) -> Result<Self> {
+        if let Some(instances) = &objective.instances {
+            return Pool::over(instances, &objective.path, seed, progress);
+        }
         let (target, members) = (&*objective.target, &objective.members);
         let sites = target.sites();
         let mut states = vec![0; walkers * sites];
         let kernel = AnyKernel::new(KernelName::HeatBath, target, members[0].path.ends())?;
         let lambda = |walker: usize, sweep: u64| {
             let t = (walker as f64 + 0.5) / walkers as f64;
-            let fraction = (2.0 * (sweep + 1) as f64 / PREPARATION as f64).min(1.0);
-            members[walker % members.len()].path.lambda(t * fraction)
+            members[walker % members.len()].path.lambda(t * annealed(sweep))
         };
         let stream = |walker: usize, sweep: u64| {
             Stream::new(seed, Purpose::Initial, walker as u32, 1 + sweep)
@@ -106,9 +114,9 @@ impl Pool {
     /// pools, fewer.
     ///
     /// Times are stratified: walker number `k` of the batch comes from the k-th of `size` equal parts of the
-    /// path.
-    pub(super) fn choose(&self, size: usize, step: u64) -> Vec<(usize, f64)> {
-        let walkers = self.walkers();
+    /// path. Where `together` walkers share a target and a time, they come together.
+    pub(super) fn choose(&self, size: usize, step: u64, together: usize) -> Vec<(usize, f64)> {
+        let (size, walkers) = (size / together, self.walkers() / together);
         let mut stream = Stream::new(self.seed, Purpose::Reference, u32::MAX, step);
         let mut chosen: Vec<(usize, f64)> = (0..size)
             .map(|k| {
@@ -120,7 +128,8 @@ impl Pool {
             .collect();
         // More draws than walkers would visit some of them twice.
         chosen.dedup_by_key(|(walker, _)| *walker);
-        chosen
+        let rows = |(first, t)| (first * together..(first + 1) * together).map(move |row| (row, t));
+        chosen.into_iter().flat_map(rows).collect()
     }
 
     /// The members of the family that chosen walkers belong to; none if there is only one target.
@@ -143,10 +152,12 @@ impl Pool {
         let (target, members) = (&*objective.target, &objective.members);
         let PoolDraw { size, sweeps, step } = draw;
         let sites = self.sites;
-        let chosen = self.choose(size, step);
+        let together = objective.walkers_together();
+        let chosen = self.choose(size, step, together);
         let mut batch = Batch::new(sites);
         batch.times.extend(chosen.iter().map(|(_, t)| *t));
         batch.members = self.members(&chosen, objective);
+        batch.instances = objective.instances_of(&chosen, step)?;
         let seed = self.seed;
         let lambda = |walker: usize, t: f64| members[walker % members.len()].path.lambda(t);
         let stream = |walker: usize, sweep: u64| {
@@ -168,9 +179,10 @@ impl Pool {
             .into_iter()
             .map(|(walker, t)| (walker, t, self.states[walker * sites..][..sites].to_vec()))
             .collect();
-        taken.par_iter_mut().try_for_each_init(
+        taken.par_iter_mut().enumerate().try_for_each_init(
             || kernel.clone(),
-            |kernel, (walker, t, x)| {
+            |kernel, (slot, (walker, t, x))| {
+                let target = batch.target(slot, target);
                 let lambda = lambda(*walker, *t);
                 for sweep in 0..sweeps {
                     // Now and then: a look at the clock costs as much as some updates.

@@ -47,7 +47,8 @@ impl Buffer {
         // Rollouts at different steps must not share random numbers.
         let seed = seed ^ (step + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let grid = Grid::new(path, times)?;
-        let plan = WalkPlan { scheme: Scheme::Euler, grid, durations, sweeps: spec.sweeps };
+        let (scheme, calls, sweeps) = (Scheme::Euler, Vec::new(), spec.sweeps);
+        let plan = WalkPlan { scheme, grid, durations, calls, sweeps };
         Ok((plan, Population::new(spec.rollout_walkers, seed)))
     }
 

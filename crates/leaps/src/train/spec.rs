@@ -2,17 +2,20 @@
 
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::parse::count;
 #[cfg(feature = "clap")]
-use crate::parse::{count, number, range, seed, text_path};
-use crate::path::Ranges;
+use crate::parse::{number, range, seed, text_path};
+use crate::path::{Ranges, Strength};
 use crate::{Error, Result};
 
 /// How the learning rate falls after warm-up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Decay {
     /// Half a cosine to 1 %.
     #[default]
@@ -46,7 +49,7 @@ pub struct TrainSpec {
     /// Gradient steps
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = seed, default_value_t = TrainSpec::default().steps))]
     pub steps: u64,
-    /// Configurations of a gradient step
+    /// Configurations of a gradient step; over instances 1024, if nobody says
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = count, default_value_t = TrainSpec::default().batch))]
     pub batch: usize,
     /// Largest learning rate
@@ -147,10 +150,51 @@ pub struct TrainSpec {
     #[cfg_attr(feature = "clap", arg(long, value_name = "LOW,HIGH", value_parser = range, allow_hyphen_values = true))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field_range: Option<[f64; 2]>,
+    /// The same for chemical potentials of a lattice-gas, in place of fields; 'leaps sample --mu' chooses one
+    #[cfg_attr(feature = "clap", arg(long, alias = "mu-range", value_name = "LOW,HIGH", value_parser = range, allow_hyphen_values = true, hide_short_help = true))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chemical_potential_range: Option<[f64; 2]>,
+    /// The same for crystal fields of blume-capel, in place of fields; 'leaps sample --crystal-field' chooses one
+    #[cfg_attr(feature = "clap", arg(long, value_name = "LOW,HIGH", value_parser = range, allow_hyphen_values = true, hide_short_help = true))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub crystal_field_range: Option<[f64; 2]>,
     /// Targets of the ranges that are trained on [default: 64]
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = count, hide_short_help = true))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub members: Option<usize>,
+    /// Train one network for all instances of a spin glass on so many random ones; random is 4096, 0 the target alone
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N|random", value_parser = instances))]
+    #[serde(deserialize_with = "number_of_instances", skip_serializing_if = "Option::is_none")]
+    pub instances: Option<usize>,
+    /// Reference walkers of each instance, which share a time: 2, 4, 8 or 16 [default: 4]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = count, hide_short_help = true))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub walkers_per_instance: Option<usize>,
+}
+
+/// The number of instances that a word stands for.
+fn instances(word: &str) -> std::result::Result<usize, String> {
+    match word {
+        "random" => Ok(INSTANCES),
+        number => count(number).map_err(|_| "a whole number or the word random".to_owned()),
+    }
+}
+
+fn number_of_instances<'de, D: Deserializer<'de>>(
+    from: D,
+) -> std::result::Result<Option<usize>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "expected a whole number or the word random")]
+    enum Given {
+        Number(usize),
+        Word(String),
+    }
+    match Given::deserialize(from)? {
+        Given::Number(number) => Ok(Some(number)),
+        Given::Word(word) => instances(&word)
+            .map(Some)
+            .map_err(|wanted| D::Error::custom(format!("expected {wanted}"))),
+    }
 }
 
 /// What a run starts from.
@@ -163,7 +207,7 @@ pub struct StartSpec {
     #[cfg_attr(feature = "clap", arg(long, value_name = "DIR|NAME", value_parser = text_path))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<PathBuf>,
-    /// Train on a smaller lattice first (Ising and Potts models on planes with sides of at least 21) [default: true]
+    /// Train on a smaller lattice first; true where any uniform lattice may [default: on planes of Ising and Potts models with sides of at least 21]
     #[cfg_attr(feature = "clap", arg(long, value_name = "BOOL", hide_short_help = true))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grow: Option<bool>,
@@ -171,6 +215,18 @@ pub struct StartSpec {
 
 /// Members of a family.
 const MEMBERS: usize = 64;
+
+/// Instances that training goes over, where nobody says how many.
+const INSTANCES: usize = 4096;
+
+/// Reference walkers of an instance.
+const WALKERS_PER_INSTANCE: usize = 4;
+
+/// Those that it may have: whole instances must fill the vectors of 16 configurations of the CPU.
+const MAY_SHARE: [usize; 4] = [2, 4, 8, 16];
+
+/// Configurations of a gradient step over instances: with a few walkers each, they are of many of them.
+pub(crate) const BATCH_OVER_INSTANCES: usize = 1024;
 
 impl Default for TrainSpec {
     fn default() -> Self {
@@ -202,7 +258,11 @@ impl Default for TrainSpec {
             tensorboard: false,
             beta_range: None,
             field_range: None,
+            chemical_potential_range: None,
+            crystal_field_range: None,
             members: None,
+            instances: None,
+            walkers_per_instance: None,
         }
     }
 }
@@ -225,9 +285,12 @@ impl TrainSpec {
         positive("steps", self.steps, "5000 is a start")?;
         positive("batch", self.batch as u64, "256 is usual on a CPU")?;
         positive("pool", self.pool as u64, "8192 is usual")?;
-        if self.reference == Reference::Pool && self.batch > self.pool {
-            let condition = format!("at most the pool, {}", self.pool);
-            let advice = "use a larger train.pool";
+        if self.reference == Reference::Pool && self.batch > self.pool_walkers() {
+            let condition = format!("at most the pool, {}", self.pool_walkers());
+            let advice = match self.instances() {
+                None => "use a larger train.pool",
+                Some(_) => "use more train.instances",
+            };
             return Err(Error::invalid("train.batch", self.batch, condition, advice));
         }
         for (key, value) in [
@@ -287,7 +350,45 @@ impl TrainSpec {
         within("ema", self.ema, 0.0, 0.999_999_9, "0.995 is usual; 0 averages nothing")?;
         within("clip", self.clip, 1e-12, f64::MAX, "20 is usual")?;
         within("decay_factor", self.decay_factor, 1e-6, 1.0, "0.995 is the paper's")?;
-        self.check_family()
+        self.check_family()?;
+        self.check_instances()
+    }
+
+    fn check_instances(&self) -> Result<()> {
+        let walkers = self.walkers_per_instance();
+        let Some(instances) = self.instances() else {
+            let Some(walkers) = self.walkers_per_instance else { return Ok(()) };
+            let (key, condition) = ("train.walkers_per_instance", "left out for a single target");
+            return Err(Error::invalid(key, walkers, condition, "train.instances trains on many"));
+        };
+        let refused = |condition: String, advice: &str| {
+            Err(Error::invalid("train.instances", instances, condition, advice))
+        };
+        if self.ranges().is_some() {
+            let advice = "one network for many instances serves one beta at the end of the path, and those on the way";
+            return refused(
+                "left out beside train.beta_range and train.field_range".into(),
+                advice,
+            );
+        }
+        if self.reference != Reference::Pool {
+            return refused(
+                "given with train.reference = pool".into(),
+                "rollouts go to one target",
+            );
+        }
+        if !MAY_SHARE.contains(&walkers) {
+            let (key, condition) = ("train.walkers_per_instance", "2, 4, 8 or 16");
+            return Err(Error::invalid(key, walkers, condition, "leave it out for 4"));
+        }
+        if instances > MOST / walkers {
+            return refused(format!("at most {}", MOST / walkers), "use fewer");
+        }
+        if !self.batch.is_multiple_of(walkers) {
+            let condition = format!("a multiple of {walkers}, the walkers of an instance");
+            return Err(Error::invalid("train.batch", self.batch, condition, "1024 is usual"));
+        }
+        Ok(())
     }
 
     fn check_family(&self) -> Result<()> {
@@ -298,6 +399,14 @@ impl TrainSpec {
             return Err(Error::invalid("train.members", members, condition, advice));
         };
         ranges.check()?;
+        if let [_, (other, [low, high]), ..] = self.strengths()[..] {
+            return Err(Error::invalid(
+                format!("train.{}_range", other.name()),
+                format!("[{low}, {high}]"),
+                "the only range beside train.beta_range",
+                "leave the others out",
+            ));
+        }
         if !(2..=self.pool).contains(&self.members()) {
             let condition = format!("from 2 to the pool, {}", self.pool);
             let advice = "64 is usual";
@@ -312,10 +421,39 @@ impl TrainSpec {
         Ok(())
     }
 
+    /// Ranges of fields, and of what stands in their place.
+    fn strengths(&self) -> Vec<(Strength, [f64; 2])> {
+        let ranges = [self.field_range, self.chemical_potential_range, self.crystal_field_range];
+        let all = Strength::ALL.into_iter().zip(ranges);
+        all.filter_map(|(of, range)| Some((of, range?))).collect()
+    }
+
     /// The ranges of the family that is trained on, if it is one.
     pub fn ranges(&self) -> Option<Ranges> {
-        let ranges = Ranges { beta: self.beta_range, field: self.field_range };
+        let (of, field) = match self.strengths().first() {
+            Some(&(of, range)) => (of, Some(range)),
+            None => (Strength::Field, None),
+        };
+        let ranges = Ranges { beta: self.beta_range, field, of };
         (ranges.conditions() > 0).then_some(ranges)
+    }
+
+    /// Random instances that are trained on, if it is not the target alone.
+    pub fn instances(&self) -> Option<usize> {
+        self.instances.filter(|instances| *instances > 0)
+    }
+
+    /// Reference walkers of each.
+    pub fn walkers_per_instance(&self) -> usize {
+        self.walkers_per_instance.unwrap_or(WALKERS_PER_INSTANCE)
+    }
+
+    /// Walkers of the pool: those of all instances, if there are some.
+    pub fn pool_walkers(&self) -> usize {
+        match self.instances() {
+            Some(instances) => instances.saturating_mul(self.walkers_per_instance()),
+            None => self.pool,
+        }
     }
 
     /// Members of the family that are trained on.

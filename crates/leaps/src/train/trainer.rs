@@ -55,7 +55,8 @@ impl Trainer {
     /// Bring reference walkers to their times. `progress` can interrupt that.
     pub fn prepared(mut self, progress: &dyn Progress) -> Result<Self> {
         if self.spec.reference == Reference::Pool {
-            let pool = Pool::new(&self.objective, self.spec.pool, self.seed, progress)?;
+            let walkers = self.spec.pool_walkers();
+            let pool = Pool::new(&self.objective, walkers, self.seed, progress)?;
             self.state.pool = Some(pool);
         }
         Ok(self)
@@ -201,7 +202,7 @@ impl Trainer {
         let population = Population::new(walkers, seed);
         let mut walkers = self.device.walkers(&self.state, Weights::Average, &plan, population)?;
         let resampling = Resampling::NEVER;
-        let protocol = Protocol { grid: &plan.grid, resampling, points: 1, seed };
+        let protocol = Protocol { grid: &plan.grid, resampling, trace_points: 1, seed };
         anneal(&*self.objective.target, &mut *walkers, protocol, progress)
     }
 }

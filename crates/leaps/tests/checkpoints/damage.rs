@@ -30,10 +30,10 @@ fn damages(bytes: &[u8]) -> Vec<Vec<u8>> {
 
 #[test]
 fn damage_is_noticed_named_and_leaves_the_checkpoint_before() {
-    let bench = bench();
+    let small = small();
     for reference in [Reference::Pool, Reference::Buffer] {
         let scratch = tempfile::tempdir().unwrap();
-        let newest = train(&bench.setup(reference), scratch.path()).checkpoint;
+        let newest = train(&small.setup(reference), scratch.path()).checkpoint;
         let checkpoints = Checkpoints::of(scratch.path());
         let mut victims: Vec<PathBuf> =
             files(&newest).keys().map(|name| newest.join(name)).collect();
@@ -72,8 +72,8 @@ fn damage_is_noticed_named_and_leaves_the_checkpoint_before() {
 
 #[test]
 fn falling_back_is_asked_for_and_gives_the_same_result() {
-    let (bench, scratch) = (bench(), tempfile::tempdir().unwrap());
-    let setup = bench.setup(Reference::Pool);
+    let (small, scratch) = (small(), tempfile::tempdir().unwrap());
+    let setup = small.setup(Reference::Pool);
     let (whole, hurt) = (scratch.path().join("whole"), scratch.path().join("hurt"));
     let expected = train(&setup, &whole);
     let stopped =
@@ -102,8 +102,8 @@ fn falling_back_is_asked_for_and_gives_the_same_result() {
 
 #[test]
 fn fewer_steps_than_were_made_are_refused() {
-    let (bench, scratch) = (bench(), tempfile::tempdir().unwrap());
-    let mut setup = bench.setup(Reference::Pool);
+    let (small, scratch) = (small(), tempfile::tempdir().unwrap());
+    let mut setup = small.setup(Reference::Pool);
     setup.train.decay = leaps::train::Decay::None;
     train(&setup, scratch.path());
     let before = files(scratch.path());
@@ -115,8 +115,8 @@ fn fewer_steps_than_were_made_are_refused() {
 
 #[test]
 fn other_versions_and_mixed_checkpoints_are_refused() {
-    let (bench, scratch) = (bench(), tempfile::tempdir().unwrap());
-    let newest = train(&bench.setup(Reference::Pool), scratch.path()).checkpoint;
+    let (small, scratch) = (small(), tempfile::tempdir().unwrap());
+    let newest = train(&small.setup(Reference::Pool), scratch.path()).checkpoint;
     let manifest = newest.join("manifest.json");
     let text = fs::read_to_string(&manifest).unwrap();
     // Sealed as a later version would.
@@ -141,8 +141,8 @@ fn other_versions_and_mixed_checkpoints_are_refused() {
 
 #[test]
 fn leftovers_of_killed_processes_disturb_nobody() {
-    let (bench, scratch) = (bench(), tempfile::tempdir().unwrap());
-    let setup = bench.setup(Reference::Buffer);
+    let (small, scratch) = (small(), tempfile::tempdir().unwrap());
+    let setup = small.setup(Reference::Buffer);
     let (whole, killed) = (scratch.path().join("whole"), scratch.path().join("killed"));
     let expected = train(&setup, &whole);
     TrainingRun::new(&killed, setup.clone()).run(&StopAfter::steps(11)).unwrap();
@@ -165,9 +165,9 @@ fn leftovers_of_killed_processes_disturb_nobody() {
 
 #[test]
 fn a_model_must_be_the_one_of_its_manifest() {
-    let (bench, scratch) = (bench(), tempfile::tempdir().unwrap());
+    let (small, scratch) = (small(), tempfile::tempdir().unwrap());
     let (a, b) = (scratch.path().join("a"), scratch.path().join("b"));
-    let setup = bench.setup(Reference::Pool);
+    let setup = small.setup(Reference::Pool);
     let ours = train(&setup, &a).checkpoint;
     let theirs = train(&Setup { seed: 8, ..setup }, &b).checkpoint;
     for name in ["model.json", "model.safetensors"] {

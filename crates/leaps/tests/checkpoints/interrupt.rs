@@ -7,17 +7,17 @@ use leaps::train::Trainer;
 use super::*;
 
 /// A step whose reference states would take years to move.
-fn long(bench: &Bench, reference: Reference) -> Setup {
-    let mut setup = bench.setup(reference);
+fn long(small: &SmallProblem, reference: Reference) -> Setup {
+    let mut setup = small.setup(reference);
     setup.train.sweeps = 100_000;
     setup
 }
 
 #[test]
 fn a_step_that_would_take_long_can_be_given_up() {
-    let bench = bench();
+    let small = small();
     for reference in REFERENCES {
-        let setup = long(&bench, reference);
+        let setup = long(&small, reference);
         let mut trainer: Trainer = setup.start(&NoProgress).unwrap();
         let (pool, optimiser) = (trainer.state.pool.clone(), trainer.state.optimiser.clone());
         let error = trainer.step(&StopAtQuestion::new(50)).unwrap_err();
@@ -36,8 +36,8 @@ fn a_step_that_would_take_long_can_be_given_up() {
 
 #[test]
 fn a_stop_anywhere_in_a_step_leaves_the_pool_where_it_was() {
-    let bench = bench();
-    let setup = bench.setup(Reference::Pool);
+    let small = small();
+    let setup = small.setup(Reference::Pool);
     let patient = StopAtQuestion::new(u64::MAX);
     setup.start(&NoProgress).unwrap().step(&patient).unwrap();
     // One for every walker, then one for every 16 of them.
@@ -56,10 +56,10 @@ fn a_stop_anywhere_in_a_step_leaves_the_pool_where_it_was() {
 
 #[test]
 fn a_stop_at_any_question_changes_no_byte() {
-    let bench = bench();
+    let small = small();
     for reference in REFERENCES {
         let scratch = tempfile::tempdir().unwrap();
-        let (whole, mut setup) = (scratch.path().join("whole"), bench.setup(reference));
+        let (whole, mut setup) = (scratch.path().join("whole"), small.setup(reference));
         setup.train.steps = 8;
         setup.train.sweeps = 20;
         let expected = train(&setup, &whole);
@@ -95,8 +95,8 @@ fn train_to(setup: &Setup, directory: &Path, steps: u64) {
 
 #[test]
 fn before_the_pool_is_ready_there_is_nothing_to_keep() {
-    let (bench, scratch) = (bench(), tempfile::tempdir().unwrap());
-    let mut setup = bench.setup(Reference::Pool);
+    let (small, scratch) = (small(), tempfile::tempdir().unwrap());
+    let mut setup = small.setup(Reference::Pool);
     setup.train.pool = 1 << 22;
     let run = TrainingRun::new(scratch.path(), setup);
     let progress = StopAtQuestion::new(50);
@@ -106,5 +106,5 @@ fn before_the_pool_is_ready_there_is_nothing_to_keep() {
     assert!(progress.asked.load(Ordering::Relaxed) < 10_000);
     assert!(Checkpoints::of(scratch.path()).load(false).unwrap().is_none());
     // The directory is left such that the run can begin.
-    train_to(&bench.setup(Reference::Pool), scratch.path(), 2);
+    train_to(&small.setup(Reference::Pool), scratch.path(), 2);
 }

@@ -11,8 +11,8 @@ use super::*;
 const DIRECTORY: &str = "LEAPS_TEST_RUN_DIRECTORY";
 
 /// Long enough to be killed several times.
-fn long(bench: &Bench) -> Setup {
-    let mut setup = bench.setup(Reference::Buffer);
+fn long(small: &SmallProblem) -> Setup {
+    let mut setup = small.setup(Reference::Buffer);
     setup.train.steps = 160;
     setup.train.checkpoint_every = 4;
     setup
@@ -23,8 +23,8 @@ fn long(bench: &Bench) -> Setup {
 #[ignore = "started by the tests below"]
 fn victim() {
     let Some(directory) = std::env::var_os(DIRECTORY) else { return };
-    let bench = bench();
-    match TrainingRun::new(directory, long(&bench)).run(&NoProgress) {
+    let small = small();
+    match TrainingRun::new(directory, long(&small)).run(&NoProgress) {
         Ok(outcome) => println!("stopped: {:?}", outcome.stop),
         Err(error) => println!("error: {error}"),
     }
@@ -35,9 +35,9 @@ const ARGUMENTS: [&str; 5] =
 
 #[test]
 fn a_killed_run_goes_on_as_if_nothing_had_happened() {
-    let (bench, scratch) = (bench(), tempfile::tempdir().unwrap());
+    let (small, scratch) = (small(), tempfile::tempdir().unwrap());
     let (whole, killed) = (scratch.path().join("whole"), scratch.path().join("killed"));
-    let setup = long(&bench);
+    let setup = long(&small);
     let expected = train(&setup, &whole);
     let mut steps = Vec::new();
     // Moments of no particular order; on a slow machine some come before the first step.
@@ -72,9 +72,9 @@ fn a_killed_run_goes_on_as_if_nothing_had_happened() {
 #[cfg(unix)]
 #[test]
 fn a_full_disk_is_an_error_that_leaves_the_last_checkpoint() {
-    let (bench, scratch) = (bench(), tempfile::tempdir().unwrap());
+    let (small, scratch) = (small(), tempfile::tempdir().unwrap());
     let (whole, full) = (scratch.path().join("whole"), scratch.path().join("full"));
-    let setup = long(&bench);
+    let setup = long(&small);
     TrainingRun::new(&full, setup.clone()).run(&StopAfter::steps(6)).unwrap();
     // No file may grow beyond 4 KiB: a write fails as on a full disk, since the signal is ignored.
     let output = Command::new("sh")

@@ -23,7 +23,7 @@ use leaps::train::{Reference, TrainSpec};
 const REFERENCES: [Reference; 3] = [Reference::Pool, Reference::Buffer, Reference::Policy];
 
 /// A small network on 3x3 Ising with a field.
-struct Bench {
+struct SmallProblem {
     target: Arc<dyn Target>,
     path: path::Path,
     net: Arc<Net>,
@@ -35,23 +35,24 @@ fn ising() -> Pairwise {
     Pairwise::ising(lattice, 1.0, 0.2).unwrap()
 }
 
-fn bench() -> Bench {
-    Bench::new(ising())
+fn small() -> SmallProblem {
+    SmallProblem::new(ising())
 }
 
-impl Bench {
+impl SmallProblem {
     fn new(target: impl Target + 'static) -> Self {
         let path = path::Path::new(&vec![0.4; target.terms()], Schedule::Linear).unwrap();
         let net = Net::new(&NetSpec::Mlp(MlpSpec { hidden: 4 }), &target).unwrap();
         let free = FreeEnergy::new(&FreeEnergySpec::Rate, target.sites()).unwrap();
         let (net, free) = (Arc::new(net), Arc::new(free));
-        Bench { target: Arc::new(target), path, net, free }
+        SmallProblem { target: Arc::new(target), path, net, free }
     }
 
     /// Every step writes files, so there are few of them.
     fn setup(&self, reference: Reference) -> Setup {
         Setup {
             family: None,
+            instances: None,
             from: None,
             parameters: None,
             placement: leaps::device::Placement::Cpu,
@@ -82,7 +83,7 @@ impl Bench {
             seed: 7,
             described_target: serde_json::json!({ "kind": "ising", "size": 3, "field": 0.2 }),
             files: Default::default(),
-            described_path: serde_json::json!({ "beta": 0.4 }),
+            described_path: leaps::path::PathSpec::default(),
         }
     }
 }

@@ -4,19 +4,19 @@ use std::time::Duration;
 
 use leaps::Error;
 use leaps::net::{FreeEnergy, FreeEnergySpec, MlpSpec, Net, NetSpec};
-use leaps::path::Ranges;
-use leaps::path::Schedule;
+use leaps::path::{PathSpec, Ranges, Schedule};
 use leaps::store::{Checkpoints, Event, Identity, Manifest, Metrics, Model, Origin, Stop};
-use leaps::train::{Decay, Family, Member};
+use leaps::target::Disorder;
+use leaps::train::{Decay, Family, Instances, Member};
 
 use super::*;
 
 #[test]
 fn stopping_anywhere_changes_no_byte() {
-    let bench = bench();
+    let small = small();
     for reference in REFERENCES {
         let scratch = tempfile::tempdir().unwrap();
-        let (whole, setup) = (scratch.path().join("whole"), bench.setup(reference));
+        let (whole, setup) = (scratch.path().join("whole"), small.setup(reference));
         let expected = train(&setup, &whole);
         assert_eq!((expected.stop, expected.step), (Stop::Finished, 20));
         // 5 and 20 are checkpoints, 8 and 20 validations: those stop half way.
@@ -27,7 +27,7 @@ fn stopping_anywhere_changes_no_byte() {
                 let outcome = run.run(&StopAfter::steps(stop)).unwrap();
                 assert_eq!((outcome.stop, outcome.step), (Stop::Interrupted, stop));
                 assert_eq!(outcome.standing.due, stop % 8 == 0 || stop == 20);
-                Model::load(&directory).unwrap().net(&*bench.target).unwrap();
+                Model::load(&directory).unwrap().net(&*small.target).unwrap();
             }
             let outcome = train(&setup, &directory);
             let what = format!("{reference:?} stopped at {stops:?}");
@@ -38,16 +38,16 @@ fn stopping_anywhere_changes_no_byte() {
 
 #[test]
 fn a_family_goes_on_as_if_it_had_never_stopped() {
-    let (bench, scratch) = (bench(), tempfile::tempdir().unwrap());
-    let net = Net::conditioned_on(&NetSpec::Mlp(MlpSpec { hidden: 4 }), &*bench.target, 1).unwrap();
+    let (small, scratch) = (small(), tempfile::tempdir().unwrap());
+    let net = Net::conditioned_on(&NetSpec::Mlp(MlpSpec { hidden: 4 }), &*small.target, 1).unwrap();
     let free = FreeEnergy::new(&FreeEnergySpec::Rate, 9).unwrap().conditioned_on(1).unwrap();
-    let ranges = Ranges { beta: Some([0.1, 0.4]), field: None };
+    let ranges = Ranges { beta: Some([0.1, 0.4]), ..Ranges::default() };
     let member = |(beta, _): (f64, f64)| Member {
         path: leaps::path::Path::new(&[beta, beta], Schedule::Linear).unwrap(),
         condition: ranges.condition(beta, 0.0).unwrap(),
     };
     let members = ranges.members(7, 0.4, 0.0).into_iter().map(member).collect();
-    let mut setup = bench.setup(Reference::Pool);
+    let mut setup = small.setup(Reference::Pool);
     setup.train.beta_range = ranges.beta;
     setup.train.members = Some(7);
     setup.family = Some(Family { condition: ranges.condition(0.4, 0.0).unwrap(), members });
@@ -66,27 +66,94 @@ fn a_family_goes_on_as_if_it_had_never_stopped() {
     // The files know the family: the model as what the network is conditioned on, the manifest as a setting.
     let model = Model::load(&whole).unwrap();
     assert_eq!(model.family, Some(ranges));
-    assert_eq!(model.net(&*bench.target).unwrap().conditions(), 1);
+    assert_eq!(model.net(&*small.target).unwrap().conditions(), 1);
     let run = Manifest::load(&expected.checkpoint).unwrap().run;
     assert_eq!((run.train.beta_range, run.train.members), (Some([0.1, 0.4]), Some(7)));
     // Another range is another run; a plain network does not start one.
     setup.train.beta_range = Some([0.1, 0.5]);
     let error = TrainingRun::new(&whole, setup).run(&NoProgress).unwrap_err().to_string();
     assert!(error.starts_with("train.beta_range = "), "{error}");
-    let plain = train(&bench.setup(Reference::Pool), &scratch.path().join("plain")).checkpoint;
+    let plain = train(&small.setup(Reference::Pool), &scratch.path().join("plain")).checkpoint;
     let error = Model::load(plain).unwrap().warm_start(&net, &free, 1).unwrap_err().to_string();
     assert!(error.starts_with("train.from = for one target alone"), "{error}");
 }
 
+/// A network for all glasses on 3x4 sites with free edges, whose instances are renewed at steps 64, 128 and 192.
+fn over_instances() -> Setup {
+    let lattice = Lattice::new(&[3, 4], Boundary::Free).unwrap();
+    let disorder = Disorder::Gaussian;
+    let small =
+        SmallProblem::new(Pairwise::edwards_anderson(lattice.clone(), disorder, 3).unwrap());
+    let mut setup = small.setup(Reference::Pool);
+    let train = TrainSpec {
+        steps: 200,
+        batch: 64,
+        instances: Some(20),
+        validate_every: 50,
+        checkpoint_every: 40,
+        ..setup.train.clone()
+    };
+    setup.instances =
+        Some(Instances { lattice, disorder, seed: setup.seed, count: 20, walkers: 4, drawn: 16 });
+    setup.free = Arc::new(FreeEnergy::new(&FreeEnergySpec::None, 12).unwrap());
+    setup.train = train;
+    setup
+}
+
+#[test]
+fn instances_go_on_as_if_they_had_never_stopped() {
+    let (setup, scratch) = (over_instances(), tempfile::tempdir().unwrap());
+    let whole = scratch.path().join("whole");
+    let expected = train(&setup, &whole);
+    // Before, at and after renewals; in the middle of the step that renews.
+    for stops in [&[30, 64][..], &[63, 65, 128, 193]] {
+        let directory = scratch.path().join(format!("{stops:?}"));
+        for &stop in stops {
+            let run = TrainingRun::new(&directory, setup.clone());
+            assert_eq!(run.run(&StopAfter::steps(stop)).unwrap().step, stop);
+        }
+        let outcome = train(&setup, &directory);
+        assert_same(&directory, &outcome, (&whole, &expected), &format!("stopped at {stops:?}"));
+    }
+    let model = Model::load(&whole).unwrap();
+    assert_eq!(
+        (model.free_energy, model.training.settings.and_then(|settings| settings.instances)),
+        (FreeEnergySpec::None, Some(20))
+    );
+    let mut other = setup;
+    other.train.instances = Some(24);
+    let error = TrainingRun::new(&whole, other).run(&NoProgress).unwrap_err().to_string();
+    assert!(error.starts_with("train.instances = 24"), "{error}");
+}
+
+#[test]
+fn interrupted_renewals_are_made_again() {
+    let (setup, scratch) = (over_instances(), tempfile::tempdir().unwrap());
+    let whole = scratch.path().join("whole");
+    let expected = train(&setup, &whole);
+    let start = scratch.path().join("start");
+    TrainingRun::new(&start, setup.clone()).run(&StopAfter::steps(64)).unwrap();
+    for number in 2..14 {
+        let directory = scratch.path().join(number.to_string());
+        copy(&start, &directory);
+        let run = TrainingRun::new(&directory, setup.clone());
+        let step = run.run(&StopAtQuestion::new(number)).unwrap().step;
+        assert!((64..66).contains(&step), "stopped at {step}");
+        let outcome = train(&setup, &directory);
+        let what = format!("stopped at question {number}");
+        assert_same(&directory, &outcome, (&whole, &expected), &what);
+    }
+}
+
 #[test]
 fn the_number_of_threads_changes_no_byte() {
-    let bench = bench();
+    let small = small();
     for reference in REFERENCES {
         let scratch = tempfile::tempdir().unwrap();
         let runs = [1, 2, 7].map(|threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             let directory = scratch.path().join(threads.to_string());
-            (pool.install(|| train(&bench.setup(reference), &directory)), directory)
+            (pool.install(|| train(&small.setup(reference), &directory)), directory)
         });
         let (expected, whole) = &runs[0];
         for (outcome, directory) in &runs[1..] {
@@ -97,9 +164,9 @@ fn the_number_of_threads_changes_no_byte() {
 
 #[test]
 fn a_finished_run_stays_as_it_is_and_can_be_extended() {
-    let (bench, scratch) = (bench(), tempfile::tempdir().unwrap());
+    let (small, scratch) = (small(), tempfile::tempdir().unwrap());
     let (whole, short) = (scratch.path().join("whole"), scratch.path().join("short"));
-    let mut setup = bench.setup(Reference::Pool);
+    let mut setup = small.setup(Reference::Pool);
     setup.train.decay = Decay::None;
     let expected = train(&setup, &whole);
     let events = fs::read_to_string(whole.join("events.jsonl")).unwrap();
@@ -117,8 +184,8 @@ fn a_finished_run_stays_as_it_is_and_can_be_extended() {
 
 #[test]
 fn a_time_limit_leaves_a_valid_checkpoint() {
-    let (bench, scratch) = (bench(), tempfile::tempdir().unwrap());
-    let run = TrainingRun::new(scratch.path().join("a"), bench.setup(Reference::Policy));
+    let (small, scratch) = (small(), tempfile::tempdir().unwrap());
+    let run = TrainingRun::new(scratch.path().join("a"), small.setup(Reference::Policy));
     let outcome = run.within(Duration::ZERO).run(&NoProgress).unwrap();
     assert_eq!((outcome.stop, outcome.step), (Stop::TimeLimit, 0));
     assert!(Checkpoints::of(scratch.path().join("a")).load(false).unwrap().is_some());
@@ -126,8 +193,8 @@ fn a_time_limit_leaves_a_valid_checkpoint() {
 
 #[test]
 fn stops_do_not_push_out_the_checkpoint_to_roll_back_to() {
-    let (bench, scratch) = (bench(), tempfile::tempdir().unwrap());
-    let mut run = TrainingRun::new(scratch.path(), bench.setup(Reference::Pool));
+    let (small, scratch) = (small(), tempfile::tempdir().unwrap());
+    let mut run = TrainingRun::new(scratch.path(), small.setup(Reference::Pool));
     run.keep = 1;
     for (stop, kept) in [(6, [5, 6]), (7, [5, 7]), (8, [5, 8]), (11, [10, 11])] {
         run.run(&StopAfter::steps(stop)).unwrap();
@@ -149,9 +216,9 @@ fn the_run_directory_tells_what_happened() {
             self.0.lock().unwrap().1.push(event.clone());
         }
     }
-    let (bench, scratch) = (bench(), tempfile::tempdir().unwrap());
+    let (small, scratch) = (small(), tempfile::tempdir().unwrap());
     let directory = scratch.path().join("a/b");
-    let mut run = TrainingRun::new(&directory, bench.setup(Reference::Pool));
+    let mut run = TrainingRun::new(&directory, small.setup(Reference::Pool));
     run.config = "[train]\nsteps = 20\n".into();
     run.command = vec!["leaps".into(), "train".into()];
     let record = Record::default();
@@ -195,11 +262,11 @@ fn the_run_directory_tells_what_happened() {
 
 #[test]
 fn another_run_is_refused_by_the_name_of_its_key() {
-    let (bench, scratch) = (bench(), tempfile::tempdir().unwrap());
-    let setup = bench.setup(Reference::Pool);
+    let (small, scratch) = (small(), tempfile::tempdir().unwrap());
+    let setup = small.setup(Reference::Pool);
     train(&setup, scratch.path());
     let before = files(scratch.path());
-    let wider = Net::new(&NetSpec::Mlp(MlpSpec { hidden: 5 }), &*bench.target).unwrap();
+    let wider = Net::new(&NetSpec::Mlp(MlpSpec { hidden: 5 }), &*small.target).unwrap();
     let wider = Arc::new(wider);
     let changed = |change: &dyn Fn(&mut Setup)| {
         let mut setup = setup.clone();
@@ -218,8 +285,11 @@ fn another_run_is_refused_by_the_name_of_its_key() {
         ("network.hidden", Setup { net: wider.clone(), ..setup.clone() }),
         ("parametrisation", Setup { parametrisation: Parametrisation::Sqrt, ..setup.clone() }),
         (
-            "path.beta",
-            Setup { described_path: serde_json::json!({ "beta": 0.5 }), ..setup.clone() },
+            "path.ratio",
+            Setup {
+                described_path: PathSpec { ratio: 0.5, ..PathSpec::default() },
+                ..setup.clone()
+            },
         ),
         (
             "target.size",
@@ -240,8 +310,8 @@ fn another_run_is_refused_by_the_name_of_its_key() {
 
 #[test]
 fn a_directory_with_other_things_or_another_process_is_refused() {
-    let (bench, scratch) = (bench(), tempfile::tempdir().unwrap());
-    let setup = bench.setup(Reference::Pool);
+    let (small, scratch) = (small(), tempfile::tempdir().unwrap());
+    let setup = small.setup(Reference::Pool);
     fs::write(scratch.path().join("thesis.tex"), b"").unwrap();
     let error = TrainingRun::new(scratch.path(), setup.clone()).run(&NoProgress).unwrap_err();
     assert!(error.to_string().contains("thesis.tex"), "{error}");
@@ -260,21 +330,21 @@ fn a_directory_with_other_things_or_another_process_is_refused() {
 
 #[test]
 fn a_run_from_a_model_says_so_and_resumes_with_the_same_bytes() {
-    let (bench, scratch) = (bench(), tempfile::tempdir().unwrap());
+    let (small, scratch) = (small(), tempfile::tempdir().unwrap());
     let first = scratch.path().join("first");
-    train(&bench.setup(Reference::Pool), &first);
+    train(&small.setup(Reference::Pool), &first);
     let model = Model::load(&first).unwrap();
-    let mut setup = bench.setup(Reference::Pool);
+    let mut setup = small.setup(Reference::Pool);
     setup.seed = 8;
-    let warm = model.warm_start(&bench.net, &bench.free, setup.seed).unwrap();
+    let warm = model.warm_start(&small.net, &small.free, setup.seed).unwrap();
     let origin = Origin { name: "first".into(), checksum: warm.checksum };
     setup.from = Some(origin.clone());
     setup.parameters = Some(warm.parameters.clone());
     let whole = scratch.path().join("whole");
     // It starts where the model ended, not somewhere else.
     let begun = setup.start(&NoProgress).unwrap().state.optimiser;
-    let own = bench.net.parameters();
-    assert_eq!(begun.average[..own], model.parameters(&bench.net).unwrap());
+    let own = small.net.parameters();
+    assert_eq!(begun.average[..own], model.parameters(&small.net).unwrap());
     assert!(begun.parameters == warm.parameters && begun.average == warm.parameters);
     let expected = train(&setup, &whole);
     let manifest = Manifest::load(&expected.checkpoint).unwrap();

@@ -61,7 +61,7 @@ fn chains_sample_the_enumerated_law() {
     let lambda = [0.25, 0.6];
     let model = Density::new(&torus, &lambda);
     let rho = law(&model);
-    for (name, every) in [
+    for (name, thin) in [
         (KernelName::HeatBath, 12),
         (KernelName::Metropolis, 12),
         (KernelName::Wolff, 40),
@@ -69,7 +69,7 @@ fn chains_sample_the_enumerated_law() {
         (KernelName::Dmala, 60),
     ] {
         let settings =
-            ChainSettings { chains: 20, burn_in: 300, steps: 4000 * every, every, seed: 5 };
+            ChainSettings { chains: 20, burn_in: 300, steps: 4000 * thin, thin, seed: 5 };
         let kernel = AnyKernel::new(name, &torus, &lambda).unwrap();
         let make = |_| Histogram { counts: vec![0; 512], q: 2 };
         let outcomes = run_chains(&model, &kernel, &settings, make, &NoProgress).unwrap();
@@ -94,7 +94,7 @@ fn chains_do_not_depend_on_threads() {
     let lambda = [0.7, 0.7];
     let model = Density::new(&torus, &lambda);
     let kernel = AnyKernel::new(KernelName::Dlmc, &torus, &lambda).unwrap();
-    let settings = ChainSettings { chains: 9, burn_in: 50, steps: 70, every: 7, seed: 5 };
+    let settings = ChainSettings { chains: 9, burn_in: 50, steps: 70, thin: 7, seed: 5 };
     let ladder = vec![vec![0.2, 0.2], vec![0.5, 0.4], lambda.to_vec()];
     let tempering =
         TemperingSettings { ladder, houdayer: true, exchange: true, table: None, chains: settings };
@@ -141,7 +141,7 @@ fn chains_stop_when_asked_and_when_numbers_do() {
         }
     }
     let make = |_| Histogram { counts: vec![0; 8], q: 2 };
-    let mut settings = ChainSettings { chains: 2, burn_in: 0, steps: 10_000, every: 1, seed: 5 };
+    let mut settings = ChainSettings { chains: 2, burn_in: 0, steps: 10_000, thin: 1, seed: 5 };
     let model = Density::new(&Broken, &[1.0]);
     for name in KernelName::ALL {
         let Ok(kernel) = AnyKernel::new(name, &Broken, &[1.0]) else { continue };
@@ -153,7 +153,7 @@ fn chains_stop_when_asked_and_when_numbers_do() {
     let make = |_| Histogram { counts: vec![0; 81], q: 3 };
     let error = run_chains(&model, &kernel, &settings, make, &Stopped).err().unwrap();
     assert!(matches!(error, Error::Interrupted));
-    settings.every = 0;
+    settings.thin = 0;
     assert!(run_chains(&model, &kernel, &settings, make, &NoProgress).is_err());
 }
 
@@ -169,7 +169,7 @@ fn adaptation_finds_the_acceptance_it_aims_for() {
     ] {
         let kernel = AnyKernel::new(name, &torus, &[0.25]).unwrap();
         let settings =
-            ChainSettings { chains: 4, burn_in: 10_000, steps: 10_000, every: 1, seed: 5 };
+            ChainSettings { chains: 4, burn_in: 10_000, steps: 10_000, thin: 1, seed: 5 };
         let make = |_| Counter(0);
         for outcome in run_chains(&model, &kernel, &settings, make, &NoProgress).unwrap() {
             let acceptance = outcome.acceptance;

@@ -115,7 +115,7 @@ fn tempering_samples_its_last_rung() {
     let ladder: Vec<Vec<f64>> = [0.1, 0.3, 0.5].iter().map(|&b| vec![b, b]).collect();
     let rho = law(&Density::new(&torus, &ladder[2]));
     let kernel = HeatBath::new(&torus).unwrap();
-    let settings = ChainSettings { chains: 20, burn_in: 200, steps: 40_000, every: 20, seed: 5 };
+    let settings = ChainSettings { chains: 20, burn_in: 200, steps: 40_000, thin: 20, seed: 5 };
     let tempering =
         TemperingSettings { ladder, houdayer: true, exchange: true, table: None, chains: settings };
     let make = |_, _| Histogram { counts: vec![0; 512], q: 2 };

@@ -10,16 +10,18 @@ use leaps::Error;
 use leaps::device::Bytes;
 use leaps::exact::{enumerate, kaufman, transfer};
 use leaps::mcmc::lanes::{Plan, Scan};
-use leaps::target::{Colouring, Pairwise, Target};
+use leaps::target::{Colouring, Kind, Pairwise, Target};
 
 use super::compare;
 use crate::app::Context;
 use crate::config::Layers;
+use crate::csv::CsvArgs;
 use crate::error::usage;
 use crate::output;
 use leaps::mcmc::Move;
 use leaps::problem::Problem;
 use leaps::spec::RunSpec;
+use leaps_report::csv;
 use leaps_report::text::span;
 
 /// Flags of `check`.
@@ -31,6 +33,8 @@ pub struct CheckArgs {
     /// Override a key of the configuration, such as sample.walkers=2000; repeatable
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
+    #[command(flatten)]
+    csv: CsvArgs,
 }
 
 /// Nanoseconds of one core for a single-site update by tables, by any other kernel, and for measuring one
@@ -41,6 +45,7 @@ const MEASUREMENT: f64 = 45.0;
 
 /// Validate, and say what would be sampled and at what cost.
 pub fn run(args: &CheckArgs, context: &Context) -> Result<()> {
+    args.csv.check()?;
     let mut layers = Layers::default();
     let file = match args.config.is_dir() {
         true => args.config.join("config.toml"),
@@ -68,6 +73,8 @@ pub fn run(args: &CheckArgs, context: &Context) -> Result<()> {
         let names: Vec<String> = samplers.into_iter().map(|sampler| sampler.name).collect();
         rows.push(("compare", names.join("; ")));
     }
+    let pair = |(key, value): &(&'static str, String)| vec![(*key).into(), value.as_str().into()];
+    args.csv.write(|| csv::cells(csv::Head::Configuration, rows.iter().map(pair)), context)?;
     if context.globals.json {
         let object: serde_json::Map<_, _> =
             rows.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
@@ -83,6 +90,7 @@ fn rows(config: &RunSpec, problem: &Problem) -> Vec<(&'static str, String)> {
     let (sites, terms) = (target.sites(), target.term_names());
     let bonds = |model: &Pairwise| (0..sites).map(|site| model.neighbours(site).len()).sum();
     let directed: usize = target.pairwise().map_or(0, bonds);
+    let clusters = target.lattice_model().map_or(directed / 2, |model| model.clusters());
     let updates = match config.updates.updates {
         0 => config.walkers.sweeps.unwrap_or(1) as f64 * sites as f64,
         updates => updates as f64,
@@ -103,25 +111,40 @@ fn rows(config: &RunSpec, problem: &Problem) -> Vec<(&'static str, String)> {
     let graph = directed * (4 + 8 * terms.len()) + sites * target.q() * 8 * terms.len();
     let memory = graph + config.walkers.walkers * (2 * sites + 40);
     let colours = target.pairwise().map(|model| Colouring::new(model).colours());
-    vec![
+    let file = file_rows(config).unwrap_or_default();
+    let mut rows = vec![
         ("target", problem.description.clone()),
         ("hamiltonian", config.target.formula()),
         ("sites", sites.to_string()),
         ("q", target.q().to_string()),
-        ("bonds", (directed / 2).to_string()),
+        ("bonds", clusters.to_string()),
         ("terms", terms.join(", ")),
         ("colours", colours.map_or_else(|| "-".to_owned(), |colours| colours.to_string())),
         ("exact", exact_method(target)),
         ("memory", bytes(memory as f64)),
         ("time_ais", seconds(walker_work)),
         ("time_mcmc", seconds(chain_work)),
-    ]
+    ];
+    rows.splice(1..1, file);
+    rows
+}
+
+/// The file of a target that is one: its format, what it holds, and the lattice that it is.
+fn file_rows(config: &RunSpec) -> Option<Vec<(&'static str, String)>> {
+    let target = config.target.clone();
+    (target.kind == Some(Kind::File)).then_some(())?;
+    let (instance, format) = target.instance().ok()?;
+    let how = if target.format.is_some() { "as given" } else { "recognised" };
+    let none = "none recognised: not the same bonds at every site, numbered row by row, and no line 'lattice'";
+    Some(vec![
+        ("file", format!("{} ({how}): {}", format.title(), instance.describe())),
+        ("lattice", instance.describe_lattice().unwrap_or_else(|| none.to_owned())),
+    ])
 }
 
 fn has_tables(config: &RunSpec, target: &dyn Target) -> bool {
     let Move::Kernel(kernel) = config.kernel.kernel else { return false };
-    let plan = |model| Plan::new(model, kernel.rule()?, Scan::Systematic).ok();
-    target.pairwise().and_then(plan).is_some()
+    kernel.rule().is_some_and(|rule| Plan::of(target, rule, Scan::Systematic).is_ok())
 }
 
 /// The method by which `leaps exact` would solve the target.
@@ -136,8 +159,8 @@ fn exact_method(target: &dyn Target) -> String {
         "enumeration".to_owned()
     } else {
         match transfer::estimate(target) {
-            Ok(cost) if cost.work <= transfer::MAX_WORK && cost.bytes <= transfer::MAX_BYTES => {
-                format!("transfer-matrix, {}", seconds(3.0 * cost.work))
+            Ok(cost) if cost.is_affordable() => {
+                format!("transfer-matrix, {}", lasting(cost.seconds()))
             }
             _ => "none: too many states for enumeration, too wide for transfer-matrix".to_owned(),
         }
@@ -150,7 +173,10 @@ fn bytes(count: f64) -> String {
 
 /// The time of so many nanoseconds of one core on the cores at hand.
 fn seconds(nanoseconds: f64) -> String {
-    let seconds = nanoseconds * 1e-9 / rayon::current_num_threads() as f64;
+    lasting(nanoseconds * 1e-9 / rayon::current_num_threads() as f64)
+}
+
+fn lasting(seconds: f64) -> String {
     match seconds {
         ..1.0 => "under a second".to_owned(),
         _ => format!("about {}", span(seconds)),

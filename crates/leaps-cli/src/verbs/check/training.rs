@@ -1,4 +1,4 @@
-//! What training a configuration's network would cost.
+//! The cost of training a configuration's network.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -6,7 +6,7 @@ use std::time::Instant;
 use leaps::Result;
 use leaps::device::{Draw, NoProgress, Purpose, Stream};
 use leaps::target::Target;
-use leaps::train::{Batch, Loss, Objective, Reference, TrainSpec};
+use leaps::train::{Batch, Instances, Loss, Objective, Reference, TrainSpec};
 
 use super::{KERNEL_UPDATE, bytes, seconds};
 use leaps::job::{sizes, training_memory};
@@ -39,13 +39,20 @@ pub fn rows(config: &RunSpec, problem: &Problem) -> Result<Vec<(&'static str, St
         let (ranges, members) = (ranges.describe(), made.family.members.len());
         ("family", format!("{ranges}; {members} targets are trained on"))
     });
+    let instances = config.instances()?.map(|made| {
+        let Instances { count, walkers, drawn, .. } = made;
+        let text = format!(
+            "{count} random ones at a time, {walkers} walkers each; {drawn} in a gradient step, of which one in 1024 gives way to a new one"
+        );
+        ("instances", text)
+    });
     let mut rows = vec![
         ("network", config.network.describe()),
         ("parameters", parameters.to_string()),
         ("memory_train", bytes(training_memory(&net, spec, &*problem.target))),
         ("time_train", time(&objective, config.seed, spec)?),
     ];
-    rows.splice(1..1, family);
+    rows.splice(1..1, family.into_iter().chain(instances));
     let first = sizes(config);
     if !first.is_empty() {
         let sizes: Vec<String> = first.iter().map(Size::to_string).collect();

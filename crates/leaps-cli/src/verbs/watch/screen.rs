@@ -212,6 +212,7 @@ mod tests {
             left: Some(60.0),
             state: state.to_owned(),
             family: None,
+            instances: None,
             metrics,
         };
         let snapshot = Snapshot { step: 40, shape: vec![2, 2], q: 2, x: "0110".to_owned() };

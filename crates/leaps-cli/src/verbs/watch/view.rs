@@ -1,4 +1,4 @@
-//! What is shown of a run: read from its files, as often as somebody wants to look.
+//! The view of a run, read from its files as often as somebody wants to look.
 
 use std::path::{Path, PathBuf};
 

@@ -15,6 +15,16 @@ impl<T> Input<T> {
     pub(crate) fn of(gpu: &Gpu, array: &impl DevicePtr<T>) -> Self {
         Input(address(gpu, array), PhantomData)
     }
+
+    /// No array, for kernels that ask whether there is one.
+    pub(crate) fn none() -> Self {
+        Input(0, PhantomData)
+    }
+
+    /// An array of something else on the CPU, which the kernel reads as `T`s.
+    pub(crate) fn cast<U>(gpu: &Gpu, array: &impl DevicePtr<U>) -> Self {
+        Input(address(gpu, array), PhantomData)
+    }
 }
 
 /// Where an array lies on a GPU that a kernel writes.
@@ -26,13 +36,24 @@ impl<T> Output<T> {
     pub(crate) fn of(gpu: &Gpu, array: &impl DevicePtr<T>) -> Self {
         Output(address(gpu, array), PhantomData)
     }
+
+    /// An array of something else on the CPU, which the kernel writes as `T`s.
+    pub(crate) fn cast<U>(gpu: &Gpu, array: &impl DevicePtr<U>) -> Self {
+        Output(address(gpu, array), PhantomData)
+    }
+
+    /// No array, for kernels that write none.
+    pub(crate) fn none() -> Self {
+        Output(0, PhantomData)
+    }
 }
 
-/// A type that Rust and CUDA share, as CUDA writes it: before, name and after.
+/// A type that Rust and CUDA share, as CUDA writes it: before, name and after, and what follows the field.
 pub(crate) trait Shared {
     const BEFORE: &'static str = "";
     const NAME: &'static str;
     const AFTER: &'static str = " ";
+    const END: &'static str = "";
 }
 
 macro_rules! shared {
@@ -49,6 +70,27 @@ impl<T: Shared> Shared for Input<T> {
 impl<T: Shared> Shared for Output<T> {
     const NAME: &'static str = T::NAME;
     const AFTER: &'static str = "* ";
+}
+
+/// Types that only CUDA has: `elements! { struct Name = "what CUDA calls it"; }`, for [`Input`]s and [`Output`]s of them.
+macro_rules! elements {
+    ($($(#[$meta:meta])* $visibility:vis struct $name:ident = $cuda:literal;)+) => { $(
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug)]
+        $visibility struct $name;
+
+        impl $crate::device::cuda::arguments::Shared for $name {
+            const NAME: &'static str = $cuda;
+        }
+    )+ };
+}
+pub(crate) use elements;
+
+impl<T: Shared> Shared for [T; 4] {
+    const BEFORE: &'static str = T::BEFORE;
+    const NAME: &'static str = T::NAME;
+    const AFTER: &'static str = T::AFTER;
+    const END: &'static str = "[4]";
 }
 
 /// Bytes of all pieces.
@@ -98,6 +140,10 @@ macro_rules! arguments {
         #[repr(C)]
         $visibility struct $name { $($(#[$doc])* $visibility $field: $type,)+ }
 
+        impl $crate::device::cuda::arguments::Shared for $name {
+            const NAME: &'static str = stringify!($name);
+        }
+
         impl $name {
             /// The same structure in CUDA.
             $visibility const SOURCE: &'static str = {
@@ -106,7 +152,7 @@ macro_rules! arguments {
                     "struct ", stringify!($name), " {",
                     $(
                         <$type as Shared>::BEFORE, <$type as Shared>::NAME, <$type as Shared>::AFTER,
-                        stringify!($field), "; ",
+                        stringify!($field), <$type as Shared>::END, "; ",
                     )+
                     "};\n",
                 )
@@ -131,18 +177,21 @@ mod tests {
             /// How many.
             count: u32,
             seed: u64,
+            carried: [Output<u8>; 4],
         }
     }
 
     #[test]
     fn structures_are_the_same_in_both_languages() {
-        let wanted = "struct Example {u8* states; const double* weights; u32 count; u64 seed; };\n";
+        let wanted = "struct Example {u8* states; const double* weights; u32 count; u64 seed; \
+                      u8* carried[4]; };\n";
         assert_eq!(Example::SOURCE, wanted);
-        assert_eq!(size_of::<Example>(), 32);
+        assert_eq!(size_of::<Example>(), 64);
         let [states, weights] = [Output(1, PhantomData), Output(2, PhantomData)];
         let weights = Input(weights.0, PhantomData::<f64>);
-        let example = Example { states, weights, count: 3, seed: 4 };
+        let carried = [Output::none(); 4];
+        let example = Example { states, weights, count: 3, seed: 4, carried };
         assert_eq!((example.states.0, example.weights.0, example.count), (1, 2, 3));
-        assert_eq!(example.seed, 4);
+        assert_eq!((example.seed, example.carried[3].0), (4, 0));
     }
 }

@@ -1,4 +1,4 @@
-//! Whether the memory of a GPU suffices, before it is taken, and how much of what was asked for would fit.
+//! Checks that the memory of a GPU suffices, before it is taken, and how much of what was asked for would fit.
 
 use std::cell::Cell;
 

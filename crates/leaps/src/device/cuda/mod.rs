@@ -169,10 +169,20 @@ impl Gpu {
 
     /// Overwrite numbers on the GPU; `to` may be longer.
     pub(crate) fn write<T: DeviceRepr>(&self, data: &[T], to: &mut CudaSlice<T>) -> Result<()> {
+        self.write_at(data, to, 0)
+    }
+
+    /// Overwrite numbers on the GPU from number `first` on; `to` may be longer.
+    pub(crate) fn write_at<T: DeviceRepr>(
+        &self,
+        data: &[T],
+        to: &mut CudaSlice<T>,
+        first: usize,
+    ) -> Result<()> {
         if data.is_empty() {
             return Ok(());
         }
-        let mut part = to.slice_mut(..data.len());
+        let mut part = to.slice_mut(first..first + data.len());
         self.stream.memcpy_htod(data, &mut part).map_err(failed("memory of the GPU"))
     }
 

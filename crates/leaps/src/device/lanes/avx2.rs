@@ -1,4 +1,4 @@
-//! Lanes in AVX2: Philox written out, the rest left to the compiler.
+//! Lanes in AVX2: Philox and look-ups of bytes written out, the rest left to the compiler.
 
 use std::arch::x86_64::*;
 
@@ -9,6 +9,28 @@ use crate::device::philox::{self, Key};
 
 impl Lanes for Avx2 {
     array_lanes!();
+
+    #[inline(always)]
+    unsafe fn look_up(table: &[u8], mut bytes: [u8; LANES]) -> [u8; LANES] {
+        // SAFETY: the caller has the instructions of the level, and arrays have the lengths that are read or written.
+        unsafe {
+            let fifteen = _mm256_set1_epi8(15);
+            for half in bytes.as_chunks_mut::<32>().0 {
+                let own = _mm256_loadu_si256(half.as_ptr().cast());
+                let page = _mm256_and_si256(_mm256_srli_epi16::<4>(own), fifteen);
+                let at = _mm256_and_si256(own, fifteen);
+                let mut found = _mm256_setzero_si256();
+                for (number, part) in table.as_chunks::<16>().0.iter().enumerate() {
+                    let part = _mm256_broadcastsi128_si256(_mm_loadu_si128(part.as_ptr().cast()));
+                    let here = _mm256_cmpeq_epi8(page, _mm256_set1_epi8(number as i8));
+                    let other = _mm256_and_si256(_mm256_shuffle_epi8(part, at), here);
+                    found = _mm256_or_si256(found, other);
+                }
+                _mm256_storeu_si256(half.as_mut_ptr().cast(), found);
+            }
+            bytes
+        }
+    }
 
     #[inline(always)]
     unsafe fn philox(address: [u32; 4], key: Key, out: &mut Words) {

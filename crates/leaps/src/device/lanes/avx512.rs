@@ -150,6 +150,27 @@ impl Lanes for Avx512 {
     }
 
     #[inline(always)]
+    unsafe fn look_up(table: &[u8], bytes: __m512i) -> __m512i {
+        // SAFETY: the caller has the instructions of the level, and parts of 16 entries are read.
+        unsafe {
+            let fifteen = _mm512_set1_epi8(15);
+            let at = _mm512_and_si512(bytes, fifteen);
+            let page = _mm512_and_si512(_mm512_srli_epi16::<4>(bytes), fifteen);
+            let mut found = _mm512_setzero_si512();
+            for (number, part) in table.as_chunks::<16>().0.iter().enumerate() {
+                let part = _mm512_broadcast_i32x4(_mm_loadu_si128(part.as_ptr().cast()));
+                if number == 0 {
+                    found = _mm512_shuffle_epi8(part, at);
+                    continue;
+                }
+                let here = _mm512_cmpeq_epi8_mask(page, _mm512_set1_epi8(number as i8));
+                found = _mm512_mask_shuffle_epi8(found, here, part, at);
+            }
+            found
+        }
+    }
+
+    #[inline(always)]
     unsafe fn store_halves(halves: [__m512i; 2], to: &mut [u16; LANES]) {
         // SAFETY: the caller has the instructions of the level, and arrays have the lengths that are read or written.
         unsafe {

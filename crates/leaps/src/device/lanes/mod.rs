@@ -51,6 +51,8 @@ pub(crate) trait Lanes: Copy {
         site_value: u8,
         value: u16,
     ) -> Self::Halves;
+    /// `table[byte]`; `table.len()` is a multiple of 16, at most 256, and every byte is below it.
+    unsafe fn look_up(table: &[u8], bytes: Self::Bytes) -> Self::Bytes;
     unsafe fn store_halves(halves: Self::Halves, to: &mut [u16; LANES]);
     /// The lower (`upper = false`) or upper 16 bits of every word.
     unsafe fn half(words: &[u32; LANES], upper: bool) -> Self::Halves;
@@ -96,6 +98,26 @@ mod tests {
             L::store(both, less);
             L::store_halves(sum, index);
             equal ^ ties.rotate_left(7)
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn pick<L: Lanes>(table: &[u8], bytes: &[u8; LANES], found: &mut [u8; LANES]) {
+        // SAFETY: the caller has the instructions of the level.
+        unsafe { L::store(L::look_up(table, L::load(bytes)), found) }
+    }
+
+    #[test]
+    fn all_levels_look_up_the_same_bytes() {
+        for entries in [16usize, 32, 48, 128, 240, 256] {
+            let table: Vec<u8> = (0..entries).map(|i| (i * 37 + 11) as u8).collect();
+            let bytes: [u8; LANES] = std::array::from_fn(|l| ((l * 89 + 5) % entries) as u8);
+            for level in SimdLevel::available() {
+                let (t, b, mut found) = (&table[..], &bytes, [0; LANES]);
+                let out = &mut found;
+                dispatch!(level, pick, (t: &[u8], b: &[u8; LANES], out: &mut [u8; LANES]));
+                assert_eq!(found, bytes.map(|byte| table[byte as usize]), "{level:?} {entries}");
+            }
         }
     }
 

@@ -168,6 +168,23 @@ impl Lanes for Neon {
     }
 
     #[inline(always)]
+    unsafe fn look_up(table: &[u8], mut bytes: Bytes) -> Bytes {
+        // SAFETY: the caller has the instructions of the level, and parts of 16 entries are read.
+        unsafe {
+            let mut found = [vdupq_n_u8(0); 4];
+            for part in table.as_chunks::<16>().0 {
+                let part = vld1q_u8(part.as_ptr());
+                for i in 0..4 {
+                    // An entry of another part leaves what was found.
+                    found[i] = vqtbx1q_u8(found[i], part, bytes[i]);
+                    bytes[i] = vsubq_u8(bytes[i], vdupq_n_u8(16));
+                }
+            }
+            found
+        }
+    }
+
+    #[inline(always)]
     unsafe fn store_halves(halves: Halves, to: &mut [u16; LANES]) {
         // SAFETY: the caller has the instructions of the level, and arrays have the lengths that are read or written.
         unsafe {

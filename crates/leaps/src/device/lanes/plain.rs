@@ -4,7 +4,7 @@ use super::{LANES, Lanes, Words};
 use crate::device::level::Portable;
 use crate::device::philox::{self, Key};
 
-/// Everything but Philox as loops over arrays.
+/// Everything but Philox and look-ups of bytes as loops over arrays.
 macro_rules! array_lanes {
     () => {
         type Bytes = [u8; LANES];
@@ -135,6 +135,14 @@ pub(super) use array_lanes;
 
 impl Lanes for Portable {
     array_lanes!();
+
+    #[inline(always)]
+    unsafe fn look_up(table: &[u8], mut bytes: [u8; LANES]) -> [u8; LANES] {
+        for byte in &mut bytes {
+            *byte = table[*byte as usize];
+        }
+        bytes
+    }
 
     #[inline(always)]
     unsafe fn philox(address: [u32; 4], key: Key, out: &mut Words) {

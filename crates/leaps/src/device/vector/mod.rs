@@ -21,11 +21,14 @@ pub(crate) const WIDTH: usize = 16;
 pub(crate) trait Real:
     Copy + Default + Send + Sync + std::fmt::Debug + std::ops::AddAssign + 'static
 {
+    /// Added to a number of up to 2^22 and subtracted again, it rounds the number to a whole one.
+    const ROUNDING: f64;
     fn from_f64(value: f64) -> Self;
     fn to_f64(self) -> f64;
 }
 
 impl Real for f32 {
+    const ROUNDING: f64 = 1.5 * (1u64 << 23) as f64;
     #[inline(always)]
     fn from_f64(value: f64) -> Self {
         value as f32
@@ -37,6 +40,7 @@ impl Real for f32 {
 }
 
 impl Real for f64 {
+    const ROUNDING: f64 = 1.5 * (1u64 << 52) as f64;
     #[inline(always)]
     fn from_f64(value: f64) -> Self {
         value

@@ -1,5 +1,6 @@
 //! Ground states beside brute force: fields, couplings of both signs, several values, graphs and lattices.
 
+use super::order::Rule;
 use super::*;
 use crate::device::{NoProgress, Purpose, Stream};
 use crate::target::{Boundary, Disorder, EdgeWeights, Graph, Interaction, Lattice};
@@ -94,6 +95,31 @@ fn long_strips_are_eliminated_and_wide_lattices_are_not() {
     let wide = Pairwise::edwards_anderson(wide, Disorder::Pm1, 1).unwrap();
     let refused = ground_state(&wide, 1.0, &NoProgress);
     assert!(matches!(refused, Err(Error::NotApplicable { .. })));
+}
+
+/// The torus of the graph G11, narrow but closed: with the fewest partners first rings are closed around 23 sites.
+#[test]
+fn long_tori_are_eliminated_along_their_length() {
+    let torus = |shape: &[usize]| {
+        let lattice = Lattice::new(shape, Boundary::Periodic).unwrap();
+        Pairwise::max_cut(&Graph::on_lattice(&lattice, EdgeWeights::Pm1, 1)).unwrap()
+    };
+    for shape in [[100, 8], [8, 100]] {
+        let order = Order::of(&torus(&shape), MAX_EFFORT).expect("it is narrow");
+        let most = if shape[0] == 100 { 16 } else { 20 };
+        assert!((16..=most).contains(&order.width()), "{shape:?}: {}", order.width());
+    }
+    // Whatever the order, the energy is the same.
+    let small = torus(&[12, 4]);
+    let found = |rule| {
+        let order = Order::by(&small, 1.0, rule).unwrap();
+        let state = eliminate(&small, &order, &NoProgress).unwrap();
+        (0..small.terms()).map(|term| small.energy(term, &state)).sum::<f64>()
+    };
+    let listed: Vec<usize> = (0..48).collect();
+    let energies =
+        [Rule::Fewest, Rule::Listed(listed), Rule::Listed(order::layers(&small))].map(found);
+    assert!(energies.iter().all(|energy| *energy == energies[0]), "{energies:?}");
 }
 
 /// An energy without pairs: few states are looked at one by one.

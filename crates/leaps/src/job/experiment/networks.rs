@@ -51,7 +51,7 @@ pub struct NetworkFacts {
     /// Gradient steps.
     pub steps: u64,
     /// Configurations of a step.
-    pub batch: Value,
+    pub batch: Option<usize>,
     /// Seconds of training.
     pub seconds: Option<f64>,
     /// What trained it.
@@ -101,12 +101,12 @@ pub fn ready(
             Err(reason) => monitor.note(&format!("the model {name} {reason}: {then}")),
         }
     } else if wanted {
-        monitor.note(&format!("there is no model {name}: {then}; 'leaps models' lists them"));
+        monitor.note(&format!("there is no model {name}: {then}"));
     }
     if !trained {
         return Ok(None);
     }
-    check_memory(&problem, &config.walkers).map_err(named)?;
+    check_memory(&problem, &config.walkers, &config.measure).map_err(named)?;
     let directory = places.networks.join(format!(
         "{}-{:08x}",
         slug(&entry.name),
@@ -116,6 +116,9 @@ pub fn ready(
         let model = Model::load(&directory).ok();
         model.is_some_and(|model| model.training.steps >= config.train.steps)
     };
+    if places.done_only && !is_finished() {
+        return Ok(None);
+    }
     if !is_finished() {
         create(&places.networks)?;
         let observer = monitor.training(&directory);
@@ -161,15 +164,26 @@ fn settings(config: &RunSpec, target: &Value) -> Result<Value> {
     }))
 }
 
-/// Whether a model is for the target: the same one, or one that differs in the size of its lattice alone, if the network fits it.
+/// Whether a model is for the target: the same one, or one that differs in the size of its lattice alone, or in what the model has a range of, if the
+/// network fits it. One that was trained over random instances is for all of them.
 fn fits(model: &Model, config: &RunSpec, problem: &Problem) -> std::result::Result<(), String> {
-    let without_size = |mut target: Value| {
-        target.as_object_mut().and_then(|target| target.remove("size"));
+    let ranges = model.family.unwrap_or_default();
+    let free = [
+        ("size", true),
+        ("beta", ranges.beta.is_some()),
+        (ranges.of.name(), ranges.field.is_some()),
+        ("disorder_seed", model.instances().is_some()),
+    ];
+    let rest = |mut target: Value| {
+        if let Some(target) = target.as_object_mut() {
+            target.retain(|key, _| !free.contains(&(key.as_str(), true)));
+        }
         target
     };
-    if without_size(model.target.clone()) != without_size(config.target.without_gaps()) {
+    if rest(model.target.clone()) != rest(config.target.without_gaps()) {
         return Err("is of another target".to_owned());
     }
+    config.target.condition(&ranges).map_err(|error| format!("does not reach it ({error})"))?;
     match model.net(&*problem.target) {
         Ok(_) => Ok(()),
         Err(error) => Err(format!("does not fit {} ({error})", problem.description)),
@@ -184,7 +198,7 @@ fn facts(
     trained: Option<&Context<'_>>,
 ) -> Result<NetworkFacts> {
     let target = config.target.build()?;
-    let net = model.net(&target)?;
+    let net = model.net(&*target)?;
     let file = model.file();
     let run = file.parent().and_then(Path::parent).and_then(Path::parent);
     let place = |context: &Context<'_>| -> Result<String> {
@@ -197,10 +211,10 @@ fn facts(
         trained_on: None,
         network: model.network.clone(),
         parametrisation: model.parametrisation,
-        parameters: net.parameters() + model.free(&target)?.parameters(),
+        parameters: net.parameters() + model.free(&*target)?.parameters(),
         seed: model.training.seed,
         steps: model.training.steps,
-        batch: model.training.settings["batch"].clone(),
+        batch: model.training.settings.as_ref().map(|settings| settings.batch),
         seconds: run.filter(|_| trained.is_some()).and_then(seconds),
         device: trained.map(place).transpose()?,
         checksum: model.checksum()?,
@@ -212,8 +226,9 @@ fn described(settings: &impl Serialize) -> Result<Map<String, Value>> {
     let fail = |error: serde_json::Error| {
         Error::invalid("network", "(settings)", "settings that can be written", error.to_string())
     };
-    let mut all: Map<String, Value> =
-        serde_json::to_value(settings).and_then(serde_json::from_value).map_err(fail)?;
+    let Value::Object(mut all) = serde_json::to_value(settings).map_err(fail)? else {
+        return Ok(Map::new());
+    };
     all.retain(|_, value| !value.is_null());
     Ok(all)
 }

@@ -1,4 +1,4 @@
-//! What a part of an experiment found, on the disk: the result, which repeats byte for byte, and beside it how long it took.
+//! Files of a part of an experiment: the result, which repeats byte for byte, and beside it how long it took.
 //!
 //! | file | what |
 //! |---|---|
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::file::{checksum_of, read_text};
-use crate::results::{PartResult, timings};
+use crate::results::{PartResult, timings, upgrade_part};
 use crate::store::write_file;
 use crate::{Error, Result};
 
@@ -49,6 +49,7 @@ pub fn read(file: &Path) -> std::result::Result<PartResult, String> {
         Err(_) => return Err("there is no checksum beside it".to_owned()),
     }
     let mut part = json(file)?;
+    upgrade_part(&mut part);
     let times = json(&times_file(file)).map_err(|error| format!("its times: {error}"))?;
     timings::put(&mut part["result"], &times);
     serde_json::from_value(part).map_err(|error| error.to_string())

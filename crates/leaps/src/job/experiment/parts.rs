@@ -9,7 +9,7 @@ use toml::Table;
 use super::networks::{PreparedNetwork, slug};
 use super::part_files;
 use super::spec::{Experiment, RunEntry};
-use super::{Part, Places, RunParts};
+use super::{Part, Places, RunParts, labelled};
 use crate::device::NoProgress;
 use crate::job::measured::{bins, energies};
 use crate::job::{Context, Monitor, NamedSampler, Run, SamplerEntry, check_memory};
@@ -45,7 +45,7 @@ impl Experiment {
 
     /// A name with that of the target before it, where there are several.
     pub(super) fn label(&self, name: &str) -> String {
-        if self.heading.is_empty() { name.to_owned() } else { format!("{}, {name}", self.heading) }
+        labelled(&self.heading, name)
     }
 
     /// Refuse settings of networks and runs that would fail later, when much is done already.
@@ -92,7 +92,7 @@ impl Experiment {
             let entry = SamplerEntry { place: &place, table, model: None };
             let spec = entry.spec(shared).map_err(named)?;
             let problem = spec.problem().map_err(named)?;
-            check_memory(&problem, &spec.walkers).map_err(named)?;
+            check_memory(&problem, &spec.walkers, &spec.measure).map_err(named)?;
             let stops = spec.walkers.stops(&problem.path, problem.beta);
             return stops.map(drop).map_err(|error| named(error.within(&place)));
         }
@@ -159,7 +159,8 @@ impl PartRunner<'_> {
             if run.reference {
                 references.extend(parts.first().map(|part| part.kept.clone()));
             }
-            finished.push(RunParts { run: run.clone(), parts });
+            let Experiment { heading, group, .. } = self.experiment.clone();
+            finished.push(RunParts { heading, group, run: run.clone(), parts });
         }
         let place = |run: &RunEntry| self.experiment.runs.iter().position(|r| r.name == run.name);
         finished.sort_by_key(|one| place(&one.run));
@@ -219,22 +220,34 @@ impl PartRunner<'_> {
         let file = self.folder.join(format!("{}.json", slug(label)));
         let old = if self.places.fresh { None } else { self.kept(&file) };
         let same = |old: &PartResult| {
-            old.found.as_ref().is_some_and(|found| says_the_same(&found.settings, &settings))
+            let Some(found) = &old.found else { return false };
+            let mut settings = settings.clone();
+            if self.places.done_only {
+                settings["device"].clone_from(&found.settings["device"]);
+            }
+            says_the_same(&found.settings, &settings)
         };
         if let Some(old) = old.filter(same) {
             monitor.note(&format!("{place}: done before"));
             return Ok(old);
         }
+        if self.places.done_only {
+            monitor.note(&format!("{place}: not run"));
+            let absent = Some("not run".to_owned());
+            return Ok(PartResult { name: label.to_owned(), absent, found: None });
+        }
         monitor.note(place);
         if placement.name() != "cpu" {
             // Kernels are compiled for a GPU when they are first used, which is no part of the time of this run.
-            table.extend(
-                [("walkers", 256), ("intervals", 4)].map(|(k, n)| (k.to_owned(), n.into())),
-            );
+            let few = match run.sampler.as_str() {
+                "mcmc" => [("chains", 64), ("steps", 100), ("burn_in", 0), ("thin", 1)].as_slice(),
+                _ => &[("walkers", 256), ("intervals", 4)],
+            };
+            table.extend(few.iter().map(|&(key, n)| (key.to_owned(), n.into())));
             let few = SamplerEntry { place: &errors, table, model };
             let few = few.job(&shared, &|_| false).map_err(named)?;
             let progress = monitor.progress("kernels");
-            few.sampler.run_in(&self.context.watched_by(&*progress))?;
+            few.sampler.run_whole(&self.context.watched_by(&*progress))?;
         }
         let laws_wanted = experiment.runs.iter().any(|run| run.reference);
         let found = self.sample(&job, label, laws_wanted || run.keep).map_err(named)?;
@@ -261,7 +274,7 @@ impl PartRunner<'_> {
         let mut sampler = job.sampler.clone();
         sampler.keep(keep);
         let progress = self.monitor.progress(label);
-        let found = sampler.run_in(&self.context.watched_by(&*progress))?;
+        let found = sampler.run_whole(&self.context.watched_by(&*progress))?;
         drop(progress);
         self.monitor.found(label, &found.result);
         Ok(found)

@@ -1,7 +1,7 @@
 //! The experiments that the library brings along.
 
 /// The experiments that the library brings along, by name.
-pub const EXPERIMENTS: [(&str, &str); 13] = [
+pub const EXPERIMENTS: [(&str, &str); 18] = [
     ("ablation", include_str!("../../../experiments/ablation.toml")),
     ("ising-critical", include_str!("../../../experiments/ising-critical.toml")),
     ("ais-ising", include_str!("../../../experiments/ais-ising.toml")),
@@ -14,5 +14,10 @@ pub const EXPERIMENTS: [(&str, &str); 13] = [
     ("records", include_str!("../../../experiments/records.toml")),
     ("records-16", include_str!("../../../experiments/records-16.toml")),
     ("free-energy", include_str!("../../../experiments/free-energy.toml")),
+    ("free-energy-cpu", include_str!("../../../experiments/free-energy-cpu.toml")),
     ("glass", include_str!("../../../experiments/glass.toml")),
+    ("glasses", include_str!("../../../experiments/glasses.toml")),
+    ("frustrated", include_str!("../../../experiments/frustrated.toml")),
+    ("three-dimensions", include_str!("../../../experiments/three-dimensions.toml")),
+    ("potts", include_str!("../../../experiments/potts.toml")),
 ];

@@ -13,6 +13,11 @@ use crate::file::{position, read_text};
 use crate::spec::{RunSpec, SEED};
 use crate::{Error, Result};
 
+/// The key of a target that tells its instances apart.
+const DISORDER: &str = "disorder_seed";
+/// The most instances of a target.
+const MOST_INSTANCES: u64 = 1000;
+
 /// Everything about an experiment.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -32,9 +37,12 @@ pub struct Experiment {
     /// Whether the library brings it along.
     #[serde(skip)]
     pub shipped: bool,
-    /// The name of its target, where the file has several.
+    /// The name of its target, where the file has several, with that of the instance.
     #[serde(skip)]
     pub heading: String,
+    /// The name of its target, which instances share.
+    #[serde(skip)]
+    pub group: String,
     /// One experiment for every entry of `[[targets]]`; this one is like the first of them.
     #[serde(skip)]
     pub targets: Vec<Experiment>,
@@ -52,6 +60,8 @@ pub struct Experiment {
     pub seed: u64,
     /// Keys of `[target]`.
     pub target: Table,
+    /// How many instances of every target there are.
+    pub instances: Option<Instances>,
     /// Keys of `[path]`.
     #[serde(default)]
     pub path: Table,
@@ -68,6 +78,16 @@ pub struct Experiment {
     pub figures: Vec<FigureEntry>,
     /// The columns of the table: names of measures.
     pub columns: Vec<String>,
+}
+
+/// Instances of a disorder that a target is taken for, and averaged over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instances {
+    /// The `disorder_seed` of the first.
+    pub first: u64,
+    /// How many, each with a seed that is one more.
+    pub count: u64,
 }
 
 /// A network: a model that is shipped, or what to train where there is none; nothing where it is not said how.
@@ -94,7 +114,7 @@ pub struct NetworkEntry {
 pub struct RunEntry {
     /// What tables and legends call it.
     pub name: String,
-    /// `sample`, `ais`, `smc` or `mcmc`, as in `[[compare]]`.
+    /// `sample`, `ais`, `smc`, `mcmc` or `exact`, as in `[[compare]]`.
     pub sampler: String,
     /// The network of `sample`.
     pub network: Option<String>,
@@ -148,6 +168,9 @@ pub struct FigureEntry {
     /// The runs it shows; all if there are none.
     #[serde(default)]
     pub runs: Vec<String>,
+    /// The name of the target it shows, where the file has several; all if there is none.
+    #[serde(default)]
+    pub target: String,
     /// `energy_per_site` or `magnetization` (histogram, difference), or the measure along y (sweep, temperatures).
     #[serde(default)]
     pub y: String,
@@ -230,15 +253,40 @@ impl Experiment {
             Ok(experiment)
         };
         let mut targets = Vec::new();
-        for (heading, own) in each_target(&mut table).map_err(wrong)? {
-            targets.push(Experiment { heading, ..read(own)? });
+        for (group, own) in each_target(&mut table).map_err(wrong)? {
+            let one = Experiment { heading: group.clone(), group, ..read(own)? };
+            targets.extend(one.each_instance().map_err(wrong)?);
         }
         let experiment = match targets.first() {
             Some(first) => Experiment { targets: targets.clone(), ..first.clone() },
-            None => read(table)?,
+            None => {
+                let one = read(table)?;
+                let all = one.instances.map(|_| one.clone().each_instance()).transpose();
+                Experiment { targets: all.map_err(wrong)?.unwrap_or_default(), ..one }
+            }
         };
         experiment.check().map_err(wrong)?;
         Ok(experiment)
+    }
+
+    /// The experiment on every instance of its target, or on the target itself.
+    fn each_instance(self) -> std::result::Result<Vec<Self>, String> {
+        let Some(Instances { first, count }) = self.instances else { return Ok(vec![self]) };
+        let seeds =
+            first.checked_add(count).and_then(|end| Some(first..i64::try_from(end).ok()? as u64));
+        let seeds = seeds.filter(|_| (1..=MOST_INSTANCES).contains(&count));
+        let seeds = seeds.ok_or_else(|| {
+            format!("instances.count = {count}: must be from 1 to {MOST_INSTANCES}, with seeds that are whole numbers of 63 bits")
+        })?;
+        let instance = |seed: u64| {
+            let name = format!("instance {seed}");
+            let heading =
+                if self.group.is_empty() { name } else { format!("{}, {name}", self.group) };
+            let mut one = Experiment { heading, ..self.clone() };
+            one.target.insert(DISORDER.to_owned(), Value::Integer(seed as i64));
+            one
+        };
+        Ok(seeds.map(instance).collect())
     }
 
     /// The experiments on one target each that this one is made of.
@@ -288,6 +336,10 @@ impl Experiment {
                 return Err(format!("figure '{name}': name: must be part of a file's name"));
             }
             let all = self.each();
+            let target = &figure.target;
+            if !target.is_empty() && !all.iter().any(|one| one.is_called(target)) {
+                return Err(format!("figure '{name}': target: '{target}' is none of [[targets]]"));
+            }
             let runs = || all.iter().flat_map(|one| &one.runs);
             let run = |name: &&String| !runs().any(|run| run.name == **name);
             if let Some(unknown) = figure.runs.iter().find(run) {
@@ -295,6 +347,11 @@ impl Experiment {
             }
         }
         Ok(())
+    }
+
+    /// Whether its target has this name, with the instance or without.
+    pub fn is_called(&self, target: &str) -> bool {
+        [&self.heading, &self.group].into_iter().any(|own| own == target)
     }
 
     /// What errors call its file.
@@ -314,7 +371,11 @@ impl Experiment {
         let table = |pairs: &[(&str, &Table)]| -> Table {
             pairs.iter().map(|&(key, table)| (key.to_owned(), table.clone().into())).collect()
         };
-        let spec = self.spec()?.with(&table(&own)).map_err(|error| error.within(&self.file()))?;
+        // One network serves all instances.
+        let mut shared = self.clone();
+        shared.instances.is_some().then(|| shared.target.remove(DISORDER));
+        let spec = shared.spec()?.with(&table(&own));
+        let spec = spec.map_err(|error| error.within(&self.file()))?;
         Ok(RunSpec { seed: entry.seed.unwrap_or(self.seed), ..spec })
     }
 
@@ -370,12 +431,57 @@ mod tests {
     }
 
     #[test]
+    fn networks_take_substeps_on_two_cores() {
+        let experiment = Experiment::find("free-energy-cpu", false).unwrap();
+        for one in experiment.each() {
+            let shared = one.spec().unwrap();
+            for run in one.runs.iter().filter(|run| run.sampler == "sample") {
+                let table = run.settings.clone();
+                let entry = crate::job::SamplerEntry { place: &run.name, table, model: None };
+                let spec = entry.spec(&shared).unwrap();
+                let own = (spec.walkers.intervals, spec.scheme.substeps, spec.walkers.trace_points);
+                assert_eq!(own, (25, 4, 1), "{}, {}", one.heading, run.name);
+                assert!(spec.walkers.walkers < 2000, "two cores have minutes");
+            }
+        }
+    }
+
+    #[test]
     fn quick_settings_have_no_numbers_of_the_paper() {
         let has = |quick| {
             let experiment = Experiment::find("ais-ising", quick).unwrap();
             experiment.runs.iter().any(|run| !run.paper.is_empty())
         };
         assert!(has(false) && !has(true));
+    }
+
+    #[test]
+    fn every_target_has_its_instances() {
+        let text = "title = 't'\npaper = 'p'\nabout = 'a'\ncolumns = ['ess']\n\
+                    target = { kind = 'spin-glass', size = 3 }\ninstances = { first = 7, count = 2 }\n\
+                    networks = [{ name = 'net', train = { instances = 8, batch = 8 } }]\n\
+                    runs = [{ name = 'one', sampler = 'ais' }]\n";
+        let parse = |text: &str| Experiment::parse("x", text, Path::new("x.toml"), false);
+        let seeds = |experiment: &Experiment| -> Vec<(String, i64)> {
+            let seed = |one: &Experiment| one.target["disorder_seed"].as_integer().unwrap();
+            experiment.each().iter().map(|one| (one.heading.clone(), seed(one))).collect()
+        };
+        let alone = parse(text).unwrap();
+        assert_eq!(seeds(&alone), [("instance 7".to_owned(), 7), ("instance 8".to_owned(), 8)]);
+        let targets = "[[targets]]\nname = 'cold'\ntarget.beta = 2.0\n[[targets]]\nname = 'hot'\ninstances.count = 1\n";
+        let both = parse(&format!("{text}{targets}")).unwrap();
+        let names: Vec<String> = seeds(&both).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["cold, instance 7", "cold, instance 8", "hot, instance 7"]);
+        assert!(both.targets[1].is_called("cold") && !both.targets[1].is_called("hot"));
+        // The network is trained once for all of them.
+        let [first, second, _] = &both.targets[..] else { panic!("{names:?}") };
+        let trained = |one: &Experiment| one.training(&one.networks[0]).unwrap().target;
+        assert_eq!(trained(first), trained(second));
+        assert_ne!(first.spec().unwrap().target, second.spec().unwrap().target);
+        for count in ["0", "1001", "9223372036854775807"] {
+            let error = parse(&text.replace("count = 2", &format!("count = {count}"))).unwrap_err();
+            assert!(error.to_string().contains("instances.count"), "{error}");
+        }
     }
 
     #[test]

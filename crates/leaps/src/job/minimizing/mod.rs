@@ -2,11 +2,12 @@
 
 mod descent;
 mod range;
+mod restart_progress;
 mod rounding;
 mod rounds;
+mod settings;
 #[cfg(test)]
 mod tests;
-mod watch;
 
 use std::time::{Duration, Instant};
 
@@ -24,64 +25,12 @@ use crate::{Error, Result};
 
 use descent::descend;
 pub use range::BetaRange;
+use restart_progress::RestartProgress;
 use rounding::Rounding;
-use watch::Watch;
+pub use settings::{MinimizeMethod, MinimizeSpec};
 
 /// Restarts if nothing else says when to end.
 const USUAL_RESTARTS: usize = 10;
-
-/// How to look for the lowest energy.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
-#[serde(rename_all = "kebab-case")]
-pub enum MinimizeMethod {
-    /// A network if there is one, an exact method if one is quick, else annealing.
-    #[default]
-    Auto,
-    /// Enumeration or elimination: the ground state, proven.
-    Exact,
-    /// Walkers that are cooled.
-    Annealing,
-    /// Temperatures that exchange states.
-    Tempering,
-    /// The same with two states a temperature that exchange clusters.
-    Houdayer,
-    /// Walkers that follow a trained network.
-    Network,
-}
-
-impl std::str::FromStr for MinimizeMethod {
-    type Err = Error;
-
-    fn from_str(word: &str) -> Result<Self> {
-        let all = [
-            MinimizeMethod::Auto,
-            MinimizeMethod::Exact,
-            MinimizeMethod::Annealing,
-            MinimizeMethod::Tempering,
-            MinimizeMethod::Houdayer,
-            MinimizeMethod::Network,
-        ];
-        let found = all.into_iter().find(|method| method.to_string() == word);
-        found.ok_or_else(|| {
-            let names: Vec<String> = all.iter().map(ToString::to_string).collect();
-            Error::invalid("method", word, format!("one of {}", names.join(", ")), "auto is usual")
-        })
-    }
-}
-
-impl std::fmt::Display for MinimizeMethod {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            MinimizeMethod::Auto => "auto",
-            MinimizeMethod::Exact => "exact",
-            MinimizeMethod::Annealing => "annealing",
-            MinimizeMethod::Tempering => "tempering",
-            MinimizeMethod::Houdayer => "houdayer",
-            MinimizeMethod::Network => "network",
-        })
-    }
-}
 
 /// The search for the lowest energy, in independent restarts. Every state that is found is improved by single changes until none is left.
 ///
@@ -97,24 +46,14 @@ impl std::fmt::Display for MinimizeMethod {
 pub struct Minimizing {
     /// Whose energy; its temperature is not used.
     pub problem: Problem,
-    /// How to look.
-    pub method: MinimizeMethod,
+    /// How to look, and how often.
+    pub settings: MinimizeSpec,
     /// The network, and how the user knows it.
     pub model: Option<(Model, String)>,
-    /// Walkers of a restart, or ladders of temperatures.
-    pub walkers: usize,
-    /// Sweeps of each walker or temperature in a restart; a network's walkers take a tenth as many intervals.
-    pub sweeps: usize,
-    /// Temperatures of each ladder.
-    pub temperatures: usize,
     /// The coldest inverse temperature; chosen by the energy changes of the target if it is left out.
     pub beta: Option<f64>,
-    /// How many restarts: 10 if nothing else says when to end.
-    pub restarts: Option<usize>,
     /// How long to go on.
     pub time_limit: Option<Duration>,
-    /// The energy at which to end.
-    pub target_energy: Option<f64>,
     /// The seed of all restarts.
     pub seed: u64,
 }
@@ -124,40 +63,35 @@ impl Minimizing {
     pub fn new(problem: Problem) -> Self {
         Minimizing {
             problem,
-            method: MinimizeMethod::Auto,
+            settings: MinimizeSpec::default(),
             model: None,
-            walkers: 128,
-            sweeps: 1000,
-            temperatures: 16,
             beta: None,
-            restarts: None,
             time_limit: None,
-            target_energy: None,
             seed: SEED,
         }
     }
 
     /// How to look.
     pub fn method(mut self, method: MinimizeMethod) -> Self {
-        self.method = method;
+        self.settings.method = method;
         self
     }
 
     /// Walkers of a restart.
     pub fn walkers(mut self, walkers: usize) -> Self {
-        self.walkers = walkers;
+        self.settings.walkers = walkers;
         self
     }
 
     /// Sweeps of each walker in a restart.
     pub fn sweeps(mut self, sweeps: usize) -> Self {
-        self.sweeps = sweeps;
+        self.settings.sweeps = sweeps;
         self
     }
 
     /// So many restarts.
     pub fn restarts(mut self, restarts: usize) -> Self {
-        self.restarts = Some(restarts);
+        self.settings.restarts = Some(restarts);
         self
     }
 
@@ -169,7 +103,7 @@ impl Minimizing {
 
     /// Restarts until an energy at most this is found.
     pub fn target_energy(mut self, energy: f64) -> Self {
-        self.target_energy = Some(energy);
+        self.settings.target_energy = Some(energy);
         self
     }
 
@@ -181,10 +115,22 @@ impl Minimizing {
 
     /// Refuse settings that mean nothing.
     pub fn check(&self) -> Result<()> {
-        at_least("minimize.walkers", self.walkers, 1, 1 << 24, "64 run about as fast as one")?;
-        at_least("minimize.sweeps", self.sweeps, 1, 1 << 40, "1000 is usual")?;
-        at_least("minimize.temperatures", self.temperatures, 2, 10_000, "a ladder has two ends")?;
-        if self.restarts == Some(0) {
+        at_least(
+            "minimize.walkers",
+            self.settings.walkers,
+            1,
+            1 << 24,
+            "64 run about as fast as one",
+        )?;
+        at_least("minimize.sweeps", self.settings.sweeps, 1, 1 << 40, "1000 is usual")?;
+        at_least(
+            "minimize.temperatures",
+            self.settings.temperatures,
+            2,
+            10_000,
+            "a ladder has two ends",
+        )?;
+        if self.settings.restarts == Some(0) {
             return Err(Error::invalid(
                 "minimize.restarts",
                 0,
@@ -196,11 +142,11 @@ impl Minimizing {
             let advice = "leave it out to have it chosen";
             return Err(Error::invalid("target.beta", beta, "above 0 and finite", advice));
         }
-        if let Some(energy) = self.target_energy.filter(|energy| energy.is_nan()) {
+        if let Some(energy) = self.settings.target_energy.filter(|energy| energy.is_nan()) {
             let advice = "give the energy of the whole system";
             return Err(Error::invalid("minimize.target_energy", energy, "a number", advice));
         }
-        match (self.method, &self.model) {
+        match (self.settings.method, &self.model) {
             (MinimizeMethod::Network, None) => Err(Error::invalid(
                 "minimize.method",
                 "network",
@@ -222,14 +168,17 @@ impl Minimizing {
         self.run_in(&Context::default(), &NoProgress)
     }
 
-    /// Look on the CPU while somebody watches. A stop, by time or by whoever watches, keeps what was found.
+    /// Look on the CPU while somebody watches; a context that asks for a GPU is refused. A stop, by time or by whoever watches, keeps what was found.
     pub fn run_in(
         &self,
         context: &Context<'_>,
         monitor: &dyn Monitor,
     ) -> Result<Run<MinimumResult>> {
         self.check()?;
-        context.install(|| self.run_here(context.progress, monitor))
+        let computed = context.place_on_cpu("lowest energies are looked for")?;
+        let mut run = context.install(|| self.run_here(context.progress, monitor))?;
+        run.computed = computed;
+        Ok(run)
     }
 
     fn run_here(
@@ -240,14 +189,14 @@ impl Minimizing {
         let graph = self.graph()?;
         let target = &*self.problem.target;
         let start = Instant::now();
-        let effort = if self.method == MinimizeMethod::Exact { MAX_EFFORT } else { 1.0 };
+        let effort = if self.settings.method == MinimizeMethod::Exact { MAX_EFFORT } else { 1.0 };
         let ground = match exact::ground_state(target, effort, &StopOnly(progress)) {
             Ok(ground) => Some(ground),
             Err(error @ Error::Interrupted) => return Err(error),
-            Err(error) if self.method == MinimizeMethod::Exact => return Err(error),
+            Err(error) if self.settings.method == MinimizeMethod::Exact => return Err(error),
             Err(_) => None,
         };
-        let method = match (self.method, &ground) {
+        let method = match (self.settings.method, &ground) {
             (MinimizeMethod::Auto, _) if self.model.is_some() => MinimizeMethod::Network,
             (MinimizeMethod::Auto, Some(_)) => MinimizeMethod::Exact,
             (MinimizeMethod::Auto, None) => MinimizeMethod::Annealing,
@@ -269,7 +218,10 @@ impl Minimizing {
         let (proof, optimum) = match ground {
             Some(ground) => (Some(ground.method.to_string()), Some(ground.energy)),
             None => {
-                let bound = target.pairwise().map(exact::energy_bound);
+                let bound = match (target.lattice_model(), target.pairwise()) {
+                    (Some(model), _) => Some(model.energy_bound()),
+                    (None, model) => model.map(exact::energy_bound),
+                };
                 let bound = bound.filter(|bound| rounding.same(energy, *bound));
                 (bound.map(|_| "bound".to_owned()), bound)
             }
@@ -280,9 +232,9 @@ impl Minimizing {
             seed: self.seed,
             method: method.to_string(),
             model: self.model.as_ref().map(|(_, name)| name.clone()),
-            walkers: if walks { self.walkers } else { 1 },
-            sweeps: if walks { self.sweeps } else { 0 },
-            temperatures: ladder.then_some(self.temperatures),
+            walkers: if walks { self.settings.walkers } else { 1 },
+            sweeps: if walks { self.settings.sweeps } else { 0 },
+            temperatures: ladder.then_some(self.settings.temperatures),
             beta_hot: range.map(|range| range.hot),
             beta_cold: range.map(|range| range.cold),
             cut: graph
@@ -298,7 +250,7 @@ impl Minimizing {
             proven: optimum.is_some_and(|optimum| rounding.reaches(energy, optimum)),
             proof,
             optimum,
-            target_energy: self.target_energy,
+            target_energy: self.settings.target_energy,
             ended_by: ended_by.to_owned(),
             restarts: search.restarts,
             seconds_of_restarts: search.seconds,
@@ -318,24 +270,24 @@ impl Minimizing {
     ) -> Result<&'static str> {
         let target = &*self.problem.target;
         let start = Instant::now();
-        let most = match (self.restarts, self.time_limit, self.target_energy) {
+        let most = match (self.settings.restarts, self.time_limit, self.settings.target_energy) {
             (None, None, None) => Some(USUAL_RESTARTS),
-            (restarts, ..) => restarts,
+            (most, ..) => most,
         };
-        let watch = Watch::new(progress, self.time_limit, most);
+        let restarts = RestartProgress::new(progress, self.time_limit, most);
         loop {
             let number = search.restarts.len();
             let seed = self.seed_of(number);
-            watch.begin();
-            let round = match self.round(method, range, seed, &watch) {
+            restarts.begin();
+            let round = match self.round(method, range, seed, &restarts) {
                 // The first restart was stopped before it had anything to show.
                 Err(Error::Interrupted) if number == 0 => rounds::Round {
-                    states: (0..self.walkers as u32)
+                    states: (0..self.settings.walkers as u32)
                         .flat_map(|walker| initial_state(target, seed, walker))
                         .collect(),
                     unfinished: true,
                 },
-                Err(Error::Interrupted) => return Ok(watch.reason()),
+                Err(Error::Interrupted) => return Ok(restarts.reason()),
                 round => round?,
             };
             let mut states = round.states;
@@ -355,14 +307,14 @@ impl Minimizing {
                 );
                 if better { monitor.note(&text) } else { monitor.detail(&text) }
             }
-            watch.end();
-            if self.target_energy.is_some_and(|wanted| {
+            restarts.end();
+            if self.settings.target_energy.is_some_and(|wanted| {
                 search.energy <= wanted || search.rounding.same(search.energy, wanted)
             }) {
                 return Ok("target-energy");
             }
-            if watch.stopped() {
-                return Ok(watch.reason());
+            if restarts.stopped() {
+                return Ok(restarts.reason());
             }
             if most.is_some_and(|most| search.restarts.len() >= most) {
                 return Ok("restarts");

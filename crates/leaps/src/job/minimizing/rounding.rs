@@ -1,4 +1,4 @@
-//! Which energies are the same but for rounding, and whether rounding hides what they are made of.
+//! Rounding of energies: which are the same but for it, and whether it hides what they are made of.
 
 use crate::target::{Pairwise, Target};
 
@@ -18,9 +18,10 @@ pub(super) struct Rounding {
 
 impl Rounding {
     pub(super) fn of(target: &dyn Target) -> Self {
-        match target.pairwise() {
-            Some(model) => Self::of_sizes(sizes(model)),
-            None => Rounding { difference: None, resolved: true },
+        match (target.lattice_model(), target.pairwise()) {
+            (Some(model), _) => Self::of_sizes(model.sizes()),
+            (None, Some(model)) => Self::of_sizes(sizes(model)),
+            (None, None) => Rounding { difference: None, resolved: true },
         }
     }
 

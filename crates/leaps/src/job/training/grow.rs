@@ -1,62 +1,30 @@
 //! Training on a smaller lattice first.
 //!
 //! What a hollow convolution has learnt on a small lattice holds on a large one, where every step costs more: decision 12. A run on a large lattice
-//! therefore starts from one on two thirds of its sides, kept in `start/` of the run's directory, which may start from a smaller one in the same way. The
-//! configuration of the large one determines both.
+//! therefore starts from one on about two thirds of its sides, kept in `start/` of the run's directory, which may start from a smaller one in the same
+//! way. The configuration of the large one determines both.
 
 use std::path::{Path, PathBuf};
 
 use super::{Start, Training};
 use crate::job::Context;
-use crate::net::NetworkKind;
 use crate::problem::Problem;
 use crate::spec::RunSpec;
 use crate::store::{self, Checkpoints, Metrics, Observer, START};
-use crate::target::{Boundary, Field, Kind, Size};
+use crate::target::Size;
 use crate::{Error, Result};
-
-/// The shortest side of a smaller lattice: on less, networks would have to be shallower than on the large one.
-const SHORTEST: usize = 14;
 
 /// The sizes of the smaller lattices that training goes through first, the smallest first.
 pub fn sizes(config: &RunSpec) -> Vec<Size> {
-    let mut sizes: Vec<Size> = Vec::new();
-    while let Some(size) = smaller(config, sizes.last()) {
-        sizes.push(size);
-    }
-    sizes.reverse();
-    sizes
-}
-
-/// The next smaller lattice than `size`, at first than the target's, where training there first is worth while.
-fn smaller(config: &RunSpec, size: Option<&Size>) -> Option<Size> {
-    let (target, start) = (&config.target, &config.start);
-    let wanted = start.grow.unwrap_or(true) && start.from.is_none();
-    let uniform = matches!(target.kind, Some(Kind::Ising | Kind::Potts))
-        && matches!(target.field, None | Some(Field::Uniform(_)))
-        && matches!(target.boundary, None | Some(Boundary::Periodic))
-        && matches!(config.network.kind, Some(NetworkKind::Hollow));
-    let Size(sides) = size.or(target.size.as_ref())?;
-    let sides = match (sides.len(), target.dimensions) {
-        (1, Some(2)) => vec![sides[0]; 2],
-        _ => sides.clone(),
-    };
-    // Antiferromagnets are frustrated on odd sides and not on even ones.
-    let keep_parity = target.coupling.is_some_and(|coupling| coupling < 0.0);
-    let two_thirds = sides.iter().map(|side| {
-        let shorter = (2 * side + 1) / 3;
-        if keep_parity { shorter + (side - shorter) % 2 } else { shorter }
-    });
-    let two_thirds: Vec<usize> = two_thirds.collect();
-    let large = sides.len() == 2 && two_thirds.iter().all(|&side| side >= SHORTEST);
-    (wanted && uniform && large).then_some(Size(two_thirds))
+    config.smaller_sizes()
 }
 
 impl Training {
     /// The same on a smaller lattice, in a part of the run's directory, if that is worth while.
     fn smaller(&self) -> Result<Option<(Size, Training)>> {
-        let Some(size) = smaller(&self.settings, None) else { return Ok(None) };
+        let Some(size) = self.settings.smaller(None) else { return Ok(None) };
         let mut settings = self.settings.clone();
+        settings.start.grow = settings.start.grow.and_then(|_| settings.grow_of_smaller(&size));
         settings.target.size = Some(size.clone());
         if let Some(depth) = shallower(&settings, &size) {
             settings.network.depth = Some(depth);
@@ -81,29 +49,29 @@ impl Training {
     pub(super) fn grow(&self, context: &Context<'_>, observer: &dyn Observer) -> Result<Grown> {
         let start = &self.settings.start;
         let Some((size, smaller)) = self.smaller()? else {
-            if start.grow == Some(true) {
-                observer.note(
-                    "there is nothing to grow from: only Ising and Potts models on periodic planes with sides of at least 21 and a uniform field, and \
-                     hollow networks that start from no other, are trained on a smaller lattice first",
-                );
-            }
             let begun = |run: &Path| Checkpoints::of(run).identity().is_some();
-            let grows = start.grow != Some(false) || start.from.is_some();
-            if let Some(directory) = &self.directory
-                && !grows
-                && !begun(directory)
-                && begun(&directory.join(START))
-            {
+            if self.directory.as_deref().is_some_and(begun) {
+                return Ok(Grown::Start(self.start.clone().map(Box::new)));
+            }
+            let first = self.directory.as_ref().map(|directory| directory.join(START));
+            if start.from.is_none() && first.as_deref().is_some_and(begun) {
+                let given = start.grow.map_or("(left out)".to_owned(), |grow| grow.to_string());
                 let condition = "as it was: the run has begun on a smaller lattice";
-                let advice = "leave it out, or give a new name";
-                return Err(Error::invalid("train.grow", false, condition, advice));
+                let advice = "use the settings that it was begun with, or give a new name";
+                return Err(Error::invalid("train.grow", given, condition, advice));
+            }
+            if start.grow == Some(true) {
+                self.settings.smaller_as_asked(None)?;
             }
             return Ok(Grown::Start(self.start.clone().map(Box::new)));
         };
         let Some(directory) = &self.directory else {
             observer.note(&format!("first on a lattice of {size}"));
             let trained = smaller.in_memory(context, observer)?;
-            return Ok(Grown::Start(Some(Box::new(Start::model(START, trained)))));
+            if trained.interrupted {
+                return Err(Error::Interrupted);
+            }
+            return Ok(Grown::Start(Some(Box::new(Start::model(START, trained.model)))));
         };
         if let Some(begun) = Checkpoints::of(directory).identity() {
             // A run that goes on knows what it started from; one that `train.from` started is another run.

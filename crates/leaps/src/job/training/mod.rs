@@ -19,7 +19,7 @@ use crate::problem::Problem;
 use crate::spec::RunSpec;
 use crate::store::{Model, Observer, Outcome, Setup, Summary, TrainingRun};
 use crate::target::{Target, pairwise_for_gpu};
-use crate::train::Family;
+use crate::train::{Family, Instances};
 use crate::{Error, Result};
 use grow::Grown;
 
@@ -66,6 +66,8 @@ pub struct Trained {
     pub model: Model,
     /// What it was trained on.
     pub problem: Problem,
+    /// Whether training in memory was stopped before its last step: the network is what it was by then, after `training.steps`.
+    pub interrupted: bool,
 }
 
 impl Deref for Trained {
@@ -88,6 +90,7 @@ struct Members {
     target: Arc<dyn Target>,
     path: TargetPath,
     family: Option<Family>,
+    instances: Option<Instances>,
 }
 
 /// A network and a free energy for the members.
@@ -164,23 +167,26 @@ impl Training {
         self.run_in(&Context::default(), &crate::device::NoProgress)
     }
 
-    /// Train until all steps are made.
+    /// Train until all steps are made. A stop of training in memory keeps the network so far, which says that it was
+    /// [interrupted](Trained::interrupted).
     ///
     /// # Errors
-    /// [`Error::Interrupted`] if there was a reason to stop before; what a run directory holds is not lost.
+    /// [`Error::Interrupted`] if there was a reason to stop before the first step on the problem itself, or in a run directory, whose
+    /// checkpoint is not lost.
     pub fn run_in(&self, context: &Context<'_>, observer: &dyn Observer) -> Result<Trained> {
         context.install(|| self.run_here(context, observer))
     }
 
     fn run_here(&self, context: &Context<'_>, observer: &dyn Observer) -> Result<Trained> {
-        let model = match &self.directory {
-            None => self.in_memory(context, observer)?,
-            Some(directory) => match self.train_in(context, observer)?.stop {
-                crate::store::Stop::Finished => Model::load(directory)?,
-                _ => return Err(Error::Interrupted),
-            },
-        };
-        Ok(Trained { model, problem: self.problem.clone() })
+        let Some(directory) = &self.directory else { return self.in_memory(context, observer) };
+        match self.train_in(context, observer)?.stop {
+            crate::store::Stop::Finished => self.trained(Model::load(directory)?, false),
+            _ => Err(Error::Interrupted),
+        }
+    }
+
+    fn trained(&self, model: Model, interrupted: bool) -> Result<Trained> {
+        Ok(Trained { model, problem: self.problem.clone(), interrupted })
     }
 
     /// The ranges that the network is trained over, if there are any.
@@ -198,8 +204,14 @@ impl Training {
         let (settings, problem) = (&self.settings, &self.problem);
         settings.train.check()?;
         let members = settings.family()?;
+        settings.instances()?;
         let target = members.as_ref().map_or(&*problem.target, |members| &*members.target);
-        settings.net(target)?;
+        let net = settings.net(target)?;
+        if let (Some(count), 0) = (settings.train.instances(), net.couplings()) {
+            let condition = "left out for a network that is not shown the couplings";
+            let advice = "network.kind = glass is";
+            return Err(Error::invalid("train.instances", count, condition, advice));
+        }
         memory::check_reference(&settings.train, target)?;
         settings.walkers.stops(&problem.path, problem.beta)?;
         if problem.path_spec.schedule == ScheduleName::Adaptive {
@@ -236,7 +248,7 @@ impl Training {
     }
 
     /// Train without files.
-    fn in_memory(&self, context: &Context<'_>, observer: &dyn Observer) -> Result<Model> {
+    fn in_memory(&self, context: &Context<'_>, observer: &dyn Observer) -> Result<Trained> {
         self.check()?;
         let start = match self.grow(context, observer)? {
             Grown::Stopped(_) => return Err(Error::Interrupted),
@@ -245,10 +257,16 @@ impl Training {
         let setup = self.setup(start.as_deref(), context, observer)?;
         observer.total(setup.train.steps);
         let mut trainer = setup.start(observer)?;
-        let mut loss = None;
+        let (mut loss, mut interrupted) = (None, false);
         while trainer.steps() < setup.train.steps {
-            observer.check()?;
-            loss = Some(trainer.step(observer)?.loss);
+            match observer.check().and_then(|()| trainer.step(observer)) {
+                Ok(step) => loss = Some(step.loss),
+                Err(Error::Interrupted) if trainer.steps() > 0 => {
+                    interrupted = true;
+                    break;
+                }
+                Err(error) => return Err(error),
+            }
             observer.advance(1);
         }
         trainer.sync()?;
@@ -256,21 +274,25 @@ impl Training {
             steps: trainer.steps(),
             seed: Some(self.settings.seed),
             loss,
-            settings: serde_json::to_value(&setup.train).unwrap_or_default(),
+            settings: Some(setup.train.clone()),
             from: setup.from.clone(),
             ..Summary::default()
         };
-        setup.model(&trainer, summary)
+        self.trained(setup.model(&trainer, summary)?, interrupted)
     }
 
     fn members(&self) -> Result<Members> {
         Ok(match self.settings.family()? {
-            Some(made) => {
-                Members { target: made.target, path: made.path, family: Some(made.family) }
-            }
+            Some(made) => Members {
+                target: made.target,
+                path: made.path,
+                family: Some(made.family),
+                instances: None,
+            },
             None => {
                 let Problem { target, path, .. } = &self.problem;
-                Members { target: target.clone(), path: path.clone(), family: None }
+                let instances = self.settings.instances()?;
+                Members { target: target.clone(), path: path.clone(), family: None, instances }
             }
         })
     }
@@ -300,6 +322,7 @@ impl Training {
             target: members.target,
             path: members.path,
             family: members.family.clone(),
+            instances: members.instances.clone(),
             net: net.clone(),
             free: free.clone(),
             parametrisation: settings.network.parametrisation,
@@ -309,12 +332,18 @@ impl Training {
             ranks: context.ranks.clone(),
             described_target: problem.described.target.clone(),
             files: problem.described.files.clone(),
-            described_path: serde_json::to_value(&problem.path_spec).unwrap_or_default(),
+            described_path: problem.path_spec.clone(),
         };
         observer.note(&format!("{}, seed {}", problem.description, settings.seed));
         if let (Some(ranges), Some(family)) = (self.ranges(), &members.family) {
             let count = family.members.len();
             observer.note(&format!("one network for {}: {count} targets", ranges.describe()));
+        }
+        if let Some(instances) = &members.instances {
+            let Instances { count, walkers, .. } = instances;
+            observer.note(&format!(
+                "one network for all instances: trained on {count} random ones at a time, {walkers} walkers each"
+            ));
         }
         let parameters = net.parameters() + free.parameters();
         let precision = match net.precision_on(&setup.placement) {

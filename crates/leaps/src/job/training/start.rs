@@ -1,4 +1,4 @@
-//! What a training run starts from, if it does not start afresh.
+//! Starting points of training runs that do not start afresh.
 
 use std::path::Path;
 

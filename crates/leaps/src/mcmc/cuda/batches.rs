@@ -81,7 +81,7 @@ impl Wanted {
 
     /// Kept states of a batch.
     fn room(self, recorders: usize, settings: &ChainSettings) -> usize {
-        let kept = usize::try_from(settings.steps / settings.every).unwrap_or(MOST);
+        let kept = usize::try_from(settings.steps / settings.thin).unwrap_or(MOST);
         (BYTES / (recorders * self.bytes())).min(kept).clamp(1, MOST)
     }
 }
@@ -235,8 +235,8 @@ pub(super) fn in_batches<R: RemoteRecorder>(
     (recorders, tables): (&mut [R], &mut [RungTable]),
     progress: &dyn Progress,
 ) -> Result<u64> {
-    let ChainSettings { burn_in, every, .. } = *settings;
-    let (total, measured) = (burn_in + settings.steps, burn_in + every);
+    let ChainSettings { burn_in, thin, .. } = *settings;
+    let (total, measured) = (burn_in + settings.steps, burn_in + thin);
     let (mut done, mut length) = (0, 1);
     while done < total && !(done >= measured && progress.stopped()) {
         if done < measured {
@@ -248,12 +248,12 @@ pub(super) fn in_batches<R: RemoteRecorder>(
             // To the end of burn-in, then from kept state to kept state.
             let next = match done < burn_in {
                 true => burn_in,
-                false => done + every - (done - burn_in) % every,
+                false => done + thin - (done - burn_in) % thin,
             };
             let next = next.min(end);
             mover.advance(done..next)?;
             done = next;
-            if done > burn_in && (done - burn_in).is_multiple_of(every) {
+            if done > burn_in && (done - burn_in).is_multiple_of(thin) {
                 batches.keep(mover)?;
             }
         }

@@ -7,8 +7,8 @@ use cudarc::driver::CudaSlice;
 use rayon::prelude::*;
 
 use super::batches::{Batches, FIXED, KEY, Mover, Wanted, in_batches};
-use super::check_gpu;
 use super::places::CudaPlaces;
+use super::{check_gpu, check_measured};
 use crate::Result;
 use crate::device::Progress;
 use crate::device::cuda::Gpu;
@@ -71,6 +71,7 @@ pub(crate) fn run_cuda_chains<R: RemoteRecorder>(
 ) -> Result<Vec<ChainOutcome<R>>> {
     settings.check()?;
     check_gpu("kernel", kernel, model.target)?;
+    check_measured(model.target)?;
     let (seed, chains) = (settings.seed, settings.chains);
     let pairs = pairwise_for_gpu(model.target)?;
     let rule = kernel.rule().unwrap_or(Rule::HeatBath);

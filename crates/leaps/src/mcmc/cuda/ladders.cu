@@ -1,11 +1,6 @@
 // Ladders of `rungs` rungs, whose states are exchanged as tempering.rs does; `tile` ladders at a time lie rung by rung in `period` rungs, of which
 // those behind the ladder exchange nothing. `rows` says which state is at which place. With SITES sites, Q values and TERMS energy terms.
-// The structures Ladders and Tabulation are declared by ladders.rs.
-
-// Where a state last was: at neither end of the ladder, at its first rung, at its last one.
-#define NEITHER 0
-#define FIRST 1
-#define LAST 2
+// The structures Ladders and Tabulation are declared by ladders.rs. FIRST and LAST: the end of the ladder at which a state last was.
 
 __device__ __forceinline__ size_t place_of(const Ladders& l, u32 ladder, u32 rung) {
     return (size_t)(ladder / l.tile * l.period + rung) * l.tile + ladder % l.tile;

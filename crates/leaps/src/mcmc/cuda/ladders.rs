@@ -8,6 +8,7 @@ use crate::Result;
 use crate::device::Purpose;
 use crate::device::cuda::arguments::{Input, Output, arguments, join};
 use crate::device::cuda::{Gpu, RANDOM, launch};
+use crate::mcmc::tempering::End;
 use crate::observe::{LadderTable, Order};
 use crate::target::{Pairwise, Target};
 
@@ -18,7 +19,7 @@ arguments! {
         rows: Output<u32>,
         /// `[ladder]`: the row of the state at the last rung.
         coldest: Output<u32>,
-        /// `[row]`: the end of the ladder at which the state last was.
+        /// `[row]`: the [`End`] of the ladder at which the state last was; 0 is neither.
         came_from: Output<u8>,
         /// `[ladder * rungs + rung]`: exchanges with the next rung.
         swaps: Output<u64>,
@@ -58,12 +59,14 @@ const LADDERS: &str =
 const CREW: usize = 64;
 
 /// What the source has to know.
-fn defines(pairs: &Pairwise) -> [(&'static str, usize); 4] {
+fn defines(pairs: &Pairwise) -> [(&'static str, usize); 6] {
     [
         ("SITES", pairs.sites()),
         ("Q", pairs.q()),
         ("TERMS", pairs.terms()),
         ("EXCHANGE", Purpose::Exchange as usize),
+        ("FIRST", End::First as usize),
+        ("LAST", End::Last as usize),
     ]
 }
 

@@ -39,3 +39,13 @@ pub(crate) fn check_gpu(key: &str, kernel: KernelName, target: &dyn Target) -> R
     }
     pairwise_for_gpu(target).map(drop)
 }
+
+/// Refuse a target whose chains cannot be measured where they are.
+pub(crate) fn check_measured(target: &dyn Target) -> Result<()> {
+    if target.lattice_model().is_some_and(|model| model.vectors().is_some()) {
+        let reason =
+            "chains are measured there, its order parameter on the CPU alone; use the device cpu";
+        return Err(Error::not_applicable("a GPU", reason));
+    }
+    Ok(())
+}

@@ -7,6 +7,7 @@ use cudarc::driver::{CudaSlice, CudaViewMut};
 use rayon::prelude::*;
 
 use super::batches::{Batches, FIXED, KEY, Mover, Wanted, in_batches};
+use super::check_measured;
 use super::ladders::{CudaLadders, Layout, LowestStates, RungTable};
 use crate::device::Progress;
 use crate::device::cuda::Gpu;
@@ -145,6 +146,7 @@ pub(crate) fn run_cuda_ladders<R: RemoteRecorder>(
     let model = Density::new(target, &tempering.ladder[rungs - 1]);
     check_finite(&model, &initial_state(target, seed, 0), 0.0, (seed, 0, 0))?;
     let mut recorders: Vec<R> = (0..chains).into_par_iter().map(&make).collect();
+    check_measured(target)?;
     let pairs = pairwise_for_gpu(target)?;
     let (sites, q) = (pairs.sites(), pairs.q());
     let fresh = |width| RungTable { table: LadderTable::new(rungs + 1, width), sites, q };

@@ -1,4 +1,4 @@
-//! Whether chains on a GPU are those of the CPU.
+//! Chains on a GPU beside those of the CPU.
 
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +14,7 @@ use crate::mcmc::{
 };
 use crate::observe::{ChainRecorder, LadderTable, Recorder, Reduced, RemoteRecorder};
 use crate::target::cuda::testing::compiles_behind;
-use crate::target::{Boundary, Density, Disorder, Lattice, Pairwise, Target};
+use crate::target::{Boundary, Bravais, Density, Disorder, Lattice, Pairwise, Target, on_shells};
 
 #[test]
 #[cfg_attr(not(has_nvrtc), ignore = "needs NVRTC: set LEAPS_NVRTC to its folder")]
@@ -40,6 +40,9 @@ fn targets() -> Vec<(&'static str, Pairwise, f64)> {
         ("potts", Pairwise::potts(torus(&[6, 7]), 3, 1.0, 0.2).unwrap(), 0.9),
         ("20 values", Pairwise::potts(torus(&[3, 4]), 20, 2.0, 0.5).unwrap(), 0.8),
         ("complete", Pairwise::sherrington_kirkpatrick(40, Disorder::Gaussian, 3).unwrap(), 0.7),
+        ("J1-J2", on_shells(&[6, 8], None, &[1.0, -0.6]).with_uniform_field(0.1).unwrap(), 0.8),
+        ("triangular", on_shells(&[5, 6], Some(Bravais::Triangular), &[-1.0]), 0.7),
+        ("fcc", on_shells(&[4, 4, 3], Some(Bravais::Fcc), &[-1.0, 0.2]), 0.4),
         ("large", Pairwise::ising(torus(&[90, 91]), 1.0, 0.1).unwrap(), 0.4),
     ]
 }
@@ -143,12 +146,12 @@ fn chains_are_those_of_the_cpu() {
         let lambda = vec![beta; target.terms()];
         let large = target.sites() > 1000;
         for kernel in KernelName::ON_GPU {
-            for (scan, every, burn_in) in
+            for (scan, thin, burn_in) in
                 [(Scan::Systematic, 1, 0), (Scan::Coloured, 3, 7), (Scan::Systematic, 3, 2)]
             {
                 let chains = if large { 35 } else { 133 };
                 let steps = if large { 6 } else { 20 };
-                let settings = ChainSettings { chains, burn_in, steps, every, seed: 5 };
+                let settings = ChainSettings { chains, burn_in, steps, thin, seed: 5 };
                 let (here, tables) = on_cpu(&target, &lambda, (kernel, scan), &settings);
                 let model = Density::new(&target, &lambda);
                 let make = |_| Rows::new(&target, &lambda);
@@ -156,7 +159,7 @@ fn chains_are_those_of_the_cpu() {
                     run_cuda_chains(&gpu, &model, (kernel, scan), &settings, make, &NoProgress)
                         .unwrap();
                 assert_eq!(here.len(), there.len());
-                let label = format!("{name} {kernel} {scan:?} every {every} after {burn_in}");
+                let label = format!("{name} {kernel} {scan:?} every {thin} after {burn_in}");
                 let mut differ = 0;
                 for (chain, (a, b)) in here.iter().zip(&there).enumerate() {
                     assert_eq!((a.steps, a.energy_calls), (b.steps, b.energy_calls), "{label}");
@@ -221,7 +224,7 @@ fn tiled_ladders_are_those_of_the_cpu() {
             .collect();
         let coldest = &ladder[ladder.len() - 1];
         for kernel in KernelName::ON_GPU {
-            for (every, burn_in, exchange) in [(1, 5, true), (3, 4, true), (3, 2, false)] {
+            for (thin, burn_in, exchange) in [(1, 5, true), (3, 4, true), (3, 2, false)] {
                 // More than a tile, and not two.
                 let (chains, steps) = if large { (3, 4) } else { (70, 41) };
                 let settings = TemperingSettings {
@@ -229,9 +232,9 @@ fn tiled_ladders_are_those_of_the_cpu() {
                     houdayer: false,
                     exchange,
                     table: Some(LadderTable::width_for(&target, 5)),
-                    chains: ChainSettings { chains, burn_in, steps, every, seed: 5 },
+                    chains: ChainSettings { chains, burn_in, steps, thin, seed: 5 },
                 };
-                let scan = if every == 1 { Scan::Systematic } else { Scan::Coloured };
+                let scan = if thin == 1 { Scan::Systematic } else { Scan::Coloured };
                 let plan = LadderPlan::new(&target, kernel.rule().unwrap(), scan).unwrap();
                 let make = |_| Rows::new(&target, coldest);
                 let here =
@@ -239,7 +242,7 @@ fn tiled_ladders_are_those_of_the_cpu() {
                 let there =
                     run_cuda_ladders(&gpu, &target, &plan, &settings, make, &NoProgress).unwrap();
                 let label =
-                    format!("{name} {kernel} every {every} after {burn_in}, exchange {exchange}");
+                    format!("{name} {kernel} every {thin} after {burn_in}, exchange {exchange}");
                 assert_eq!(here.len(), there.len(), "{label}");
                 let mut differ = 0;
                 for (number, (a, b)) in here.iter().zip(&there).enumerate() {
@@ -274,7 +277,7 @@ fn stopped_chains_have_what_shorter_ones_have() {
     let gpu = Gpu::open(0).unwrap();
     let target = Pairwise::ising(torus(&[4, 4]), 1.0, 0.2).unwrap();
     let lambda = vec![0.3; 2];
-    let settings = ChainSettings { chains: 5, burn_in: 3, steps: 1 << 20, every: 2, seed: 5 };
+    let settings = ChainSettings { chains: 5, burn_in: 3, steps: 1 << 20, thin: 2, seed: 5 };
     let moves = (KernelName::Metropolis, Scan::Systematic);
     let model = Density::new(&target, &lambda);
     let run = |settings: &ChainSettings, progress: &dyn Progress| {
@@ -285,7 +288,7 @@ fn stopped_chains_have_what_shorter_ones_have() {
     assert!(matches!(early, Err(crate::Error::Interrupted)), "no state was kept");
     let stopped = run(&settings, &After(AtomicU64::new(9))).unwrap();
     let steps = stopped[0].steps;
-    assert!(steps >= settings.every && steps < settings.steps, "{steps}");
+    assert!(steps >= settings.thin && steps < settings.steps, "{steps}");
     let (shorter, _) = on_cpu(&target, &lambda, moves, &ChainSettings { steps, ..settings });
     for (a, b) in shorter.iter().zip(&stopped) {
         assert_eq!(difference(&a.recorder, &b.recorder), None);
@@ -316,7 +319,7 @@ fn long_chains_are_recorded_batch_by_batch() {
     let target = Pairwise::ising(torus(&[4, 6]), 1.0, 0.0).unwrap();
     let lambda = vec![0.3; target.terms()];
     let model = Density::new(&target, &lambda);
-    let settings = ChainSettings { chains: 3, burn_in: 11, steps: 5000, every: 1, seed: 5 };
+    let settings = ChainSettings { chains: 3, burn_in: 11, steps: 5000, thin: 1, seed: 5 };
     let fresh = ChainRecorder::new(&target, &lambda, 5);
     let plan = Plan::new(&target, KernelName::HeatBath.rule().unwrap(), Scan::Coloured).unwrap();
     let make = |_| Plain(fresh.clone());

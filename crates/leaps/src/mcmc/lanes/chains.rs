@@ -61,13 +61,13 @@ pub fn run_lane_chains<R: Recorder>(
             let next = if step < settings.burn_in {
                 settings.burn_in
             } else {
-                step + settings.every - (step - settings.burn_in) % settings.every
+                step + settings.thin - (step - settings.burn_in) % settings.thin
             };
             let sweeps = (next.min(round.end) - step).min(stride);
             let updates = Updates { from: step * sites, count: sweeps * sites };
             tile.update(plan, &tables, level, updates);
             step += sweeps;
-            if step > settings.burn_in && (step - settings.burn_in).is_multiple_of(settings.every) {
+            if step > settings.burn_in && (step - settings.burn_in).is_multiple_of(settings.thin) {
                 for (lane, recorder) in recorders.iter_mut().enumerate() {
                     tile.get(lane, &mut x);
                     recorder.record(&x);

@@ -10,8 +10,9 @@ use std::sync::Arc;
 use cudarc::driver::{CudaFunction, CudaSlice};
 
 use super::plan::{Class, Code, Plan, Rule};
-use super::{Tables, Tile, Updates};
+use super::{FRESH, Tables, Tile, Updates};
 use crate::Result;
+use crate::device::Purpose;
 use crate::device::cuda::arguments::{Input, Output, arguments, join};
 use crate::device::cuda::{Gpu, launch};
 
@@ -89,11 +90,26 @@ arguments! {
     }
 }
 
+arguments! {
+    /// What [`CudaPlan::walk`] hands over beside the plan.
+    struct Walk {
+        states: Output<u8>,
+        /// Thresholds of all chains.
+        table: Input<u32>,
+        seed: u64,
+        /// Updates made before.
+        from: u64,
+        updates: u64,
+        chains: u32,
+    }
+}
+
 /// Source of the kernels.
 const LANES: &str = join!(
     Lanes::SOURCE,
     Carry::SOURCE,
     Rungs::SOURCE,
+    Walk::SOURCE,
     include_str!("lanes.cu"),
     include_str!("chains.cu"),
     include_str!("rungs.cu"),
@@ -180,6 +196,10 @@ fn compilation(plan: &Plan, available: usize) -> (Vec<(&'static str, usize)>, us
         ("TERMS", plan.terms),
         ("METROPOLIS", usize::from(plan.rule == Rule::Metropolis)),
         ("THRESHOLDS", plan.thresholds),
+        ("CLASS", CLASS),
+        ("TILE", Tile::WALKERS),
+        ("FRESH", FRESH as usize),
+        ("MOVE", Purpose::Move as usize),
         ("THREADS", threads),
         ("PITCH", threads + 4),
         ("STAGED", usize::from(staged.is_some())),
@@ -275,19 +295,17 @@ impl CudaPlan {
         seed: u64,
         Updates { from, count }: Updates,
     ) -> Result<()> {
-        let (grid, n) = ((chains.div_ceil(self.threads) as u32, 1, 1), chains as u32);
-        launch!(
-            self.gpu,
-            self.walk,
-            (grid, self.threads, self.shared),
-            &self.arguments,
-            states,
-            &self.tables,
-            &seed,
-            &from,
-            &count,
-            &n,
-        )
+        let gpu = &self.gpu;
+        let walk = Walk {
+            states: Output::of(gpu, &*states),
+            table: Input::of(gpu, &self.tables),
+            seed,
+            from,
+            updates: count,
+            chains: chains as u32,
+        };
+        let grid = (chains.div_ceil(self.threads) as u32, 1, 1);
+        launch!(gpu, self.walk, (grid, self.threads, self.shared), &self.arguments, &walk)
     }
 
     /// Make some updates of the rungs `first..` of all ladders, as many as the plan has thresholds that they [stay at](Self::staying).
@@ -383,7 +401,7 @@ impl CudaPlan {
 mod tests {
     use super::super::Scan;
     use super::*;
-    use crate::target::{Boundary, Disorder, Lattice, Pairwise};
+    use crate::target::{Boundary, Bravais, Disorder, Lattice, Pairwise, on_shells};
 
     #[test]
     #[cfg_attr(not(has_nvrtc), ignore = "needs NVRTC: set LEAPS_NVRTC to its folder")]
@@ -396,6 +414,8 @@ mod tests {
             Pairwise::potts(torus(6), 3, 1.0, 0.2).unwrap(),
             Pairwise::potts(torus(5), 5, 1.0, 0.0).unwrap(),
             Pairwise::ising(torus(90), 1.0, 0.1).unwrap(),
+            on_shells(&[6, 8], None, &[1.0, -0.6]),
+            on_shells(&[4, 4, 4], Some(Bravais::Fcc), &[-1.0]),
         ] {
             for rule in [Rule::HeatBath, Rule::Metropolis] {
                 CudaPlan::compiles(&Plan::new(&target, rule, Scan::Coloured).unwrap());

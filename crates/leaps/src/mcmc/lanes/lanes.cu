@@ -1,12 +1,11 @@
 // Table-driven sweeps (mcmc/lanes) with a walker per thread: the walks of tile.rs, bit by bit.
 //
-// METROPOLIS is the rule, 0 or 1. THRESHOLDS: of all classes at one temperature. THREADS, PITCH and STAGED are those of
+// METROPOLIS is the rule, 0 or 1. THRESHOLDS: of all classes at one temperature. CLASS: numbers of a class. MOVE is Purpose::Move.
+// THREADS, PITCH and STAGED are those of
 // pairwise.cu: STAGED keeps states in shared memory, [site * PITCH + thread].
 #define PER_BLOCK (METROPOLIS && Q > 2 ? 4 : 8)
-// Purpose::Move.
-#define MOVE 2
-// A fresh measurement of the energies every so many updates, as in walkers::lanes.rs.
-#define PERIOD (16ull * SITES)
+// A fresh measurement of the energies every so many updates; FRESH is in sweeps.
+#define PERIOD ((u64)FRESH * SITES)
 
 // The structure Lanes is declared by cuda.rs.
 
@@ -17,7 +16,7 @@ struct Class {
 };
 
 __device__ __forceinline__ Class class_at(const Lanes& p, u32 number) {
-    const uint4* at = (const uint4*)(p.classes + (size_t)number * 8);
+    const uint4* at = (const uint4*)(p.classes + (size_t)number * CLASS);
     uint4 a = __ldg(at), b = __ldg(at + 1);
     return Class{a.x, a.y, a.z, a.w, b.x, b.y};
 }

@@ -1,8 +1,11 @@
-//! The sites of a pairwise model, grouped by their surroundings, and the numbers of those surroundings.
+//! The sites of a model, grouped by their surroundings, and the numbers of those surroundings.
 
 use std::collections::HashMap;
 
-use crate::target::{Colouring, Pairwise, Target};
+use super::counts::Counts;
+use super::effects::Effects;
+use super::factors::factors_len;
+use crate::target::{Colouring, Pairwise, Target, pairwise_for_gpu};
 use crate::{Error, Result};
 
 /// The rule by which a site gets its new value.
@@ -51,9 +54,13 @@ pub(super) struct Class {
     pub(super) share: Vec<f64>,
     /// Where the class' thresholds start in [`super::Tables`].
     pub(super) offset: usize,
+    /// The index by counting in the place of `code`, in plans that GPUs do not have.
+    pub(super) counts: Option<Counts>,
+    /// Where the class' factors start, if they stand in the place of thresholds.
+    pub(super) factors: Option<usize>,
 }
 
-/// A pairwise model prepared for tiles.
+/// A model prepared for tiles.
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub(super) rule: Rule,
@@ -68,6 +75,8 @@ pub struct Plan {
     pub(super) constants: Vec<f64>,
     /// Thresholds in all classes together.
     pub(super) thresholds: usize,
+    /// Factors in all classes together.
+    pub(super) factors: usize,
 }
 
 /// Most neighbours whose values are the bits of a byte.
@@ -76,6 +85,12 @@ const MOST_BITS: usize = 8;
 const MAX_CLASS: usize = 1 << 16;
 /// Most thresholds in all: 64 MiB.
 const MAX_THRESHOLDS: usize = 1 << 24;
+/// Most thresholds of a class whose surroundings are counted, and the same where all classes together have more than `ALL_COUNTED`: to make
+/// more takes longer than to multiply factors.
+const COUNTED: [usize; 2] = [1 << 13, 1 << 10];
+const ALL_COUNTED: usize = 1 << 15;
+/// Most factors in all: 2 MiB.
+const MAX_FACTORS: usize = 1 << 18;
 
 impl Plan {
     /// The same with the sites in the opposite order, so that its sweeps are the time reversals of these.
@@ -84,9 +99,43 @@ impl Plan {
         self
     }
 
-    /// Prepare `model` for `rule`. Fails with [`Error::NotApplicable`] if some site has too many
-    /// neighbours or values for a table; [`crate::mcmc::HeatBath`] and [`crate::mcmc::Metropolis`] serve such
-    /// models one walker at a time.
+    /// Prepare any model for `rule`: by values or counts of neighbours ([`Plan::new`]) where their table is small, else by coordinates of
+    /// the surroundings, which serve clusters of any number of sites, too. Graphs that are no lattices have the former alone.
+    ///
+    /// Fails with [`Error::NotApplicable`] if the target is neither [`Pairwise`] nor a [`LatticeModel`](crate::target::LatticeModel), or has too many kinds of
+    /// sites; [`crate::mcmc::HeatBath`] and [`crate::mcmc::Metropolis`] serve such targets one walker at a time. GPUs have not run it.
+    pub fn of(target: &dyn Target, rule: Rule, scan: Scan) -> Result<Self> {
+        let Some(model) = target.pairwise() else {
+            let reason = "the target is neither pairwise nor a lattice model";
+            let model = target
+                .lattice_model()
+                .ok_or_else(|| Error::not_applicable("the table-driven sweep", reason))?;
+            let order = || Colouring::of_clusters(model).order().to_vec();
+            return Self::counted(Effects::of_clusters(model)?, (rule, scan), order, COUNTED);
+        };
+        let plan = Self::new(model, rule, scan);
+        let small = |plan: &Plan| plan.thresholds <= COUNTED[1] * plan.classes.len();
+        if plan.as_ref().is_ok_and(small) || model.lattice().is_none() {
+            return plan;
+        }
+        let order = || Colouring::new(model).order().to_vec();
+        Effects::of_pairs(model)
+            .and_then(|effects| Self::counted(effects, (rule, scan), order, COUNTED))
+            .or(plan)
+    }
+
+    /// [`Plan::new`] for a target that is pairwise: what GPUs have.
+    pub(crate) fn of_pairs(target: &dyn Target, rule: Rule, scan: Scan) -> Result<Self> {
+        Self::new(pairwise_for_gpu(target)?, rule, scan)
+    }
+
+    /// As [`Plan::signed`] where that serves the target, else as [`Plan::of`].
+    pub fn signed_or_of(target: &dyn Target, rule: Rule, scan: Scan) -> Result<Self> {
+        let signed = target.pairwise().and_then(|model| Self::signed(model, rule, scan).ok());
+        signed.map_or_else(|| Self::of(target, rule, scan), Ok)
+    }
+
+    /// Prepare a pairwise model for `rule`. Fails with [`Error::NotApplicable`] if some site has too many neighbours or values for a table.
     pub fn new(model: &Pairwise, rule: Rule, scan: Scan) -> Result<Self> {
         Self::build(model, rule, scan, false)
     }
@@ -95,6 +144,73 @@ impl Plan {
     /// neighbours pull to value 1. GPUs have not run it.
     pub fn signed(model: &Pairwise, rule: Rule, scan: Scan) -> Result<Self> {
         Self::build(model, rule, scan, true)
+    }
+
+    /// By coordinates, with tables of at most so many thresholds for a class.
+    pub(super) fn counted(
+        effects: Effects,
+        (rule, scan): (Rule, Scan),
+        coloured: impl Fn() -> Vec<u32>,
+        most: [usize; 2],
+    ) -> Result<Self> {
+        let q = effects.q;
+        let all: Vec<Counts> =
+            effects.kinds.iter().map(|kind| Counts::new(&effects, kind)).collect::<Result<_>>()?;
+        // Thresholds of those that have at most so many.
+        let size = |counts: &Counts| {
+            let each = if rule == Rule::HeatBath { q - 1 } else { q * q };
+            counts.entries().and_then(|entries| entries.checked_mul(each))
+        };
+        let fits = |counts: &Counts, most: usize| size(counts).filter(|&size| size <= most);
+        let sum: usize = all.iter().filter_map(|counts| fits(counts, most[0])).sum();
+        let most = if sum <= ALL_COUNTED { most[0] } else { most[1] };
+        let (mut classes, mut thresholds, mut factors) = (Vec::new(), 0, 0);
+        for counts in all {
+            let mut class = Class {
+                code: Code::Sum,
+                entries: 0,
+                local: Vec::new(),
+                share: Vec::new(),
+                offset: thresholds,
+                counts: None,
+                factors: None,
+            };
+            match fits(&counts, most).and(counts.entries()) {
+                Some(entries) => {
+                    class.entries = entries;
+                    class.local = counts.whole(entries, q, false);
+                    class.share = counts.whole(entries, q, true);
+                    thresholds += class.thresholds(q, rule);
+                }
+                None => {
+                    class.factors = Some(factors);
+                    factors += factors_len(&counts.digits, q);
+                }
+            }
+            if factors > MAX_FACTORS {
+                return Err(too_large());
+            }
+            class.counts = Some(counts);
+            classes.push(class);
+        }
+        let sites = effects.of_site.len();
+        Ok(Plan {
+            rule,
+            q,
+            sites,
+            terms: effects.constants.len(),
+            order: match scan {
+                Scan::Systematic => (0..sites as u32).collect(),
+                Scan::Coloured => coloured(),
+            },
+            class_of: effects.of_site,
+            starts: effects.starts,
+            ends: effects.ends,
+            classes,
+            constants: effects.constants,
+            thresholds,
+            factors,
+        })
     }
 
     fn build(model: &Pairwise, rule: Rule, scan: Scan, signed: bool) -> Result<Self> {
@@ -158,6 +274,7 @@ impl Plan {
             classes,
             constants,
             thresholds,
+            factors: 0,
         })
     }
 
@@ -188,7 +305,7 @@ impl Plan {
 
     /// Bytes of one set of thresholds.
     pub fn table_bytes(&self) -> usize {
-        4 * self.thresholds
+        4 * self.thresholds + 16 * self.factors
     }
 
     pub(super) fn ends(&self, site: usize) -> &[u32] {
@@ -196,7 +313,7 @@ impl Plan {
     }
 }
 
-fn too_large() -> Error {
+pub(super) fn too_large() -> Error {
     Error::not_applicable(
         "the table-driven sweep",
         "a site has too many neighbours or values for a table of its surroundings",
@@ -234,6 +351,8 @@ impl Class {
             local: vec![0.0; couplings.len() * entries * q],
             share: vec![0.0; couplings.len() * entries * q],
             offset: 0,
+            counts: None,
+            factors: None,
         };
         for index in 0..entries {
             let digit = |d: usize| index / radix.pow(d as u32) % radix;
@@ -281,8 +400,15 @@ impl Class {
         let entries = degree + 1;
         let size = couplings.len() * entries * 2;
         let code = Code::General(signs.iter().flat_map(contribution).collect());
-        let mut class =
-            Class { code, entries, local: vec![0.0; size], share: vec![0.0; size], offset: 0 };
+        let mut class = Class {
+            code,
+            entries,
+            local: vec![0.0; size],
+            share: vec![0.0; size],
+            offset: 0,
+            counts: None,
+            factors: None,
+        };
         for (k, (couplings, fields)) in couplings.iter().zip(fields).enumerate() {
             for index in 0..entries {
                 for (value, pulling) in [degree - index, index].into_iter().enumerate() {

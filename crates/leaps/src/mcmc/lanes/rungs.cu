@@ -1,7 +1,6 @@
-// Rungs of ladders (lanes.cu has what they are made of), 64 ladders to a tile: tiles of `period` rungs follow each other, of which the `width` rungs
+// Rungs of ladders (lanes.cu has what they are made of), TILE ladders to a tile: tiles of `period` rungs follow each other, of which the `width` rungs
 // from rung `first` on are swept, each by the thresholds of its own. Random numbers belong to the walker, `rows` says where its state lies.
 // The structure Rungs is declared by cuda.rs.
-#define TILE 64
 
 // The walker that thread `number` of all moves.
 __device__ __forceinline__ u32 walker_of(const Rungs& r, u32 number) {

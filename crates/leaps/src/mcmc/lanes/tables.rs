@@ -1,5 +1,6 @@
 //! Thresholds from the local energies of a plan, at given weights of the energy terms.
 
+use super::factors::Factors;
 use super::plan::{Class, Plan, Rule};
 
 /// The thresholds of a plan at one temperature: a value is taken when a 32-bit random word is below.
@@ -9,6 +10,8 @@ pub struct Tables {
     pub(super) high: Vec<u16>,
     /// Lower 16 bits, looked at only when the upper ones tie.
     pub(super) low: Vec<u16>,
+    /// Of classes that have them in the place of thresholds.
+    pub(super) factors: Factors,
     /// Scratch: energies of a site's values.
     energies: Vec<f64>,
 }
@@ -31,6 +34,7 @@ impl Tables {
                 self.set_entry(plan, class, lambda, index);
             }
         }
+        self.factors.set(plan, lambda);
     }
 
     fn set_entry(&mut self, plan: &Plan, class: &Class, lambda: &[f64], index: usize) {

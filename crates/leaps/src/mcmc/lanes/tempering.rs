@@ -17,7 +17,7 @@ use crate::mcmc::chains::{check_finite, glance};
 use crate::mcmc::rounds::in_rounds;
 use crate::mcmc::tempering::Exchanges;
 use crate::mcmc::{TemperingOutcome, TemperingSettings};
-use crate::observe::{LadderTable, Order, Recorder};
+use crate::observe::{LadderTable, OrderParameter, Recorder};
 use crate::target::{Density, Pairwise, Target, initial_state};
 
 /// Sweeps within the temperatures of a ladder.
@@ -29,17 +29,24 @@ pub struct LadderPlan {
 }
 
 impl LadderPlan {
-    /// Sweeps of a pairwise model by this rule, where tables fit it.
+    /// Sweeps of any model by this rule, by [`Plan::of`].
+    pub fn of(target: &dyn Target, rule: Rule, scan: Scan) -> Result<Self> {
+        let rungs = Plan::of(target, rule, scan)?;
+        let infinite = Plan::of(target, Rule::HeatBath, Scan::Systematic)?;
+        Ok(LadderPlan { rungs, infinite })
+    }
+
+    /// Sweeps of a pairwise model by this rule, where tables fit it: what GPUs have.
     pub fn new(model: &Pairwise, rule: Rule, scan: Scan) -> Result<Self> {
         let rungs = Plan::new(model, rule, scan)?;
         let infinite = Plan::new(model, Rule::HeatBath, Scan::Systematic)?;
         Ok(LadderPlan { rungs, infinite })
     }
 
-    /// The same by [`Plan::signed`].
-    pub fn signed(model: &Pairwise, rule: Rule, scan: Scan) -> Result<Self> {
-        let rungs = Plan::signed(model, rule, scan)?;
-        let infinite = Plan::signed(model, Rule::HeatBath, Scan::Systematic)?;
+    /// The same by [`Plan::signed_or_of`].
+    pub fn signed_or_of(target: &dyn Target, rule: Rule, scan: Scan) -> Result<Self> {
+        let rungs = Plan::signed_or_of(target, rule, scan)?;
+        let infinite = Plan::signed_or_of(target, Rule::HeatBath, Scan::Systematic)?;
         Ok(LadderPlan { rungs, infinite })
     }
 
@@ -99,6 +106,7 @@ pub fn run_lane_tempering<R: Recorder>(
     progress.total((settings.burn_in + settings.steps).saturating_mul(settings.chains as u64));
     let (level, sites, rungs) = (SimdLevel::detect(), plan.rungs.sites() as u64, ladder.len());
     let (terms, q) = (target.terms(), target.q());
+    let order = OrderParameter::of(target);
     let tables: Vec<Tables> =
         ladder.iter().map(|lambda| Tables::new(&plan.rungs, lambda)).collect();
     let infinite = Tables::new(&plan.infinite, &vec![0.0; terms]);
@@ -139,7 +147,7 @@ pub fn run_lane_tempering<R: Recorder>(
                 ladders.iter_mut().for_each(|ladder| ladder.exchanges.reset_counts());
             }
             let kept = step >= settings.burn_in
-                && (step - settings.burn_in + 1).is_multiple_of(settings.every);
+                && (step - settings.burn_in + 1).is_multiple_of(settings.thin);
             let gather = kept && tempering.table.is_some();
             let updates = Updates { from: step * sites, count: sites };
             tiles[..rungs].par_iter_mut().zip(&tables).with_min_len(together).for_each(
@@ -163,7 +171,7 @@ pub fn run_lane_tempering<R: Recorder>(
                 let hot = &mut tiles[rungs];
                 hot.tile.update(&plan.infinite, &infinite, level, updates);
                 hot.tile.energies(&plan.infinite, level, &mut hot.energies);
-                tabulate(tiles, ladders, q);
+                tabulate(tiles, ladders, q, &order);
             }
             unsaid += 1;
             if unsaid == stride {
@@ -238,7 +246,7 @@ fn exchange<R>(
 }
 
 /// Take the states of all rungs into the tables.
-fn tabulate<R>(tiles: &mut [Rung], ladders: &mut [Ladder<R>], q: usize) {
+fn tabulate<R>(tiles: &mut [Rung], ladders: &mut [Ladder<R>], q: usize, order: &OrderParameter) {
     let rungs = tiles.len() - 1;
     tiles.par_iter_mut().for_each(|rung| rung.tile.counts(q, &mut rung.counts));
     for (lane, ladder) in ladders.iter_mut().enumerate() {
@@ -252,7 +260,7 @@ fn tabulate<R>(tiles: &mut [Rung], ladders: &mut [Ladder<R>], q: usize) {
             }
             // Infinite temperature comes last among the tiles and first in the table.
             let place = if number == rungs { 0 } else { number + 1 };
-            table.record(place, energy, Order::of_counts(&counts[..q]), || {
+            table.record(place, energy, order.of_counts(&counts[..q]), || {
                 let mut x = vec![0; rung.tile.sites()];
                 rung.tile.get(lane, &mut x);
                 x

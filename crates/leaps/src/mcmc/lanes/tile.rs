@@ -1,6 +1,7 @@
 //! Tiles of 64 walkers, held site by site; one site of all of them is updated at a time.
 
-use super::plan::{Code, Plan, Rule};
+use super::counts::Digit;
+use super::plan::{Class, Code, Plan, Rule};
 use super::tables::Tables;
 use crate::device::lanes::{LANES, Lanes, Words};
 use crate::device::level::dispatch;
@@ -22,6 +23,16 @@ pub struct Tile {
     /// anywhere.
     words: Words,
     at: (u64, u32),
+    scratch: Scratch,
+}
+
+/// Numbers of the site that is updated, where chances are products of factors.
+#[derive(Clone, Debug, Default)]
+struct Scratch {
+    /// The digits of its surroundings.
+    places: Vec<[u8; LANES]>,
+    /// `[value][lane]`.
+    weights: Vec<[f64; LANES]>,
 }
 
 /// Single-site updates one after the other; update `p` since the start of a run visits the site `p mod sites` of the scan.
@@ -48,6 +59,7 @@ impl Tile {
             rows: vec![Row([0; LANES]); sites],
             words: [[0; LANES]; 4],
             at: NOWHERE,
+            scratch: Scratch::default(),
         }
     }
 
@@ -145,6 +157,15 @@ impl Tile {
         address
     }
 
+    /// The index of the surroundings of a site whose class has thresholds.
+    #[cfg(test)]
+    pub(super) fn index(&self, plan: &Plan, site: usize) -> [u16; LANES] {
+        use crate::device::level::Portable;
+        let class = &plan.classes[plan.class_of[site] as usize];
+        // SAFETY: plain code runs everywhere.
+        unsafe { self.surroundings::<Portable>(class, plan.q, plan.ends(site)) }
+    }
+
     /// Sixteen more bits behind those of `slot`, for one lane: from a block of their own, whose number no
     /// sweep reaches.
     #[cold]
@@ -155,9 +176,63 @@ impl Tile {
         (philox4x32(address, self.key)[slot / 2] >> (16 * (slot as u32 % 2))) as u16
     }
 
+    /// A digit of the surroundings of a site in every lane.
+    #[inline(always)]
+    unsafe fn digit<L: Lanes>(&self, digit: &Digit, q: usize, ends: &[u32]) -> L::Bytes {
+        // SAFETY: the caller has the instructions of the level.
+        unsafe {
+            let mut sum = L::zero();
+            for part in &digit.parts {
+                let mut combination = L::zero();
+                for (place, end) in ends[part.from..][..part.others].iter().enumerate() {
+                    if place > 0 {
+                        combination = times::<L>(combination, q);
+                    }
+                    let row = L::load(&self.rows[*end as usize].0);
+                    combination = if place > 0 { L::add(combination, row) } else { row };
+                }
+                if !part.plain {
+                    combination = L::look_up(&part.adds, combination);
+                }
+                sum = L::add(sum, combination);
+            }
+            sum
+        }
+    }
+
+    /// All digits of the surroundings of a site.
+    #[inline(always)]
+    unsafe fn places<L: Lanes>(
+        &self,
+        digits: &[Digit],
+        q: usize,
+        site: (&Plan, usize),
+        places: &mut Vec<[u8; LANES]>,
+    ) {
+        places.resize(digits.len(), [0; LANES]);
+        for (digit, place) in digits.iter().zip(places) {
+            // SAFETY: the caller has the instructions of the level.
+            unsafe { L::store(self.digit::<L>(digit, q, site.0.ends(site.1)), place) };
+        }
+    }
+
     /// The index of the surroundings of a site in every lane.
     #[inline(always)]
-    unsafe fn surroundings<L: Lanes>(&self, code: &Code, q: usize, ends: &[u32]) -> L::Halves {
+    unsafe fn surroundings<L: Lanes>(&self, class: &Class, q: usize, ends: &[u32]) -> L::Halves {
+        if let Some(counts) = &class.counts {
+            // SAFETY: the caller has the instructions of the level.
+            unsafe {
+                let mut digits = counts.digits.iter().rev();
+                let Some(last) = digits.next() else { return L::widen(L::zero()) };
+                let mut index = L::widen(self.digit::<L>(last, q, ends));
+                for digit in digits {
+                    let own = L::widen(self.digit::<L>(digit, q, ends));
+                    index = L::scale_add(index, digit.entries as u16, own);
+                }
+                return index;
+            }
+        }
+        let code = &class.code;
         // SAFETY: the caller has the instructions of the level.
         let row = |end: &u32| unsafe { L::load(&self.rows[*end as usize].0) };
         // SAFETY: the caller has the instructions of the level.
@@ -185,6 +260,23 @@ impl Tile {
                 }
             }
         }
+    }
+}
+
+/// Bytes times a number.
+#[inline(always)]
+unsafe fn times<L: Lanes>(bytes: L::Bytes, factor: usize) -> L::Bytes {
+    // SAFETY: the caller has the instructions of the level.
+    unsafe {
+        let (mut product, mut power, mut left) = (L::zero(), bytes, factor);
+        while left > 0 {
+            if left % 2 == 1 {
+                product = L::add(product, power);
+            }
+            power = L::add(power, power);
+            left /= 2;
+        }
+        product
     }
 }
 
@@ -235,8 +327,18 @@ unsafe fn run<L: Lanes>(
         }
         let site = plan.order[position] as usize;
         let class = &plan.classes[plan.class_of[site] as usize];
+        if class.factors.is_some() {
+            // SAFETY: the caller has the instructions of the level.
+            unsafe { by_factors::<L>(tile, plan, tables, (site, position % per_block), energies) };
+            position += 1;
+            if position == plan.sites {
+                position = 0;
+                sweep += 1;
+            }
+            continue;
+        }
         // SAFETY: the caller has the instructions of the level.
-        let index = unsafe { tile.surroundings::<L>(&class.code, q, plan.ends(site)) };
+        let index = unsafe { tile.surroundings::<L>(class, q, plan.ends(site)) };
         let len = class.table_len(q, plan.rule);
         let table = |t: usize| {
             let range = class.offset + t * len..class.offset + (t + 1) * len;
@@ -300,21 +402,106 @@ unsafe fn run<L: Lanes>(
     }
 }
 
+/// Update a site whose class has factors, with the random digits of `slot`.
+#[inline(always)]
+unsafe fn by_factors<L: Lanes>(
+    tile: &mut Tile,
+    plan: &Plan,
+    tables: &Tables,
+    (site, slot): (usize, usize),
+    energies: &mut [f64],
+) {
+    let (number, q) = (plan.class_of[site], plan.q);
+    let class = &plan.classes[number as usize];
+    let (Some(own), Some(counts)) = (tables.factors.of(plan, number), &class.counts) else {
+        return;
+    };
+    let mut scratch = std::mem::take(&mut tile.scratch);
+    scratch.weights.resize(q, [0.0; LANES]);
+    let before = tile.rows[site].0;
+    let mut digits = [0; LANES];
+    // SAFETY: the caller has the instructions of the level.
+    unsafe {
+        tile.places::<L>(&counts.digits, q, (plan, site), &mut scratch.places);
+        let places = &scratch.places;
+        let further = |lane| tile.further(lane, slot);
+        let new = match plan.rule {
+            Rule::HeatBath => {
+                let half = L::half(&tile.words[slot / 2], slot % 2 == 1);
+                L::store_halves(half, &mut digits);
+                own.draw(places, &digits, &mut scratch.weights, further)
+            }
+            Rule::Metropolis if q == 2 => {
+                let half = L::half(&tile.words[slot / 2], slot % 2 == 1);
+                L::store_halves(half, &mut digits);
+                let mut new = before;
+                new.iter_mut().for_each(|value| *value ^= 1);
+                let accepted = own.accept(places, (&before, &new), &digits, further);
+                chosen(&accepted, before, &new)
+            }
+            Rule::Metropolis => {
+                let (words, others) = (&tile.words[slot], q as u32 - 1);
+                let (choice, half) = L::propose(words, others);
+                L::store_halves(half, &mut digits);
+                let mut new = [0; LANES];
+                L::store(L::add(choice, L::at_least(choice, L::load(&before))), &mut new);
+                let rest = |lane: usize| words[lane].wrapping_mul(others) as u16;
+                let accepted = own.accept(places, (&before, &new), &digits, rest);
+                chosen(&accepted, before, &new)
+            }
+        };
+        tile.rows[site].0 = new;
+    }
+    let new = &tile.rows[site].0;
+    for (k, energies) in energies.chunks_exact_mut(LANES).enumerate() {
+        for lane in 0..LANES {
+            let of = |value: u8| {
+                let at = (k * q + value as usize, lane);
+                Class::sum_of_digits(&counts.digits, &scratch.places, |d| &d.local, at)
+            };
+            energies[lane] += of(new[lane]) - of(before[lane]);
+        }
+    }
+    tile.scratch = scratch;
+}
+
+/// `new` where `accepted` is 1, else `old`.
+#[inline(always)]
+fn chosen(accepted: &[u8; LANES], mut old: [u8; LANES], new: &[u8; LANES]) -> [u8; LANES] {
+    for lane in 0..LANES {
+        old[lane] = if accepted[lane] == 1 { new[lane] } else { old[lane] };
+    }
+    old
+}
+
 #[inline(always)]
 unsafe fn measure<L: Lanes>(tile: &Tile, plan: &Plan, energies: &mut [f64]) {
     let q = plan.q;
+    let mut places = Vec::new();
     for (energies, &constant) in energies.chunks_exact_mut(LANES).zip(&plan.constants) {
         energies.fill(constant);
     }
     for site in 0..plan.sites {
         let class = &plan.classes[plan.class_of[site] as usize];
+        let row = &tile.rows[site].0;
+        if let (Some(_), Some(counts)) = (class.factors, &class.counts) {
+            // SAFETY: the caller has the instructions of the level.
+            unsafe { tile.places::<L>(&counts.digits, q, (plan, site), &mut places) };
+            for (k, energies) in energies.chunks_exact_mut(LANES).enumerate() {
+                for lane in 0..LANES {
+                    let at = (k * q + row[lane] as usize, lane);
+                    energies[lane] +=
+                        Class::sum_of_digits(&counts.digits, &places, |d| &d.share, at);
+                }
+            }
+            continue;
+        }
         let mut index = [0; LANES];
         // SAFETY: the caller has the instructions of the level.
         unsafe {
-            let halves = tile.surroundings::<L>(&class.code, q, plan.ends(site));
+            let halves = tile.surroundings::<L>(class, q, plan.ends(site));
             L::store_halves(halves, &mut index);
         }
-        let row = &tile.rows[site].0;
         for (k, energies) in energies.chunks_exact_mut(LANES).enumerate() {
             let share = &class.share[k * class.entries * q..(k + 1) * class.entries * q];
             for lane in 0..LANES {

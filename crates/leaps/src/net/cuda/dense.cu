@@ -35,25 +35,24 @@ extern "C" __global__ void embed_time_back(const float* p, const float* saved, c
     d_hidden[slot * TIME_UNITS + k] = sum * silu_slope(saved[slot * 2 * TIME_UNITS + k]);
 }
 
-// Write the gradient of the parameters: a thread for each, slots in order.
-extern "C" __global__ void embed_time_sum(const u32* time_indices, const float* table, const float* saved, const float* d_times,
-                                          const float* d_hidden, float* gradient, u32 offset, u32 slots, u32 outputs) {
+// Write the gradient of the parameters: a thread for each, slots in order. TimeGradient is declared by parts.rs.
+extern "C" __global__ void embed_time_sum(TimeGradient pass) {
     u32 at = blockIdx.x * blockDim.x + threadIdx.x, k = at;
-    if (at >= TIME_UNITS * (FEATURES + 1) + outputs * (TIME_UNITS + 1)) return;
+    if (at >= TIME_UNITS * (FEATURES + 1) + pass.outputs * (TIME_UNITS + 1)) return;
     float sum = 0.0f;
     if (k < TIME_UNITS * FEATURES) {
-        for (u32 slot = 0; slot < slots; slot++)
-            sum = fmaf(d_hidden[slot * TIME_UNITS + k / FEATURES], table[(u64)time_indices[slot] * TIME_FEATURES + 1 + k % FEATURES], sum);
+        for (u32 slot = 0; slot < pass.slots; slot++)
+            sum = fmaf(pass.d_hidden[slot * TIME_UNITS + k / FEATURES], pass.table[(u64)pass.time_indices[slot] * TIME_FEATURES + 1 + k % FEATURES], sum);
     } else if ((k -= TIME_UNITS * FEATURES) < TIME_UNITS) {
-        for (u32 slot = 0; slot < slots; slot++) sum += d_hidden[slot * TIME_UNITS + k];
-    } else if ((k -= TIME_UNITS) < outputs * TIME_UNITS) {
-        for (u32 slot = 0; slot < slots; slot++)
-            sum = fmaf(d_times[(u64)slot * outputs + k / TIME_UNITS], saved[(slot * 2 + 1) * TIME_UNITS + k % TIME_UNITS], sum);
+        for (u32 slot = 0; slot < pass.slots; slot++) sum += pass.d_hidden[slot * TIME_UNITS + k];
+    } else if ((k -= TIME_UNITS) < pass.outputs * TIME_UNITS) {
+        for (u32 slot = 0; slot < pass.slots; slot++)
+            sum = fmaf(pass.d_times[(u64)slot * pass.outputs + k / TIME_UNITS], pass.saved[(slot * 2 + 1) * TIME_UNITS + k % TIME_UNITS], sum);
     } else {
-        k -= outputs * TIME_UNITS;
-        for (u32 slot = 0; slot < slots; slot++) sum += d_times[(u64)slot * outputs + k];
+        k -= pass.outputs * TIME_UNITS;
+        for (u32 slot = 0; slot < pass.slots; slot++) sum += pass.d_times[(u64)slot * pass.outputs + k];
     }
-    gradient[offset + at] = sum;
+    pass.gradient[pass.offset + at] = sum;
 }
 
 // `sum over sites of a[site * a_step] b[site * b_step]`, and of the first alone.

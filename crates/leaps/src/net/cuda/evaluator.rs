@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cudarc::driver::CudaSlice;
 
-use super::{CudaBatch, CudaNetwork, time_features, time_width};
+use super::{Couplings, CudaBatch, CudaNetwork, time_features, time_width};
 use crate::Result;
 use crate::device::cuda::{Gpu, Precision};
 use crate::net::evaluator::Shape;
@@ -22,6 +22,10 @@ pub struct CudaEvaluator {
     states: CudaSlice<u8>,
     rows: CudaSlice<u32>,
     table: CudaSlice<f32>,
+    /// Couplings that were given, and those of the target that the network was built for.
+    couplings: CudaSlice<f32>,
+    instance: CudaSlice<f32>,
+    given: bool,
     parameters: CudaSlice<f32>,
     out: CudaSlice<f32>,
     d_out: CudaSlice<f32>,
@@ -41,6 +45,9 @@ impl CudaEvaluator {
             states: gpu.zeros(batch * shape.sites)?,
             rows: gpu.upload(&rows)?,
             table: gpu.zeros(batch * time_width(shape.conditions))?,
+            couplings: gpu.zeros(batch * shape.couplings)?,
+            instance: gpu.upload(net.instance())?,
+            given: false,
             parameters: gpu.zeros(shape.parameters)?,
             out: gpu.zeros(batch * shape.outputs)?,
             d_out: gpu.zeros(batch * shape.outputs)?,
@@ -68,24 +75,50 @@ impl CudaEvaluator {
             .collect();
         self.gpu.write(&table, &mut self.table)?;
         self.gpu.write(x.states, &mut self.states)?;
+        self.gpu.write(x.couplings, &mut self.couplings)?;
+        self.given = !x.couplings.is_empty();
         self.placed = x.times.len();
         Ok(())
     }
 
     /// Start computing the outputs of the placed configurations.
     pub fn start_forward(&mut self) -> Result<()> {
-        let CudaEvaluator { network, placed, states, rows, table, out, .. } = self;
-        // Every configuration has a time of its own: rows and time indices are the same numbers.
-        let batch = CudaBatch { slots: *placed, states, rows, time_indices: rows, table };
+        let (network, batch, out, _, _) = self.parts();
         network.forward(&batch, out)
     }
 
     /// Start computing outputs and then the gradient of `sum d_out * out`.
     pub fn start_gradient(&mut self) -> Result<()> {
-        let CudaEvaluator { network, placed, states, rows, table, out, d_out, gradient, .. } = self;
-        let batch = CudaBatch { slots: *placed, states, rows, time_indices: rows, table };
+        let (network, batch, out, d_out, gradient) = self.parts();
         network.forward_train(&batch, out)?;
         network.backward(&batch, d_out, &mut gradient.slice_mut(..))
+    }
+
+    /// The network, the batch that is placed, outputs, their gradient and the parameters' gradient.
+    #[allow(clippy::type_complexity)] // borrowed apart in one place
+    fn parts(
+        &mut self,
+    ) -> (
+        &mut dyn CudaNetwork,
+        CudaBatch<'_>,
+        &mut CudaSlice<f32>,
+        &CudaSlice<f32>,
+        &mut CudaSlice<f32>,
+    ) {
+        // Every configuration has a time, and couplings, of its own: rows, time indices and instances are the same numbers.
+        let couplings = match self.given {
+            true => Couplings { numbers: &self.couplings, rows: 1 },
+            false => Couplings::of_one(&self.instance),
+        };
+        let batch = CudaBatch {
+            slots: self.placed,
+            states: &self.states,
+            rows: &self.rows,
+            time_indices: &self.rows,
+            table: &self.table,
+            couplings,
+        };
+        (&mut *self.network, batch, &mut self.out, &self.d_out, &mut self.gradient)
     }
 
     /// Wait for all that was started.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::Result;
 use crate::device::Precision;
 use crate::device::cuda::{Gpu, memory::counted};
-use crate::net::cuda::{CudaEvaluator, CudaNetwork};
+use crate::net::cuda::{Compiled, CudaEvaluator, CudaNetwork};
 use crate::net::model::AnyNetwork;
 use crate::net::{Evaluator, Net};
 
@@ -18,11 +18,12 @@ impl Net {
         precision: Precision,
     ) -> Result<Box<dyn CudaNetwork>> {
         match &self.network {
-            AnyNetwork::Mlp(network) => network.on_gpu(gpu, slots, precision),
-            AnyNetwork::Lea(network) => network.on_gpu(gpu, slots, precision),
+            AnyNetwork::Mlp(network) => network.on_gpu(gpu, slots),
+            AnyNetwork::Lea(network) => network.on_gpu(gpu, slots),
             AnyNetwork::Lec(network) => network.on_gpu(gpu, slots, precision),
             AnyNetwork::Hollow(network) => network.on_gpu(self.q, gpu, slots, precision),
-            AnyNetwork::HollowGraph(network) => network.on_gpu(gpu, slots, precision),
+            AnyNetwork::HollowGraph(network) => network.on_gpu(gpu, slots),
+            AnyNetwork::Glass(network) => network.on_gpu(gpu, slots, precision),
         }
     }
 
@@ -44,6 +45,7 @@ impl Net {
             AnyNetwork::Hollow(network) if network.uses_tensor_cores(self.q, gpu) => {
                 Precision::Bf16
             }
+            AnyNetwork::Glass(network) if network.uses_tensor_cores(gpu) => Precision::Bf16,
             _ => Precision::Float32,
         }
     }
@@ -75,7 +77,7 @@ impl Net {
             AnyNetwork::Lea(network) => network.compiles(),
             AnyNetwork::Lec(network) => network.compiles(),
             AnyNetwork::HollowGraph(network) => network.compiles(),
-            AnyNetwork::Hollow(_) => {}
+            AnyNetwork::Hollow(_) | AnyNetwork::Glass(_) => {}
         }
     }
 }

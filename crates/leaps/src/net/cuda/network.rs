@@ -4,11 +4,26 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaSlice, CudaViewMut};
 
-use crate::device::cuda::{Gpu, failed};
-use crate::net::features::{conditioned_features, features_with};
+use crate::device::cuda::{Gpu, Kernels, failed};
 use crate::net::layout::total;
 use crate::net::network::Network;
+use crate::net::time_features::{conditioned_features, features_with};
 use crate::{Error, Result};
+
+/// Couplings of instances on a GPU, for networks that are [shown](crate::net::Net::couplings) them: `[instance * couplings + c]`, else empty. The instance
+/// of the state in row `r` is `r / rows`.
+#[derive(Clone, Copy)]
+pub(crate) struct Couplings<'a> {
+    pub(crate) numbers: &'a CudaSlice<f32>,
+    pub(crate) rows: u32,
+}
+
+impl<'a> Couplings<'a> {
+    /// All states are of the one instance with these couplings.
+    pub(crate) fn of_one(numbers: &'a CudaSlice<f32>) -> Self {
+        Couplings { numbers, rows: u32::MAX }
+    }
+}
 
 /// Configurations on a GPU. Slot `k` holds the state in row `rows[k]` at the time of index `time_indices[k]`.
 pub(crate) struct CudaBatch<'a> {
@@ -22,6 +37,8 @@ pub(crate) struct CudaBatch<'a> {
     pub(crate) time_indices: &'a CudaSlice<u32>,
     /// What networks read of the times, see [`time_features`]: `[time index * time_width]`.
     pub(crate) table: &'a CudaSlice<f32>,
+    /// Couplings of the states.
+    pub(crate) couplings: Couplings<'a>,
 }
 
 /// Numbers per time of a network that is conditioned on so many numbers beside it: the time and all features.
@@ -128,6 +145,43 @@ pub(crate) trait CudaPasses: Send {
         d_out: &CudaSlice<f32>,
         gradient: &mut CudaViewMut<'_, f32>,
     ) -> Result<()>;
+}
+
+/// A network in float32, all of whose kernels are compiled from one source.
+pub(crate) trait Compiled: Network {
+    const SOURCE: &'static str;
+
+    /// Numbers that shape the kernels.
+    fn defines(&self) -> Vec<(&'static str, usize)>;
+
+    /// Refuse what no GPU can do.
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// The passes, with memory for batches of up to `slots`.
+    fn passes(
+        &self,
+        gpu: &Gpu,
+        kernels: &Kernels,
+        slots: usize,
+    ) -> Result<impl CudaPasses + 'static>;
+
+    /// The network on a GPU, for batches of up to `slots`.
+    fn on_gpu(&self, gpu: &Arc<Gpu>, slots: usize) -> Result<Box<dyn CudaNetwork>>
+    where
+        Self: Sized,
+    {
+        self.check()?;
+        let kernels = gpu.compile(Self::SOURCE, &self.defines())?;
+        on_gpu(gpu, slots, self, self.passes(gpu, &kernels, slots)?)
+    }
+
+    /// Compile the kernels, where there is a compiler.
+    #[cfg(test)]
+    fn compiles(&self) {
+        crate::device::cuda::testing::compiles(Self::SOURCE, &self.defines());
+    }
 }
 
 /// Passes with their parameters and the memory of their backward passes.

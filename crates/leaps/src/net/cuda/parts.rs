@@ -4,6 +4,7 @@ use cudarc::driver::{CudaFunction, CudaSlice, CudaViewMut};
 
 use super::{Base, CudaBatch};
 use crate::Result;
+use crate::device::cuda::arguments::{Input, Output, arguments, join};
 use crate::device::cuda::{Gpu, Kernels, launch};
 use crate::net::dense::{TIME_UNITS, TimeEmbedding};
 
@@ -55,6 +56,33 @@ impl Permutation {
 
 /// Blocks that share the slots of a batch to sum gradients: a fixed number, so that all GPUs compute the same sums.
 pub(crate) const BLOCKS: usize = 256;
+
+/// Source of [`SumRows`].
+pub(crate) const SUMS: &str = include_str!("sums.cu");
+
+/// Source of [`CudaTime`] and [`SumRows`].
+pub(crate) const DENSE: &str = join!(SUMS, TimeGradient::SOURCE, include_str!("dense.cu"));
+
+arguments! {
+    /// Of the gradient of the parameters of a time embedding.
+    struct TimeGradient {
+        /// `[slot]`.
+        time_indices: Input<u32>,
+        /// `[time index * TIME_FEATURES]`.
+        table: Input<f32>,
+        /// `[slot * 2 * TIME_UNITS]`: hidden units before and after their activation.
+        saved: Input<f32>,
+        /// `[slot * outputs]`.
+        d_times: Input<f32>,
+        /// `[slot * TIME_UNITS]`.
+        d_hidden: Input<f32>,
+        gradient: Output<f32>,
+        /// Where that of these parameters starts.
+        offset: u32,
+        slots: u32,
+        outputs: u32,
+    }
+}
 
 /// Sums over rows, with the kernel of `sums.cu`.
 pub(crate) struct SumRows(CudaFunction);
@@ -149,24 +177,21 @@ impl CudaTime {
         let (gpu, n) = (&base.gpu, batch.slots as u32);
         let p = base.parameters.slice(self.offset..);
         let (saved, d_times, d_hidden) = (&self.saved, &self.d_times, &mut self.d_hidden);
-        let (offset, outputs) = (self.offset as u32, self.embedding.outputs as u32);
+        let outputs = self.embedding.outputs as u32;
         let grid = (self.embedding.parameters().div_ceil(128) as u32, 1, 1);
-        launch!(gpu, self.back, ((n, 1, 1), 32, 0), &p, saved, d_times, &mut *d_hidden, &outputs)?;
-        let d_hidden = &self.d_hidden;
-        launch!(
-            gpu,
-            self.sum,
-            (grid, 128, 0),
-            batch.time_indices,
-            batch.table,
-            saved,
-            d_times,
-            d_hidden,
-            gradient,
-            &offset,
-            &n,
-            &outputs
-        )
+        launch!(gpu, self.back, ((n, 1, 1), 32, 0), &p, saved, d_times, d_hidden, &outputs)?;
+        let pass = TimeGradient {
+            time_indices: Input::of(gpu, batch.time_indices),
+            table: Input::of(gpu, batch.table),
+            saved: Input::of(gpu, &self.saved),
+            d_times: Input::of(gpu, &self.d_times),
+            d_hidden: Input::of(gpu, &self.d_hidden),
+            gradient: Output::of(gpu, &*gradient),
+            offset: self.offset as u32,
+            slots: n,
+            outputs,
+        };
+        launch!(gpu, self.sum, (grid, 128, 0), &pass)
     }
 }
 

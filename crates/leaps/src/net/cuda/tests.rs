@@ -8,7 +8,7 @@ use super::*;
 use crate::device::{Draw, Gpu, Placement, Precision, Purpose, Stream};
 use crate::net::evaluator::tests::{check_evaluator, error, parameters};
 use crate::net::*;
-use crate::target::{Boundary, Interaction, Lattice, Pairwise, Target};
+use crate::target::{Bond, Boundary, Disorder, Interaction, Lattice, Pairwise, Target};
 
 fn on_lattice(shape: &[usize], boundary: Boundary, q: usize) -> Pairwise {
     let lattice = Lattice::new(shape, boundary).unwrap();
@@ -34,6 +34,9 @@ struct Batch {
     times: Vec<f64>,
     /// What the network is conditioned on at every time.
     conditions: Vec<Vec<f64>>,
+    /// Couplings of instances, and rows of each.
+    instances: Vec<Vec<f32>>,
+    rows_of_instance: u32,
     d_out: Vec<f32>,
 }
 
@@ -47,7 +50,17 @@ impl Batch {
         let condition = |stream: &mut Stream| -> Vec<f64> {
             (0..net.conditions()).map(|_| 2.0 * stream.uniform() - 1.0).collect()
         };
+        // Signs for every other instance, for the others normal numbers.
+        let rows_of_instance = 4;
+        let instances = (0..(slots + 3).div_ceil(rows_of_instance as usize)).map(|instance| {
+            let normal = |_| stream.normal() as f32;
+            let all: Vec<f32> = (0..net.couplings()).map(normal).collect();
+            if instance % 2 == 0 { all.iter().map(|j| j.signum()).collect() } else { all }
+        });
+        let instances = instances.collect();
         Batch {
+            instances,
+            rows_of_instance,
             states,
             rows: (0..slots).map(|slot| ((slot * 5 + 2) % (slots + 3)) as u32).collect(),
             time_indices: (0..slots).map(|_| stream.below(times.len()) as u32).collect(),
@@ -61,6 +74,11 @@ impl Batch {
         self.rows.len()
     }
 
+    /// Couplings of a slot.
+    fn couplings(&self, slot: usize) -> Vec<f32> {
+        self.instances[(self.rows[slot] / self.rows_of_instance) as usize].clone()
+    }
+
     /// Outputs and gradient as the CPU computes them.
     fn on_cpu(&self, net: &Net, parameters: &[f32]) -> (Vec<f32>, Vec<f32>) {
         let mut evaluator = net.evaluator(&Placement::Cpu, self.len()).unwrap();
@@ -70,7 +88,10 @@ impl Batch {
         let times: Vec<f64> = self.time_indices.iter().map(|&at| self.times[at as usize]).collect();
         let conditions: Vec<f64> =
             self.time_indices.iter().flat_map(|&at| self.conditions[at as usize].clone()).collect();
-        let x = Inputs { states: &states, times: &times, conditions: &conditions };
+        let x =
+            Inputs { states: &states, times: &times, conditions: &conditions, ..Inputs::default() };
+        let couplings: Vec<f32> = (0..self.len()).flat_map(|slot| self.couplings(slot)).collect();
+        let x = Inputs { couplings: &couplings, ..x };
         let mut out = vec![0.0; self.d_out.len()];
         evaluator.forward(x, &mut out).unwrap();
         let mut gradient = vec![0.0; parameters.len()];
@@ -93,6 +114,8 @@ struct OnGpu {
     rows: CudaSlice<u32>,
     time_indices: CudaSlice<u32>,
     table: CudaSlice<f32>,
+    couplings: CudaSlice<f32>,
+    rows_of_instance: u32,
 }
 
 impl<'a> Harness<'a> {
@@ -119,6 +142,8 @@ impl<'a> Harness<'a> {
             rows: self.gpu.upload(&batch.rows).unwrap(),
             time_indices: self.gpu.upload(&batch.time_indices).unwrap(),
             table: self.gpu.upload(&table).unwrap(),
+            couplings: self.gpu.upload(&batch.instances.concat()).unwrap(),
+            rows_of_instance: batch.rows_of_instance,
         }
     }
 
@@ -147,8 +172,9 @@ impl<'a> Harness<'a> {
 
 impl OnGpu {
     fn batch(&self, slots: usize) -> CudaBatch<'_> {
-        let OnGpu { states, rows, time_indices, table } = self;
-        CudaBatch { slots, states, rows, time_indices, table }
+        let OnGpu { states, rows, time_indices, table, .. } = self;
+        let couplings = Couplings { numbers: &self.couplings, rows: self.rows_of_instance };
+        CudaBatch { slots, states, rows, time_indices, table, couplings }
     }
 }
 
@@ -249,6 +275,8 @@ fn check_conditioned(
                         state
                     })
                     .collect();
+                flipped.instances = (0..slots).map(|slot| batch.couplings(slot)).collect();
+                flipped.rows_of_instance = 1;
                 flipped.rows = (0..slots as u32).collect();
                 let (out, m) = (harness.forward(&flipped), net.outputs());
                 let hollow = (0..slots).all(|slot| {
@@ -349,13 +377,44 @@ fn other_networks_on_a_gpu_compute_what_the_cpu_does() {
     assert_eq!(good, cases.len());
 }
 
+/// Bonds of models beyond nearest neighbours, with their strengths.
+type Bonds<'a> = &'a [(&'a [i64], f64)];
+
+const JAY: [(&[i64], f64); 4] = [(&[1, 0], 1.0), (&[0, 1], 1.0), (&[1, 1], -0.6), (&[1, -1], -0.6)];
+const TRIANGULAR: [(&[i64], f64); 3] = [(&[1, 0], -1.0), (&[0, 1], -1.0), (&[1, 1], -1.0)];
+const FCC: [(&[i64], f64); 6] = [
+    (&[1, 0, 0], -1.0),
+    (&[0, 1, 0], -1.0),
+    (&[0, 0, 1], -1.0),
+    (&[1, -1, 0], -1.0),
+    (&[1, 0, -1], -1.0),
+    (&[0, 1, -1], -0.5),
+];
+
+/// A model with these bonds at every site, in a field.
+fn bonded(shape: &[usize], boundary: Boundary, q: usize, bonds: Bonds<'_>) -> Pairwise {
+    let kind = if q == 2 { Interaction::Ising } else { Interaction::Potts };
+    let lattice = Lattice::new(shape, boundary).unwrap();
+    let bond =
+        |(offset, strength): &(&[i64], f64)| Bond { offset: offset.to_vec(), strength: *strength };
+    let bonds: Vec<Bond> = bonds.iter().map(bond).collect();
+    Pairwise::from_bonds(kind, lattice, q, &bonds).unwrap().with_uniform_field(0.1).unwrap()
+}
+
 /// Hollow convolutions of one to three dimensions, some too large for tensor cores.
 fn hollow_cases() -> Vec<(Pairwise, NetSpec)> {
     use Boundary::{Free, Periodic};
     // One of them, of 24 channels, has no global features.
     let hollow = |channels, depth, rows, head| {
         let (depth, rows, head) = (Some(depth), Some(rows), Some(head));
-        NetSpec::Hollow(HollowSpec { channels, depth, rows, head, global_features: channels != 24 })
+        NetSpec::Hollow(HollowSpec {
+            channels,
+            depth,
+            rows,
+            head,
+            global_features: channels != 24,
+            bond_features: true,
+        })
     };
     vec![
         (on_lattice(&[8, 8], Periodic, 2), hollow(16, 3, 3, 32)),
@@ -369,6 +428,13 @@ fn hollow_cases() -> Vec<(Pairwise, NetSpec)> {
         (on_lattice(&[4, 5, 4], Periodic, 2), hollow(7, 1, 3, 8)),
         (on_lattice(&[5, 6, 7], Free, 3), hollow(16, 2, 3, 32)),
         (on_lattice(&[5, 5], Periodic, 12), hollow(8, 1, 3, 16)),
+        // Bonds of several strengths, and orders of alternating signs.
+        (bonded(&[8, 8], Periodic, 2, &JAY), hollow(16, 3, 3, 32)),
+        (bonded(&[6, 5], Free, 3, &JAY), hollow(9, 2, 3, 10)),
+        (bonded(&[12, 16], Periodic, 2, &JAY), hollow(32, 4, 3, 64)),
+        (bonded(&[6, 6], Periodic, 2, &TRIANGULAR), hollow(8, 2, 3, 16)),
+        (bonded(&[4, 4, 5], Periodic, 2, &FCC), hollow(7, 1, 3, 8)),
+        (bonded(&[5, 6], Periodic, 4, &TRIANGULAR), hollow(11, 1, 3, 10)),
         (on_lattice(&[15, 15], Periodic, 2), hollow(48, 6, 3, 96)),
         (on_lattice(&[24, 24], Periodic, 2), hollow(48, 9, 3, 96)),
         (on_lattice(&[32, 32], Periodic, 2), hollow(32, 2, 3, 64)),
@@ -385,12 +451,71 @@ fn hollow_convolutions_on_a_gpu_compute_what_the_cpu_does() {
     assert_eq!(good, cases.len());
 }
 
+/// Networks for spin glasses of one to three dimensions, some with fewer channels than numbers that enter.
+fn glass_cases() -> Vec<(Pairwise, NetSpec)> {
+    use Boundary::{Free, Periodic};
+    let glass = |channels, depth, rows, head| {
+        let (depth, rows, head) = (Some(depth), Some(rows), Some(head));
+        NetSpec::Glass(GlassSpec { channels, depth, rows, head })
+    };
+    let on = |shape: &[usize], boundary| {
+        let lattice = Lattice::new(shape, boundary).unwrap();
+        Pairwise::edwards_anderson(lattice, Disorder::Pm1, 3).unwrap()
+    };
+    vec![
+        (on(&[8, 8], Periodic), glass(16, 2, 3, 32)),
+        (on(&[7], Periodic), glass(5, 2, 3, 9)),
+        (on(&[6, 5], Free), glass(13, 3, 3, 4)),
+        (on(&[9, 8], Periodic), glass(24, 2, 3, 48)),
+        (on(&[4, 5], Periodic), glass(6, 1, 2, 7)),
+        (on(&[3, 4], Periodic), glass(6, 3, 1, 7)),
+        (on(&[5, 5, 5], Periodic), glass(16, 1, 3, 32)),
+        (on(&[3, 4, 3], Free), glass(7, 2, 3, 8)),
+        (on(&[5, 4, 6], Periodic), glass(11, 1, 2, 10)),
+        (on(&[16, 16], Periodic), glass(32, 6, 3, 64)),
+        (on(&[8, 8, 8], Periodic), glass(32, 2, 3, 64)),
+    ]
+}
+
+#[test]
+#[ignore = "needs a GPU: cargo test -p leaps --lib cuda -- --ignored --skip speed"]
+fn networks_for_glasses_on_a_gpu_compute_what_the_cpu_does() {
+    let gpu = Gpu::open(0).unwrap();
+    let cases = glass_cases();
+    let both = [Precision::Float32, Precision::Bf16];
+    let good = cases.iter().filter(|(target, spec)| check(&gpu, spec, target, &both)).count();
+    assert_eq!(good, cases.len());
+    let (target, spec) = &cases[0];
+    assert!(check_conditioned(&gpu, spec, target, &both, 2));
+    // A network alone is on tensor cores, and a batch without couplings is of its own instance.
+    let net = Net::new(spec, target).unwrap();
+    assert_eq!(net.cuda_precision(&gpu, Precision::Bf16), Precision::Bf16);
+    let parameters = parameters(&net);
+    let states: Vec<u8> = (0..5 * net.sites()).map(|i| (i * i % 7 % 2) as u8).collect();
+    let x = Inputs { states: &states, times: &[0.1, 0.9, 0.4, 0.7, 0.2], ..Inputs::default() };
+    let outputs = [Placement::Cpu, Placement::Cuda(gpu, Precision::Float32)].map(|placement| {
+        let mut evaluator = net.evaluator(&placement, 4).unwrap();
+        evaluator.load(&parameters).unwrap();
+        let mut out = vec![f32::NAN; states.len()];
+        evaluator.forward(x, &mut out).unwrap();
+        out
+    });
+    assert!(error(&outputs[1], &outputs[0]) < 1e-5);
+}
+
 /// One network of every kind that can be conditioned, and how many numbers it is conditioned on.
 fn conditioned_cases() -> Vec<(Pairwise, NetSpec, usize)> {
     let torus = |shape: &[usize], q| on_lattice(shape, Boundary::Periodic, q);
     let hollow = |channels, depth| {
         let (depth, rows, head) = (Some(depth), Some(3), Some(2 * channels));
-        NetSpec::Hollow(HollowSpec { channels, depth, rows, head, global_features: true })
+        NetSpec::Hollow(HollowSpec {
+            channels,
+            depth,
+            rows,
+            head,
+            global_features: true,
+            bond_features: true,
+        })
     };
     let graph = NetSpec::HollowGraph(HollowGraphSpec { channels: 5, orders: 2, head: None });
     vec![

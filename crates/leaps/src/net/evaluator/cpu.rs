@@ -34,11 +34,13 @@ impl CpuEvaluator {
 }
 
 /// Put up to 16 configurations into the lanes of a worker.
-fn place(worker: &mut Worker, shape: Shape, x: Inputs<'_>) {
+fn place(worker: &mut Worker, net: &Net, shape: Shape, x: Inputs<'_>) {
     let zeros = vec![0.0; shape.conditions];
     for (lane, one) in shape.chunks(x, 1).enumerate() {
         let condition = if one.conditions.is_empty() { &zeros } else { one.conditions };
         worker.set_condition(lane, condition);
+        let couplings = if one.couplings.is_empty() { net.instance() } else { one.couplings };
+        worker.set_couplings(lane, couplings);
         worker.set(lane, one.states, one.times[0]);
     }
 }
@@ -57,7 +59,7 @@ impl Evaluator for CpuEvaluator {
         groups.par_iter().zip(out.par_chunks_mut(WIDTH * shape.outputs)).for_each_init(
             || self.net.forward_worker(),
             |worker, (group, out)| {
-                place(worker, shape, *group);
+                place(worker, &self.net, shape, *group);
                 self.net.forward(&self.packed, worker);
                 for (lane, out) in out.chunks_exact_mut(shape.outputs).enumerate() {
                     for (index, out) in out.iter_mut().enumerate() {
@@ -81,7 +83,7 @@ impl Evaluator for CpuEvaluator {
         self.accumulators.par_iter_mut().enumerate().for_each(|(turn, (worker, sums))| {
             sums.fill(0.0);
             for (group, slopes) in groups.iter().skip(turn).step_by(turns) {
-                place(worker, shape, *group);
+                place(worker, net, shape, *group);
                 net.forward(packed, worker);
                 let mut slopes = slopes.iter();
                 // Lanes without a configuration add nothing.

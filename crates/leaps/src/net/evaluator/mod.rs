@@ -18,6 +18,8 @@ pub struct Inputs<'a> {
     pub times: &'a [f64],
     /// What the network is conditioned on beside the time, `[k * conditions + c]`; empty for zeros.
     pub conditions: &'a [f64],
+    /// Couplings of their instances, `[k * couplings + c]`; empty for [those](Net::instance) of the target that the network was built for.
+    pub couplings: &'a [f32],
 }
 
 /// A [`Net`] with its parameters on a device, made by [`Net::evaluator`].
@@ -57,7 +59,10 @@ impl Net {
         }
         match placement {
             Placement::Cpu => Ok(Box::new(CpuEvaluator::new(self, batch))),
-            Placement::Cuda(gpu, precision) => self.cuda_evaluator(gpu, batch, *precision),
+            Placement::Cuda(gpu, precision) => {
+                self.gpu_has()?;
+                self.cuda_evaluator(gpu, batch, *precision)
+            }
         }
     }
 }
@@ -67,6 +72,7 @@ impl Net {
 pub(super) struct Shape {
     pub(super) sites: usize,
     pub(super) conditions: usize,
+    pub(super) couplings: usize,
     /// Outputs of a configuration.
     pub(super) outputs: usize,
     pub(super) parameters: usize,
@@ -77,6 +83,7 @@ impl Shape {
         Shape {
             sites: net.sites(),
             conditions: net.conditions(),
+            couplings: net.couplings(),
             outputs: net.sites() * net.outputs(),
             parameters: net.parameters(),
         }
@@ -92,7 +99,9 @@ impl Shape {
         check("states", x.states.len(), n * self.sites)?;
         check("outputs", out.len(), n * self.outputs)?;
         let conditions = if x.conditions.is_empty() { 0 } else { n * self.conditions };
-        check("conditions", x.conditions.len(), conditions)
+        check("conditions", x.conditions.len(), conditions)?;
+        let couplings = if x.couplings.is_empty() { 0 } else { n * self.couplings };
+        check("couplings", x.couplings.len(), couplings)
     }
 
     /// The inputs, up to `n` configurations at a time.
@@ -104,7 +113,8 @@ impl Shape {
         x.times.chunks(n).enumerate().map(move |(k, times)| {
             let range = |width: usize| k * n * width..(k * n + times.len()) * width;
             let conditions = x.conditions.get(range(self.conditions)).unwrap_or_default();
-            Inputs { states: &x.states[range(self.sites)], times, conditions }
+            let couplings = x.couplings.get(range(self.couplings)).unwrap_or_default();
+            Inputs { states: &x.states[range(self.sites)], times, conditions, couplings }
         })
     }
 }

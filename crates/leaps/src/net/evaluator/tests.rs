@@ -2,8 +2,8 @@
 
 use crate::device::{Draw, Placement, Purpose, Stream};
 use crate::net::layout::Init;
-use crate::net::{Inputs, LeaSpec, MlpSpec, Net, NetSpec};
-use crate::target::{Boundary, Lattice, Pairwise};
+use crate::net::{GlassSpec, Inputs, LeaSpec, MlpSpec, Net, NetSpec};
+use crate::target::{Boundary, Disorder, Lattice, Pairwise};
 
 /// Random parameters, none of them zero, so that no part of a network is asleep.
 pub(in crate::net) fn parameters(net: &Net) -> Vec<f32> {
@@ -71,7 +71,12 @@ pub(in crate::net) fn check_evaluator(placement: &Placement, conditions: usize) 
             let times: Vec<f64> = (0..n).map(|_| stream.uniform()).collect();
             let conditions: Vec<f64> = (0..n * conditions).map(|_| stream.uniform()).collect();
             let d_out: Vec<f32> = (0..n * 45).map(|_| stream.normal() as f32).collect();
-            let x = Inputs { states: &states, times: &times, conditions: &conditions };
+            let x = Inputs {
+                states: &states,
+                times: &times,
+                conditions: &conditions,
+                ..Inputs::default()
+            };
             let (want, want_gradient) = one_by_one(&net, &net.pack(&parameters), x, &d_out);
             let mut out = vec![f32::NAN; n * 45];
             evaluator.forward(x, &mut out).unwrap();
@@ -90,6 +95,37 @@ pub(in crate::net) fn check_evaluator(placement: &Placement, conditions: usize) 
         }
         assert!(net.evaluator(placement, 0).is_err());
     }
+}
+
+#[test]
+fn configurations_may_be_of_different_instances() {
+    let lattice = Lattice::new(&[3, 4], Boundary::Periodic).unwrap();
+    let target = Pairwise::edwards_anderson(lattice, Disorder::Gaussian, 1).unwrap();
+    let net = Net::new(&NetSpec::Glass(GlassSpec { channels: 4, ..Default::default() }), &target);
+    let (net, n, mut stream) = (net.unwrap(), 19, Stream::new(2, Purpose::Statistic, 2, 0));
+    let parameters = parameters(&net);
+    let states: Vec<u8> = (0..n * 12).map(|_| stream.below(2) as u8).collect();
+    let times: Vec<f64> = (0..n).map(|_| stream.uniform()).collect();
+    let couplings: Vec<f32> = (0..n * 24).map(|_| stream.normal() as f32).collect();
+    let mut evaluator = net.evaluator(&Placement::Cpu, n).unwrap();
+    evaluator.load(&parameters).unwrap();
+    let x = Inputs { states: &states, times: &times, couplings: &couplings, ..Inputs::default() };
+    let own = Inputs { couplings: &[], ..x };
+    let (mut out, mut plain) = (vec![0.0; n * 12], vec![0.0; n * 12]);
+    evaluator.forward(x, &mut out).unwrap();
+    evaluator.forward(own, &mut plain).unwrap();
+    let packed = net.pack(&parameters);
+    let mut worker = net.worker();
+    for k in 0..n {
+        for (couplings, out) in [(&couplings[k * 24..][..24], &out), (net.instance(), &plain)] {
+            worker.set_couplings(3, couplings);
+            worker.set(3, &states[k * 12..][..12], times[k]);
+            net.forward(&packed, &mut worker);
+            assert!((0..12).all(|site| worker.output(3, site) == out[k * 12 + site]));
+        }
+    }
+    assert!(out.iter().zip(&plain).all(|(a, b)| a != b), "couplings are not read");
+    assert!(evaluator.forward(Inputs { couplings: &couplings[1..], ..x }, &mut out).is_err());
 }
 
 #[test]

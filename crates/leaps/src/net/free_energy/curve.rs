@@ -5,7 +5,28 @@
 
 use crate::device::vector::Vector;
 use crate::net::dense;
-use crate::net::layout::{Init, Tensor, take, take_mut};
+use crate::net::layout::{Init, Tensor, layout, take, take_mut};
+
+layout! {
+    /// Scratch space: the hidden layers, and gradients of the units of two of them and of their derivatives.
+    struct Space(curve: &Curve) {
+        saved: curve.hidden.iter().map(|&n| Units::len(n)).sum(),
+        d_a: curve.widest(),
+        d_slope: curve.widest(),
+        lower_a: curve.widest(),
+        lower_slope: curve.widest(),
+    }
+}
+
+layout! {
+    /// The units of a layer before and after their activation, with their derivatives.
+    struct Units(n: usize) {
+        z: n,
+        z_slope: n,
+        a: n,
+        a_slope: n,
+    }
+}
 
 /// `t -> hidden units -> F`.
 #[derive(Clone, Debug)]
@@ -41,9 +62,9 @@ impl Curve {
         self.hidden.iter().copied().max().unwrap_or(1)
     }
 
-    /// Vectors of scratch: `z`, `z'`, `a`, `a'` of every layer, and gradients of two layers.
+    /// Vectors of scratch.
     pub(super) fn scratch(&self) -> usize {
-        4 * self.hidden.iter().sum::<usize>() + 4 * self.widest()
+        Space::len(self)
     }
 
     /// `F` up to a constant, and `dF/dt`.
@@ -52,25 +73,23 @@ impl Curve {
         &self,
         mut p: &[V::Scalar],
         t: V,
-        mut scratch: &mut [V],
+        scratch: &mut [V],
     ) -> (V, V) {
+        let Space { mut saved, .. } = Space::cut_mut(self, scratch);
         // SAFETY: the caller has the instructions of the vector.
         unsafe {
             let one = [V::constant(1.0)];
             let (mut a, mut slope): (&[V], &[V]) = (&[t], &one);
             for &n in &self.hidden {
                 let (weight, bias) = (take(&mut p, n * a.len()), take(&mut p, n));
-                let z = take_mut(&mut scratch, n);
-                let d_z = take_mut(&mut scratch, n);
-                let next = take_mut(&mut scratch, n);
-                let d_next = take_mut(&mut scratch, n);
-                dense::forward(weight, bias, a, z);
-                product(weight, slope, d_z);
+                let own = Units::cut_mut(n, take_mut(&mut saved, Units::len(n)));
+                dense::forward(weight, bias, a, own.z);
+                product(weight, slope, own.z_slope);
                 for i in 0..n {
-                    next[i] = z[i].silu();
-                    d_next[i] = d_z[i].mul(z[i].silu_slope());
+                    own.a[i] = own.z[i].silu();
+                    own.a_slope[i] = own.z_slope[i].mul(own.z[i].silu_slope());
                 }
-                (a, slope) = (next, d_next);
+                (a, slope) = (own.a, own.a_slope);
             }
             let mut out = [V::zero(); 2];
             product(p, a, &mut out[..1]);
@@ -89,19 +108,14 @@ impl Curve {
         d: V,
         grad: &mut [V::Scalar],
     ) {
-        let units: usize = self.hidden.iter().sum();
-        let (saved, mut spare) = scratch.split_at_mut(4 * units);
-        let widest = self.widest();
-        let mut d_a = take_mut(&mut spare, widest);
-        let mut d_slope = take_mut(&mut spare, widest);
-        let mut lower_a = take_mut(&mut spare, widest);
-        let mut lower_slope = take_mut(&mut spare, widest);
+        let Space { saved, mut d_a, mut d_slope, mut lower_a, mut lower_slope } =
+            Space::cut_mut(self, scratch);
         // SAFETY: the caller has the instructions of the vector.
         unsafe {
             let one = [V::constant(1.0)];
             let (mut end, mut saved_end) = (p.len(), saved.len());
             let top = self.hidden[self.hidden.len() - 1];
-            let slope = &saved[saved_end - top..];
+            let slope = Units::cut(top, &saved[saved_end - Units::len(top)..]).a_slope;
             for i in 0..top {
                 d_a[i] = V::zero();
                 d_slope[i] = V::splat(p[end - top + i]).mul(d);
@@ -110,8 +124,8 @@ impl Curve {
             end -= top;
             for (l, &n) in self.hidden.iter().enumerate().rev() {
                 let inputs = if l == 0 { 1 } else { self.hidden[l - 1] };
-                saved_end -= 4 * n;
-                let (z, z_slope) = (&saved[saved_end..][..n], &saved[saved_end + n..][..n]);
+                saved_end -= Units::len(n);
+                let Units { z, z_slope, .. } = Units::cut(n, &saved[saved_end..]);
                 for i in 0..n {
                     let second = silu_curvature(z[i]).mul(z_slope[i]);
                     let first = z[i].silu_slope();
@@ -121,10 +135,9 @@ impl Curve {
                 let (input, input_slope): (&[V], &[V]) = if l == 0 {
                     (&[t], &one)
                 } else {
-                    (
-                        &saved[saved_end - 2 * inputs..][..inputs],
-                        &saved[saved_end - inputs..][..inputs],
-                    )
+                    let below = &saved[saved_end - Units::len(inputs)..];
+                    let Units { a, a_slope, .. } = Units::cut(inputs, below);
+                    (a, a_slope)
                 };
                 let start = end - n * (inputs + 1);
                 let weight = &p[start..][..n * inputs];

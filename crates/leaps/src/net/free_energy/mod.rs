@@ -7,8 +7,8 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 
-use super::features::{conditioned_features, features_with};
 use super::layout::{self, Tensor};
+use super::time_features::{conditioned_features, features_with};
 use crate::device::SimdLevel;
 use crate::device::level::dispatch;
 use crate::device::vector::{Array, Floats, Vector, WIDTH, cast, cast_mut};
@@ -19,9 +19,13 @@ use rate::Rate;
 /// Which function of time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+#[non_exhaustive]
 pub enum FreeEnergySpec {
     /// `dF/dt` itself, times the number of sites: a hidden layer over features of time.
     Rate,
+    /// None: walkers that share a target and a time stand for it by their mean, as in training over
+    /// [random instances](crate::train::Instances).
+    None,
     /// `F(t)` by a multilayer perceptron with silu units, differentiated exactly; as in the authors'
     /// checkpoints.
     Mlp {
@@ -45,6 +49,7 @@ pub struct FreeEnergy {
 #[derive(Clone, Debug)]
 enum Kind {
     Rate(Rate),
+    None,
     Curve(Curve),
 }
 
@@ -63,6 +68,7 @@ impl FreeEnergy {
         spec.check_sizes()?;
         let kind = match spec {
             FreeEnergySpec::Rate => Kind::Rate(Rate::new(sites)),
+            FreeEnergySpec::None => Kind::None,
             FreeEnergySpec::Mlp { hidden } => {
                 if hidden.is_empty() || hidden.contains(&0) {
                     return Err(Error::invalid(
@@ -88,7 +94,7 @@ impl FreeEnergy {
                     "it is a function of time alone; use rate for a family of targets",
                 ));
             }
-            curve => curve,
+            kind => kind,
         };
         Ok(FreeEnergy { kind, conditions, ..self })
     }
@@ -107,6 +113,7 @@ impl FreeEnergy {
     pub fn tensors(&self) -> Vec<Tensor> {
         match &self.kind {
             Kind::Rate(rate) => rate.tensors(),
+            Kind::None => Vec::new(),
             Kind::Curve(curve) => curve.tensors(),
         }
     }
@@ -221,6 +228,7 @@ impl FreeEnergy {
     pub(crate) fn scratch(&self) -> usize {
         match &self.kind {
             Kind::Rate(rate) => rate.scratch(),
+            Kind::None => 0,
             Kind::Curve(curve) => curve.scratch(),
         }
     }
@@ -238,6 +246,7 @@ impl FreeEnergy {
         unsafe {
             match &self.kind {
                 Kind::Rate(rate) => rate.forward(p, features, scratch),
+                Kind::None => V::zero(),
                 Kind::Curve(curve) => curve.forward(p, t, scratch).1,
             }
         }
@@ -252,7 +261,7 @@ impl FreeEnergy {
         scratch: &mut [V],
     ) -> Option<V> {
         match &self.kind {
-            Kind::Rate(_) => None,
+            Kind::Rate(_) | Kind::None => None,
             // SAFETY: the caller has the instructions of the vector.
             Kind::Curve(curve) => Some(unsafe { curve.forward(p, t, scratch).0 }),
         }
@@ -273,6 +282,7 @@ impl FreeEnergy {
         unsafe {
             match &self.kind {
                 Kind::Rate(rate) => rate.backward(p, features, scratch, d, grad),
+                Kind::None => {}
                 Kind::Curve(curve) => curve.backward(p, t, scratch, d, grad),
             }
         }

@@ -112,7 +112,7 @@ fn any_number_of_times_is_served_in_single_precision() {
 }
 
 #[test]
-fn every_time_is_told_its_own() {
+fn every_time_has_its_own_condition() {
     let function = FreeEnergy::new(&FreeEnergySpec::Rate, 9).unwrap().conditioned_on(1).unwrap();
     let p: Vec<f32> = parameters(&function).iter().map(|&p| p as f32).collect();
     let conditions: Vec<[f64; 1]> = (0..40).map(|k| [f64::from(k) / 20.0 - 1.0]).collect();

@@ -2,16 +2,14 @@
 
 #![cfg(feature = "cuda")]
 
-use std::sync::Arc;
-
 use cudarc::driver::{CudaFunction, CudaSlice, CudaViewMut};
 
 use super::HollowGraph;
 use crate::Result;
 use crate::device::cuda::arguments::{Input, Output, arguments, join};
-use crate::device::cuda::{Gpu, Precision, launch};
+use crate::device::cuda::{Gpu, Kernels, launch};
 use crate::net::cuda::{
-    BLOCKS, Base, CudaBatch, CudaNetwork, CudaPasses, CudaTime, SumRows, on_gpu, time_defines,
+    BLOCKS, Base, Compiled, CudaBatch, CudaPasses, CudaTime, DENSE, SumRows, time_defines,
 };
 use crate::net::layout::total;
 use crate::net::network::Network;
@@ -46,13 +44,7 @@ arguments! {
     }
 }
 
-const SOURCE: &str = join!(
-    Batch::SOURCE,
-    Gradients::SOURCE,
-    include_str!("../cuda/sums.cu"),
-    include_str!("../cuda/dense.cu"),
-    include_str!("graph.cu")
-);
+const SOURCE: &str = join!(Batch::SOURCE, Gradients::SOURCE, DENSE, include_str!("graph.cu"),);
 
 /// See the [module](self).
 struct CudaGraph {
@@ -76,22 +68,6 @@ struct Saved {
 }
 
 impl HollowGraph {
-    fn defines(&self) -> Vec<(&'static str, usize)> {
-        [
-            ("SITES", self.sites),
-            ("INPUTS", self.inputs),
-            ("CHANNELS", self.channels),
-            ("ORDERS", self.orders.len()),
-            ("BONDS", self.bonds),
-            ("TIME_PARAMETERS", self.time.parameters()),
-            ("HEAD", self.head.width()),
-            ("OUTPUTS", self.head.out.outputs),
-        ]
-        .into_iter()
-        .chain(time_defines(self.time.features))
-        .collect()
-    }
-
     /// The orders as the source reads them, see `Orders` there.
     fn tables(&self) -> Vec<u32> {
         let (n, count) = (self.sites, self.orders.len() * self.sites);
@@ -120,37 +96,48 @@ impl HollowGraph {
         let (to, leave_bond): (Vec<u32>, Vec<u32>) = leaving.into_iter().flatten().unzip();
         [sites, steps, starts, leave, bond_to, bond_from, from, bond, to, leave_bond].concat()
     }
+}
 
-    /// Compile the kernels, where there is a compiler.
-    #[cfg(test)]
-    pub(crate) fn compiles(&self) {
-        crate::device::cuda::testing::compiles(SOURCE, &self.defines());
+impl Compiled for HollowGraph {
+    const SOURCE: &'static str = SOURCE;
+
+    fn defines(&self) -> Vec<(&'static str, usize)> {
+        [
+            ("SITES", self.sites),
+            ("INPUTS", self.inputs),
+            ("CHANNELS", self.channels),
+            ("ORDERS", self.orders.len()),
+            ("BONDS", self.bonds),
+            ("TIME_PARAMETERS", self.time.parameters()),
+            ("HEAD", self.head.width()),
+            ("OUTPUTS", self.head.out.outputs),
+        ]
+        .into_iter()
+        .chain(time_defines(self.time.features))
+        .collect()
     }
 
-    /// The network on a GPU, for batches of up to `slots`; always in float32.
-    pub(crate) fn on_gpu(
+    fn passes(
         &self,
-        gpu: &Arc<Gpu>,
+        gpu: &Gpu,
+        kernels: &Kernels,
         slots: usize,
-        _: Precision,
-    ) -> Result<Box<dyn CudaNetwork>> {
-        let kernels = gpu.compile(SOURCE, &self.defines())?;
+    ) -> Result<impl CudaPasses + 'static> {
         let (all, c, width) = (total(&self.tensors()), self.channels, self.head.width());
         let messages = (self.inputs + self.sites + self.bonds + c) * c;
         let head_time = self.head.time;
         let head_start = all - head_time.parameters();
-        let passes = CudaGraph {
+        Ok(CudaGraph {
             forward: kernels.get("graph_forward", 0)?,
             backward: kernels.get("graph_backward", 0)?,
-            rows: SumRows::new(&kernels)?,
-            time: CudaTime::new(gpu, &kernels, self.time, slots, messages)?,
-            head_time: CudaTime::new(gpu, &kernels, head_time, slots, head_start)?,
+            rows: SumRows::new(kernels)?,
+            time: CudaTime::new(gpu, kernels, self.time, slots, messages)?,
+            head_time: CudaTime::new(gpu, kernels, head_time, slots, head_start)?,
             head_start,
             tables: gpu.upload(&self.tables())?,
             saved: gpu.zeros(slots * self.sites * (4 * self.width() + 3 * width))?,
             space: self.sites * (5 * self.width() + 4 * width),
-        };
-        on_gpu(gpu, slots, self, passes)
+        })
     }
 }
 

@@ -149,7 +149,7 @@ impl Network for HollowGraph {
     }
 
     #[inline(always)]
-    unsafe fn forward<V: Vector>(
+    unsafe fn forward_train<V: Vector>(
         &self,
         packed: &[V::Scalar],
         group: &Group<'_, V>,
@@ -162,7 +162,7 @@ impl Network for HollowGraph {
         unsafe {
             self.collect(own, group, messages);
             let context = Messages::cut_mut(self, messages).context;
-            self.head.forward(head, group, context, rest, out);
+            self.head.forward_train(head, group, context, rest, out);
         }
     }
 

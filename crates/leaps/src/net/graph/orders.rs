@@ -39,12 +39,13 @@ impl Order {
 }
 
 impl Graph {
-    /// The bonds of a pairwise target; of any other, one between every two sites.
+    /// The bonds of a pairwise target, and between the sites of clusters; of any other, one between every two sites.
     pub(super) fn new(target: &dyn Target) -> Self {
         let sites = target.sites();
-        let neighbours = match target.pairwise() {
-            Some(model) => (0..sites).map(|i| model.neighbours(i).to_vec()).collect(),
-            None => {
+        let neighbours = match (target.pairwise(), target.lattice_model()) {
+            (Some(model), _) => (0..sites).map(|i| model.neighbours(i).to_vec()).collect(),
+            (None, Some(model)) => (0..sites).map(|i| model.neighbours(i).collect()).collect(),
+            (None, None) => {
                 (0..sites as u32).map(|i| (0..sites as u32).filter(|&j| j != i).collect()).collect()
             }
         };

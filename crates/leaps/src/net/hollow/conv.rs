@@ -5,7 +5,7 @@
 //! taps in [`Convolution::unpack`].
 
 use super::geometry::{Direction, Geometry};
-use super::tiles::{Read, Shape, Unread, Unwrite, Write, stride};
+use super::tiles::{Read, Same, Shape, Unread, Unwrite, Write, stride};
 use super::winograd;
 use crate::device::vector::{Real, Vector};
 use crate::net::product::{Matrix, add_sums};
@@ -155,7 +155,7 @@ impl Convolution {
                     &mut products[p * stride(tiles, outputs)..][..tiles * outputs],
                 );
             }
-            V::call(Write { shape, outputs: to, products, bias, base, out });
+            V::call(Write { shape, outputs: to, products, bias: Same(bias), base, out });
         }
     }
 

@@ -15,13 +15,13 @@ pub(super) const ACROSS: usize = TILE + 2;
 /// The sites that one direction's tiles read and write. Where there is no site, tables hold the number of sites:
 /// arrays carry a row for it at their end.
 #[derive(Clone, Debug)]
-pub(super) struct Direction {
+pub(in crate::net) struct Direction {
     /// Sites read: `[tile * points + point]`.
     pub(super) inputs: Vec<u32>,
     /// Sites written: `[tile * TILE^dimensions + place]`.
     pub(super) outputs: Vec<u32>,
     /// The site one plane before each site.
-    pub(super) before: Vec<u32>,
+    pub(in crate::net) before: Vec<u32>,
     /// The site one plane after each site.
     pub(super) after: Vec<u32>,
     /// Its planes, taken two at a time.
@@ -30,16 +30,16 @@ pub(super) struct Direction {
 
 /// Directions of a lattice, for convolutions that look at their own plane and `behind` planes before it.
 #[derive(Clone, Debug)]
-pub(super) struct Geometry {
-    pub(super) lattice: Lattice,
-    pub(super) sites: usize,
+pub(in crate::net) struct Geometry {
+    pub(in crate::net) lattice: Lattice,
+    pub(in crate::net) sites: usize,
     pub(super) behind: usize,
     pub(super) tiles: usize,
-    pub(super) directions: Vec<Direction>,
+    pub(in crate::net) directions: Vec<Direction>,
 }
 
 /// The axes of a lattice as seen along a direction.
-pub(super) struct Frame<'a> {
+pub(in crate::net) struct Frame<'a> {
     lattice: &'a Lattice,
     /// For each axis of the frame: the lattice's axis, and whether it runs the other way.
     axes: Vec<(usize, bool)>,
@@ -58,8 +58,13 @@ impl<'a> Frame<'a> {
     }
 
     /// The frame of direction `k`: two senses of every axis.
-    pub(super) fn along(lattice: &'a Lattice, k: usize) -> Self {
+    pub(in crate::net) fn along(lattice: &'a Lattice, k: usize) -> Self {
         Self::new(lattice, k / 2, k % 2 == 1)
+    }
+
+    /// For each axis of the frame: the lattice's axis, and whether it runs the other way.
+    pub(in crate::net) fn axes(&self) -> &[(usize, bool)] {
+        &self.axes
     }
 
     pub(super) fn side(&self, axis: usize) -> usize {
@@ -67,7 +72,7 @@ impl<'a> Frame<'a> {
     }
 
     /// The site at a position in the frame, if there is one.
-    pub(super) fn site(&self, position: &[isize]) -> Option<usize> {
+    pub(in crate::net) fn site(&self, position: &[isize]) -> Option<usize> {
         let mut site = 0;
         for (j, &(axis, reversed)) in self.axes.iter().enumerate() {
             let side = self.side(j) as isize;
@@ -99,7 +104,7 @@ pub(super) fn odometer(sides: &[usize]) -> Vec<Vec<usize>> {
 }
 
 impl Geometry {
-    pub(super) fn new(lattice: &Lattice, behind: usize) -> Self {
+    pub(in crate::net) fn new(lattice: &Lattice, behind: usize) -> Self {
         let d = lattice.shape().len();
         let directions: Vec<Direction> =
             (0..2 * d).map(|k| Self::direction(&Frame::along(lattice, k), behind)).collect();
@@ -108,7 +113,7 @@ impl Geometry {
     }
 
     /// Axes of the lattice.
-    pub(super) fn dimensions(&self) -> usize {
+    pub(in crate::net) fn dimensions(&self) -> usize {
         self.lattice.shape().len()
     }
 

@@ -6,7 +6,7 @@
 //! $$h^1 = W^1 * x + b^1, \qquad
 //! h^{l+1} = h^l + W^{l+1} * \sigma\big((1 + a^l(t))\,h^l + s^l(t)\big) + b^{l+1},$$
 //!
-//! and every site then takes the value of the site before it, so that it has seen the planes strictly behind it and nothing of its own.
+//! and every site then takes the value of the site before it, so that its context holds the planes strictly behind it and nothing of its own.
 //! The half-spaces $H_i = (h_1(i), \dots, h_{2D}(i))$ together cover the neighbourhood of site $i$ but for the site itself; they are mixed site by site:
 //!
 //! $$u = M_1\,(\sigma(H_i), \phi_i) + c_1,\quad v = \sigma\big((1 + a(t))\,u + s(t)\big),\quad o(i) = M_3\,\sigma(v + M_2 v + c_2) + c_3 .$$
@@ -21,25 +21,34 @@
 
 mod activate;
 mod conv;
-mod cuda;
-mod geometry;
+pub(super) mod cuda;
+mod entering;
+pub(super) mod geometry;
 mod global_features;
+pub(super) mod local;
 mod stack;
 mod strips;
+mod table_features;
 #[cfg(test)]
 mod tests;
 mod tiles;
 mod winograd;
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
+use super::glass::bonds::Bonds;
 use super::head::Head;
 use super::layout::{Tensor, take, take_mut, total};
 use super::network::{Group, Network};
 use crate::device::vector::{Real, Vector};
 use crate::target::{Boundary, Lattice};
 use crate::{Error, Result};
+use entering::Entering;
 use geometry::Geometry;
+pub(crate) use global_features::Counted;
+use global_features::GlobalFeatures;
 use stack::Stack;
 
 /// Settings of a hollow convolution.
@@ -58,16 +67,35 @@ pub struct HollowSpec {
     /// before there was this setting do not.
     #[serde(default)]
     pub global_features: bool,
+    /// Whether global features count the bonds of every strength on their own, and the order of alternating signs, where a target has bonds beyond those to
+    /// nearest neighbours along the axes, and the energies of every table where it is a model of tables. Networks saved before there was this setting do not.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub bond_features: bool,
 }
 
 impl Default for HollowSpec {
     fn default() -> Self {
-        HollowSpec { channels: 24, depth: None, rows: None, head: None, global_features: true }
+        HollowSpec {
+            channels: 24,
+            depth: None,
+            rows: None,
+            head: None,
+            global_features: true,
+            bond_features: true,
+        }
     }
+}
+
+/// What is false is not written into files.
+fn is_false(setting: &bool) -> bool {
+    !setting
 }
 
 /// Layers that are enough for most lattices.
 const USUAL_DEPTH: usize = 6;
+
+/// Planes that a stack of values sees beyond its own: the shift by one.
+const SHIFT: usize = 1;
 
 /// Numbers that a network is built from, all of them given.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -82,11 +110,11 @@ struct Sizes {
 impl HollowSpec {
     /// The least length of every axis of a torus on which a network is hollow whose sizes are all given, as those of a trained one are.
     pub(crate) fn least_side(&self) -> Option<usize> {
-        Some(self.rows?.saturating_sub(1) * self.depth? + 2)
+        Some(self.rows?.saturating_sub(1) * self.depth? + SHIFT + 1)
     }
 
-    /// Fill in what was left open, and refuse what would not be hollow.
-    fn sizes(&self, lattice: &Lattice) -> Result<Sizes> {
+    /// Fill in what was left open, and refuse what would not be hollow. A site sees so many planes beyond those of the stack.
+    fn sizes(&self, lattice: &Lattice, beyond: usize) -> Result<Sizes> {
         let head = self.head.unwrap_or(2 * self.channels);
         for (key, value) in
             [("channels", self.channels), ("head", head), ("depth", self.depth.unwrap_or(1))]
@@ -96,12 +124,19 @@ impl HollowSpec {
                 return Err(Error::invalid(format!("network.{key}"), 0, "at least 1", advice));
             }
         }
-        // A torus of side L has L - 1 other planes, and the shift takes one of them.
+        // A torus of side L has L - 1 other planes.
         let shortest = match lattice.boundary() {
             Boundary::Periodic => lattice.shape().iter().min().copied(),
             Boundary::Free => None,
         };
-        let planes = shortest.map_or(usize::MAX, |side| side - 2);
+        let planes = match shortest.map(|side| side.checked_sub(1 + beyond)) {
+            Some(Some(planes)) => planes,
+            Some(None) => {
+                let words = format!("it has a periodic side of less than {}", 1 + beyond);
+                return Err(Error::not_applicable("a network on this lattice", words));
+            }
+            None => usize::MAX,
+        };
         let rows = self.rows.unwrap_or(planes.min(2) + 1);
         if !(1..=3).contains(&rows) || rows - 1 > planes {
             return Err(Error::invalid(
@@ -119,7 +154,7 @@ impl HollowSpec {
                 "network.depth",
                 depth,
                 format!(
-                    "at most {deepest}: its reach of {} * depth + 1 planes must stay below the lattice's shortest side, {side}",
+                    "at most {deepest}: its reach of {} * depth + {beyond} planes must stay below the lattice's shortest side, {side}",
                     rows - 1
                 ),
                 format!("use network.depth = {deepest} or leave it out"),
@@ -141,13 +176,16 @@ pub(crate) struct Hollow {
     geometry: Geometry,
     stack: Stack,
     head: Head,
+    /// Whether global features are those of the target's bonds or tables.
+    bond_features: bool,
 }
 
 impl Hollow {
-    /// The network for a lattice.
+    /// The network for a lattice, with the bonds at every site if there are others than those to nearest neighbours, or with tables.
     pub(crate) fn new(
         spec: &HollowSpec,
         lattice: &Lattice,
+        counted: Counted<'_>,
         inputs: usize,
         outputs: usize,
     ) -> Result<Self> {
@@ -157,7 +195,34 @@ impl Hollow {
                 format!("the lattice has {} dimensions, more than 3", lattice.shape().len()),
             ));
         }
-        Ok(Self::build(&spec.sizes(lattice)?, lattice, inputs, outputs))
+        let counted = if spec.bond_features { counted } else { Counted::Bonds(&[]) };
+        Ok(Self::build(&spec.sizes(lattice, SHIFT)?, lattice, counted, inputs, outputs))
+    }
+
+    /// The network that is shown the bonds of a lattice, which see `beyond` its planes, with an output for every direction.
+    pub(super) fn of_bonds(
+        spec: &HollowSpec,
+        lattice: &Lattice,
+        beyond: usize,
+    ) -> Result<(Self, Arc<Bonds>)> {
+        Ok(Self::build_of_bonds(&spec.sizes(lattice, beyond)?, lattice))
+    }
+
+    /// An ordinary convolution: without the shift by one plane, a site sees its own.
+    #[cfg(test)]
+    pub(super) fn without_shift(mut self) -> Self {
+        for direction in &mut self.geometry.directions {
+            direction.before = (0..self.geometry.sites as u32).collect();
+        }
+        self
+    }
+
+    /// Whether global features are of tables, which GPUs do not count.
+    pub(super) fn counts_tables(&self) -> bool {
+        match &self.stack.entering {
+            Entering::Values { global_features: Some(features), .. } => !features.tables.is_empty(),
+            _ => false,
+        }
     }
 
     /// The same network, conditioned on so many numbers beside the time.
@@ -175,14 +240,37 @@ impl Hollow {
             rows: Some(self.geometry.behind + 1),
             head: Some(self.head.width()),
             global_features: self.stack.global_features() > 0,
+            bond_features: self.bond_features,
         }
     }
 
     /// The network as it is, hollow or not.
-    fn build(sizes: &Sizes, lattice: &Lattice, inputs: usize, outputs: usize) -> Self {
+    fn build(
+        sizes: &Sizes,
+        lattice: &Lattice,
+        counted: Counted<'_>,
+        inputs: usize,
+        outputs: usize,
+    ) -> Self {
         let geometry = Geometry::new(lattice, sizes.rows - 1);
-        let stack = Stack::new(&geometry, inputs, sizes);
+        let features = sizes.global_features.then(|| GlobalFeatures::new(lattice, counted, inputs));
+        let bond_features = features.is_some() && !matches!(counted, Counted::Bonds([]));
+        let entering = Entering::Values { inputs, global_features: features };
+        Hollow { bond_features, ..Self::assemble(sizes, geometry, entering, outputs) }
+    }
+
+    /// The network of bonds as it is, hollow or not.
+    fn build_of_bonds(sizes: &Sizes, lattice: &Lattice) -> (Self, Arc<Bonds>) {
+        let geometry = Geometry::new(lattice, sizes.rows - 1);
+        let (bonds, outputs) = (Arc::new(Bonds::new(&geometry)), geometry.directions.len());
+        let entering = Entering::Bonds(Arc::clone(&bonds));
+        (Self::assemble(sizes, geometry, entering, outputs), bonds)
+    }
+
+    fn assemble(sizes: &Sizes, geometry: Geometry, entering: Entering, outputs: usize) -> Self {
+        let stack = Stack::new(&geometry, entering, sizes);
         Hollow {
+            bond_features: false,
             head: Head::new(stack.context_width(&geometry), sizes.head, outputs),
             stack,
             geometry,
@@ -219,32 +307,11 @@ impl Network for Hollow {
         self.stack.scratch(&self.geometry) + self.head.scratch(self.geometry.sites)
     }
 
-    fn infer_scratch(&self) -> usize {
-        if !self.stack.can_infer(&self.geometry) {
+    fn forward_scratch(&self) -> usize {
+        if !self.stack.can_forward(&self.geometry) {
             return self.scratch();
         }
-        self.stack.infer_scratch(&self.geometry) + self.head.infer_scratch()
-    }
-
-    #[inline(always)]
-    unsafe fn infer<V: Vector>(
-        &self,
-        packed: &[V::Scalar],
-        group: &Group<'_, V>,
-        scratch: &mut [V],
-        out: &mut [V],
-    ) {
-        if !self.stack.can_infer(&self.geometry) {
-            // SAFETY: the caller has the instructions of the vector.
-            return unsafe { self.forward(packed, group, scratch, out) };
-        }
-        let (stack, head) = packed.split_at(self.stack.packed());
-        let (planes, rest) = scratch.split_at_mut(self.stack.infer_scratch(&self.geometry));
-        // SAFETY: the caller has the instructions of the vector.
-        unsafe {
-            let context = self.stack.infer(stack, &self.geometry, group, planes);
-            self.head.infer(head, group, context, rest, out);
-        }
+        self.stack.forward_scratch(&self.geometry) + self.head.forward_scratch()
     }
 
     #[inline(always)]
@@ -255,13 +322,34 @@ impl Network for Hollow {
         scratch: &mut [V],
         out: &mut [V],
     ) {
+        if !self.stack.can_forward(&self.geometry) {
+            // SAFETY: the caller has the instructions of the vector.
+            return unsafe { self.forward_train(packed, group, scratch, out) };
+        }
+        let (stack, head) = packed.split_at(self.stack.packed());
+        let (planes, rest) = scratch.split_at_mut(self.stack.forward_scratch(&self.geometry));
+        // SAFETY: the caller has the instructions of the vector.
+        unsafe {
+            let context = self.stack.forward(stack, &self.geometry, group, planes);
+            self.head.forward(head, group, context, rest, out);
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn forward_train<V: Vector>(
+        &self,
+        packed: &[V::Scalar],
+        group: &Group<'_, V>,
+        scratch: &mut [V],
+        out: &mut [V],
+    ) {
         let (stack, head) = packed.split_at(self.stack.packed());
         let (planes, rest) = scratch.split_at_mut(self.stack.scratch(&self.geometry));
         // SAFETY: the caller has the instructions of the vector.
         unsafe {
-            self.stack.forward(stack, &self.geometry, group, planes);
+            self.stack.forward_train(stack, &self.geometry, group, planes);
             let (context, _) = self.stack.context(&self.geometry, planes);
-            self.head.forward(head, group, context, rest, out);
+            self.head.forward_train(head, group, context, rest, out);
         }
     }
 

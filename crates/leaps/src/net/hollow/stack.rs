@@ -3,15 +3,15 @@
 use super::Sizes;
 use super::activate::{activate, deactivate, look_ahead, look_back};
 use super::conv::Convolution;
+use super::entering::Entering;
 use super::geometry::Geometry;
-use super::global_features::GlobalFeatures;
 use crate::device::vector::{Real, Vector};
 use crate::net::dense::TimeEmbedding;
 use crate::net::layout::{Init, Tensor, layout, take, take_mut};
 use crate::net::network::Group;
 use crate::net::product::add_columns;
 
-/// A first convolution of the values and residual convolutions of channels.
+/// A first convolution of what enters and residual convolutions of channels.
 #[derive(Clone, Debug)]
 pub(super) struct Stack {
     pub(super) channels: usize,
@@ -19,14 +19,14 @@ pub(super) struct Stack {
     pub(super) first: Convolution,
     pub(super) next: Convolution,
     pub(super) time: TimeEmbedding,
-    /// How global features are computed.
-    pub(super) global_features: Option<GlobalFeatures>,
+    /// What enters, and what sites see beside the context.
+    pub(super) entering: Entering,
 }
 
 layout! {
     /// Scratch space.
     struct Planes(stack: &Stack, geometry: &Geometry) {
-        /// The values, with a row of zeros for no site.
+        /// What enters along a direction, with a row of zeros for no site.
         x: (geometry.sites + 1) * stack.first.matrix.inputs,
         /// Channels after every layer: `[layer][direction][site or none][channel]`.
         h: stack.depth * geometry.directions.len() * stack.plane(geometry),
@@ -51,15 +51,15 @@ layout! {
 }
 
 impl Stack {
-    pub(super) fn new(geometry: &Geometry, inputs: usize, sizes: &Sizes) -> Self {
+    pub(super) fn new(geometry: &Geometry, entering: Entering, sizes: &Sizes) -> Self {
         let channels = sizes.channels;
         Stack {
             channels,
             depth: sizes.depth,
-            first: Convolution::new(geometry, inputs, channels),
+            first: Convolution::new(geometry, entering.inputs(), channels),
             next: Convolution::new(geometry, channels, channels),
             time: TimeEmbedding::new(2 * channels),
-            global_features: sizes.global_features.then(|| GlobalFeatures::new(geometry, inputs)),
+            entering,
         }
     }
 
@@ -73,26 +73,12 @@ impl Stack {
 
     /// Global features: numbers that sites have beside what the stack gives them.
     pub(super) fn global_features(&self) -> usize {
-        self.global_features.as_ref().map_or(0, GlobalFeatures::width)
+        self.entering.beside()
     }
 
     /// Numbers of the context of a site: channels of all directions, and global features.
     pub(super) fn context_width(&self, geometry: &Geometry) -> usize {
         geometry.directions.len() * self.channels + self.global_features()
-    }
-
-    /// Add the global features of every site.
-    #[inline(always)]
-    pub(super) unsafe fn add_global_features<V: Vector>(
-        &self,
-        geometry: &Geometry,
-        x: &[V],
-        context: &mut [V],
-    ) {
-        if let Some(global_features) = &self.global_features {
-            // SAFETY: the caller has the instructions of the vector.
-            unsafe { global_features.write(geometry, x, context) };
-        }
     }
 
     pub(super) fn tensors(&self, geometry: &Geometry) -> Vec<Tensor> {
@@ -178,22 +164,18 @@ impl Stack {
         (context, d_context)
     }
 
-    /// Copy the values beside a row of zeros, and embed the times for every residual layer.
+    /// Embed the times for every residual layer.
     #[inline(always)]
     pub(super) unsafe fn prepare<V: Vector>(
         &self,
         packed: &[V::Scalar],
         group: &Group<'_, V>,
-        x: &mut [V],
         embeddings: &mut [V],
         times: &mut [V],
     ) {
         let outputs = self.time.outputs;
         // SAFETY: the caller has the instructions of the vector.
         unsafe {
-            let (q, none) = x.split_at_mut(group.x.len());
-            q.copy_from_slice(group.x);
-            none.fill(V::zero());
             for layer in 1..self.depth {
                 let parameters = &packed[self.layer_range(layer)];
                 let p = &parameters[self.next.packed() + self.channels..];
@@ -205,7 +187,7 @@ impl Stack {
     }
 
     #[inline(always)]
-    pub(super) unsafe fn forward<V: Vector>(
+    pub(super) unsafe fn forward_train<V: Vector>(
         &self,
         packed: &[V::Scalar],
         geometry: &Geometry,
@@ -217,9 +199,10 @@ impl Stack {
         let s = Planes::cut_mut(self, geometry, scratch);
         // SAFETY: the caller has the instructions of the vector.
         unsafe {
-            self.prepare(packed, group, s.x, s.embeddings, s.time);
+            self.prepare(packed, group, s.embeddings, s.time);
             // One direction after the other, so that its channels are still near when the next layer reads them.
             for (k, direction) in geometry.directions.iter().enumerate() {
+                self.entering.enter(k, group, s.x);
                 for layer in 0..self.depth {
                     let conv = self.convolution(layer);
                     let (weights, rest) = packed[self.layer_range(layer)].split_at(conv.packed());
@@ -239,7 +222,7 @@ impl Stack {
                 let h = &s.h[(self.depth - 1) * all + k * plane..][..plane];
                 look_back(self.channels, k, &direction.before, h, s.context);
             }
-            self.add_global_features(geometry, s.x, s.context);
+            self.entering.write(group, s.x, s.context);
         }
     }
 
@@ -275,6 +258,7 @@ impl Stack {
                     let buffers = (&mut *s.read, &mut *s.products);
                     let sums = (k == 0, &mut s.sums[..conv.packed()]);
                     if layer == 0 {
+                        self.entering.enter(k, group, s.x);
                         conv.backward(weights, direction, s.x, d_h, &mut [], sums, buffers);
                         continue;
                     }

@@ -188,9 +188,9 @@ layout! {
 }
 
 impl Stack {
-    /// Whether [`infer`](Self::infer) computes this stack: whether no layer that looks two planes back starts at a strip
+    /// Whether [`forward`](Self::forward) computes this stack: whether no layer that looks two planes back starts at a strip
     /// that it would see from behind. Of hollow stacks none does.
-    pub(super) fn can_infer(&self, geometry: &Geometry) -> bool {
+    pub(super) fn can_forward(&self, geometry: &Geometry) -> bool {
         let reaches = |strips: &Strips| strips.wraps && self.depth > strips.count;
         geometry.behind < TILE || !geometry.directions.iter().any(|d| reaches(&d.strips))
     }
@@ -201,13 +201,13 @@ impl Stack {
         ((rows + 1) * self.channels, (SLOTS * rows + 1) * self.channels)
     }
 
-    pub(super) fn infer_scratch(&self, geometry: &Geometry) -> usize {
+    pub(super) fn forward_scratch(&self, geometry: &Geometry) -> usize {
         Planes::len(self, geometry)
     }
 
-    /// The context of every site, as [`forward`](Self::forward) computes it.
+    /// The context of every site, as [`forward_train`](Self::forward_train) computes it.
     #[inline(always)]
-    pub(super) unsafe fn infer<'a, V: Vector>(
+    pub(super) unsafe fn forward<'a, V: Vector>(
         &self,
         packed: &[V::Scalar],
         geometry: &Geometry,
@@ -219,8 +219,9 @@ impl Stack {
         let mut tables = Tables { inputs: [0; CHUNK * MOST], outputs: [0; CHUNK * MOST] };
         // SAFETY: the caller has the instructions of the vector.
         unsafe {
-            self.prepare(packed, group, s.x, s.embeddings, s.time);
+            self.prepare(packed, group, s.embeddings, s.time);
             for k in 0..geometry.directions.len() {
+                self.entering.enter(k, group, s.x);
                 let strips = &geometry.directions[k].strips;
                 for &site in &strips.edge {
                     let row = &mut s.context[site as usize * width + k * self.channels..];
@@ -233,7 +234,7 @@ impl Stack {
                     }
                 }
             }
-            self.add_global_features(geometry, s.x, s.context);
+            self.entering.write(group, s.x, s.context);
         }
         s.context
     }

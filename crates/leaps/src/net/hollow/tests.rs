@@ -1,13 +1,17 @@
 //! Tests of the hollow convolution: its gradients, its values, and what it must not depend on.
 
+mod bonds;
+pub(super) mod tables;
+
 use super::*;
 use crate::device::level::dispatch;
 use crate::device::vector::{Array, Floats, WIDTH, cast, cast_mut};
 use crate::device::{Draw, Purpose, SimdLevel, Stream};
-use crate::net::features::{FEATURES, features};
 use crate::net::testing::{self, Harness};
+use crate::net::time_features::{FEATURES, features};
 use crate::net::{Net, NetSpec, layout};
-use crate::target::{Interaction, Pairwise};
+use crate::target::{Bond, Interaction, Pairwise};
+use bonds::{bonded, shells};
 
 fn lattice(shape: &[usize], boundary: Boundary) -> Lattice {
     Lattice::new(shape, boundary).unwrap()
@@ -40,8 +44,10 @@ fn gradients_are_finite_differences_and_outputs_are_hollow() {
             rows: Some(rows),
             head: Some(head),
             global_features: true,
+            bond_features: true,
         };
-        let network = Hollow::new(&spec, &lattice, channels_of, channels_of).unwrap();
+        let network =
+            Hollow::new(&spec, &lattice, Counted::Bonds(&[]), channels_of, channels_of).unwrap();
         testing::check_network(&network, lattice.sites(), channels_of, channels_of);
         testing::check_conditioned(
             &network.conditioned_on(2),
@@ -147,18 +153,18 @@ unsafe fn at_level<L: Floats>(p: &mut Pass<'_, f32>) {
     // SAFETY: the caller has the instructions of the level.
     unsafe {
         let features: &[L::V; FEATURES] = cast::<L>(p.features).try_into().unwrap();
-        let group = Group { x: cast::<L>(p.x), t: features[0], features };
+        let group = Group { x: cast::<L>(p.x), t: features[0], features, couplings: &[] };
         let scratch = cast_mut::<L>(p.scratch);
-        p.network.forward(p.packed, &group, scratch, cast_mut::<L>(p.out));
+        p.network.forward_train(p.packed, &group, scratch, cast_mut::<L>(p.out));
         p.network.backward(p.packed, &group, scratch, cast::<L>(p.d_out), p.grad);
     }
 }
 
 fn in_double_precision(p: Pass<'_, f64>) {
-    let group = Group { x: p.x, t: p.features[0], features: p.features };
+    let group = Group { x: p.x, t: p.features[0], features: p.features, couplings: &[] };
     // SAFETY: plain arrays need no special instructions.
     unsafe {
-        p.network.forward(p.packed, &group, p.scratch, p.out);
+        p.network.forward_train(p.packed, &group, p.scratch, p.out);
         p.network.backward(p.packed, &group, p.scratch, p.d_out, p.grad);
     }
 }
@@ -168,7 +174,12 @@ fn silu(z: f64) -> f64 {
 }
 
 /// The formulas of the module word by word, one configuration at a time.
-fn reference(case: &Case, lattice: &Lattice, sizes: &Sizes, lane: usize) -> Vec<f64> {
+fn reference(
+    case: &Case,
+    (lattice, bonds): (&Lattice, &[Bond]),
+    sizes: &Sizes,
+    lane: usize,
+) -> Vec<f64> {
     let (c, d, n) = (sizes.channels, lattice.shape().len(), case.sites);
     let mut rest = &case.parameters[..];
     let feature = features(case.t[lane]);
@@ -226,8 +237,9 @@ fn reference(case: &Case, lattice: &Lattice, sizes: &Sizes, lane: usize) -> Vec<
             *h = out;
         }
     }
-    let features = |site| {
-        if sizes.global_features { global_features(case, lattice, lane, site) } else { Vec::new() }
+    let features = |site| match sizes.global_features {
+        true => global_features(case, lattice, bonds, (lane, site)),
+        false => Vec::new(),
     };
     let (width, context) = (sizes.head, 2 * d * c + features(0).len());
     let (m1, c1) = (take(&mut rest, width * context), take(&mut rest, width));
@@ -260,29 +272,64 @@ fn reference(case: &Case, lattice: &Lattice, sizes: &Sizes, lane: usize) -> Vec<
 }
 
 /// What the others add up to, site by site and bond by bond.
-fn global_features(case: &Case, lattice: &Lattice, lane: usize, site: usize) -> Vec<f64> {
+fn global_features(
+    case: &Case,
+    lattice: &Lattice,
+    bonds: &[Bond],
+    (lane, site): (usize, usize),
+) -> Vec<f64> {
     let (n, io) = (lattice.sites(), case.channels);
+    let q = if io == 1 { 2.0 } else { io as f64 };
     let site_value =
         |i: usize| -> Vec<f64> { (0..io).map(|s| case.x[i * io + s].0[lane]).collect() };
-    let axes = 0..lattice.shape().len();
-    let bonds: Vec<(usize, usize)> = (0..n)
-        .flat_map(|i| axes.clone().filter_map(move |axis| Some((i, lattice.ahead(i, axis, 1)?))))
-        .collect();
     let others = (0..n).filter(|&i| i != site);
-    let mut counts: Vec<(f64, usize)> =
-        (0..io).map(|s| (others.clone().map(|i| site_value(i)[s]).sum(), n)).collect();
-    let apart = bonds.iter().filter(|(i, j)| *i != site && *j != site);
-    let equal = apart
-        .map(|&(i, j)| site_value(i).iter().zip(site_value(j)).map(|(a, b)| a * b).sum::<f64>());
-    counts.push((equal.sum(), bonds.len()));
-    let q = if io == 1 { 2.0 } else { io as f64 };
-    let numbers = counts.into_iter().flat_map(|(count, all)| {
-        let share = if io == 1 { 0.5 + 0.5 * count / all as f64 } else { count / all as f64 };
-        let z = (q * share - 1.0) / (q - 1.0);
+    // 0 for independent values, 1 for equal ones.
+    let excess = |count: f64, all: usize| match io {
+        1 => count / all as f64,
+        _ => (q * count / all as f64 - 1.0) / (q - 1.0),
+    };
+    let mut numbers: Vec<f64> =
+        (0..io).map(|s| excess(others.clone().map(|i| site_value(i)[s]).sum(), n)).collect();
+    let nearest = shells(None, lattice.shape().len(), &[1.0]);
+    let counted = if bonds.is_empty() { &nearest } else { bonds };
+    let mut strengths: Vec<f64> = Vec::new();
+    for bond in counted {
+        if !strengths.contains(&bond.strength) {
+            strengths.push(bond.strength);
+        }
+    }
+    for strength in strengths {
+        let offsets = counted.iter().filter(|bond| bond.strength == strength);
+        let pairs: Vec<(usize, usize)> = offsets
+            .flat_map(|b| (0..n).filter_map(move |i| Some((i, lattice.at(i, &b.offset)?))))
+            .collect();
+        let apart = pairs.iter().filter(|(i, j)| *i != site && *j != site);
+        let equal = apart.map(|&(i, j)| {
+            site_value(i).iter().zip(site_value(j)).map(|(a, b)| a * b).sum::<f64>()
+        });
+        numbers.push(excess(equal.sum(), pairs.len()));
+    }
+    let even = |axis: &usize| {
+        lattice.boundary() == Boundary::Free || lattice.shape()[*axis].is_multiple_of(2)
+    };
+    let axes: Vec<usize> = (0..lattice.shape().len()).filter(even).collect();
+    let choices = if bonds.is_empty() { 1 } else { 1 << axes.len() };
+    for chosen in 1..choices {
+        let sign = |i: usize| -> f64 {
+            let chosen = axes.iter().enumerate().filter(|(k, _)| chosen & (1 << k) != 0);
+            chosen.map(|(_, &axis)| [1.0, -1.0][lattice.coordinate(i, axis) % 2]).product()
+        };
+        for s in 0..io {
+            let order: f64 = others.clone().map(|i| sign(i) * site_value(i)[s]).sum();
+            let most = if io == 1 { n as f64 } else { n as f64 / 2.0 };
+            numbers.push(sign(site) * order / most);
+        }
+    }
+    let functions = |z: f64| {
         let y = (n as f64).sqrt() * z;
         [z, 2.0 * z * z - 1.0, 4.0 * z.powi(3) - 3.0 * z, y / (1.0 + y.abs())]
-    });
-    numbers.collect()
+    };
+    numbers.into_iter().flat_map(functions).collect()
 }
 
 #[test]
@@ -339,29 +386,37 @@ fn values_are_those_of_the_formulas_at_every_level() {
             Sizes { channels: 4, depth: 2, rows: 2, head: 5, global_features: true },
         ),
     ] {
-        let lattice = lattice(shape, boundary);
-        let io = if q == 2 { 1 } else { q };
-        let network = Hollow::build(&sizes, &lattice, io, io);
-        let case = Case::new(network, lattice.sites(), q, 7);
-        let (want, gradient) = case.run(in_double_precision);
-        let largest = want.iter().fold(0.0f64, |m, o| m.max(o.abs()));
-        for lane in [0, 11] {
-            for (i, value) in reference(&case, &lattice, &sizes, lane).iter().enumerate() {
-                let error = (want[i * WIDTH + lane] - value).abs();
-                assert!(error < 1e-12 * largest, "{shape:?} {i}: {value} {error}");
-            }
+        check_values(&lattice(shape, boundary), &[], q, &sizes);
+    }
+    for (lattice, q, bonds) in bonded() {
+        let sizes = Sizes { channels: 5, depth: 1, rows: 2, head: 6, global_features: true };
+        check_values(&lattice, &bonds, q, &sizes);
+    }
+}
+
+/// Outputs and gradients of a network are those of the formulas, at every level.
+fn check_values(lattice: &Lattice, bonds: &[Bond], q: usize, sizes: &Sizes) {
+    let (io, shape) = (if q == 2 { 1 } else { q }, lattice.shape());
+    let network = Hollow::build(sizes, lattice, Counted::Bonds(bonds), io, io);
+    let case = Case::new(network, lattice.sites(), q, 7);
+    let (want, gradient) = case.run(in_double_precision);
+    let largest = want.iter().fold(0.0f64, |m, o| m.max(o.abs()));
+    for lane in [0, 11] {
+        for (i, value) in reference(&case, (lattice, bonds), sizes, lane).iter().enumerate() {
+            let error = (want[i * WIDTH + lane] - value).abs();
+            assert!(error < 1e-12 * largest, "{shape:?} {i}: {value} {error}");
         }
-        let steepest = gradient.iter().fold(0.0f64, |m, o| m.max(o.abs()));
-        for level in SimdLevel::available() {
-            let (got, slopes) = case.run(|mut pass: Pass<'_, f32>| {
-                let p = &mut pass;
-                dispatch!(level, at_level, (p: &mut Pass<'_, f32>));
-            });
-            let worst = got.iter().zip(&want).fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
-            assert!(worst < 1e-5 * largest, "{level:?} {shape:?}: off by {worst} of {largest}");
-            let worst = slopes.iter().zip(&gradient).fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
-            assert!(worst < 1e-5 * steepest, "{level:?} {shape:?}: slope {worst} of {steepest}");
-        }
+    }
+    let steepest = gradient.iter().fold(0.0f64, |m, o| m.max(o.abs()));
+    for level in SimdLevel::available() {
+        let (got, slopes) = case.run(|mut pass: Pass<'_, f32>| {
+            let p = &mut pass;
+            dispatch!(level, at_level, (p: &mut Pass<'_, f32>));
+        });
+        let worst = got.iter().zip(&want).fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
+        assert!(worst < 1e-5 * largest, "{level:?} {shape:?}: off by {worst} of {largest}");
+        let worst = slopes.iter().zip(&gradient).fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
+        assert!(worst < 1e-5 * steepest, "{level:?} {shape:?}: slope {worst} of {steepest}");
     }
 }
 
@@ -416,13 +471,9 @@ fn leaks(network: &Hollow, sites: usize) -> bool {
 fn ordinary_convolutions_leak() {
     let lattice = lattice(&[6, 7], Boundary::Periodic);
     let sizes = Sizes { channels: 5, depth: 2, rows: 3, head: 6, global_features: true };
-    let mut network = Hollow::build(&sizes, &lattice, 1, 1);
+    let network = Hollow::build(&sizes, &lattice, Counted::Bonds(&[]), 1, 1);
     assert!(!leaks(&network, 42));
-    // Without the shift by one plane, a site sees its own.
-    for direction in &mut network.geometry.directions {
-        direction.before = (0..42).collect();
-    }
-    assert!(leaks(&network, 42));
+    assert!(leaks(&network.without_shift(), 42));
 }
 
 #[test]
@@ -445,26 +496,34 @@ fn the_reach_is_the_largest_that_does_not_leak() {
             rows: Some(rows),
             head: None,
             global_features: true,
+            bond_features: true,
         };
-        let default = spec(None).sizes(&lattice).unwrap();
+        let default = spec(None).sizes(&lattice, SHIFT).unwrap();
         assert_eq!(default.depth, deepest, "{shape:?}");
-        assert!(!leaks(&Hollow::build(&default, &lattice, 1, 1), lattice.sites()), "{shape:?}");
+        assert!(
+            !leaks(&Hollow::build(&default, &lattice, Counted::Bonds(&[]), 1, 1), lattice.sites()),
+            "{shape:?}"
+        );
         let deeper = Sizes { depth: deepest + 1, ..default };
-        assert!(leaks(&Hollow::build(&deeper, &lattice, 1, 1), lattice.sites()), "{shape:?}");
-        let error = spec(Some(deepest + 1)).sizes(&lattice).unwrap_err().to_string();
+        assert!(
+            leaks(&Hollow::build(&deeper, &lattice, Counted::Bonds(&[]), 1, 1), lattice.sites()),
+            "{shape:?}"
+        );
+        let error = spec(Some(deepest + 1)).sizes(&lattice, SHIFT).unwrap_err().to_string();
         assert!(error.contains("network.depth"), "{error}");
         assert!(error.contains(&format!("use network.depth = {deepest}")), "{error}");
     }
     // Free boundaries have no way round.
     let free = lattice(&[4, 5], Boundary::Free);
     let deep = Sizes { channels: 2, depth: 7, rows: 3, head: 2, global_features: true };
-    assert!(!leaks(&Hollow::build(&deep, &free, 1, 1), 20));
+    assert!(!leaks(&Hollow::build(&deep, &free, Counted::Bonds(&[]), 1, 1), 20));
 }
 
 #[test]
 fn small_lattices_get_fewer_rows_and_wrong_settings_an_answer() {
     let rows = |shape: &[usize]| {
-        let sizes = HollowSpec::default().sizes(&lattice(shape, Boundary::Periodic)).unwrap();
+        let sizes =
+            HollowSpec::default().sizes(&lattice(shape, Boundary::Periodic), SHIFT).unwrap();
         (sizes.rows, sizes.depth)
     };
     assert_eq!(rows(&[2]), (1, 6));
@@ -481,11 +540,11 @@ fn small_lattices_get_fewer_rows_and_wrong_settings_an_answer() {
         (HollowSpec { rows: Some(3), ..Default::default() }, "network.rows = 3"),
         (HollowSpec { rows: Some(0), ..Default::default() }, "network.rows = 0"),
     ] {
-        let error = Hollow::new(&spec, &three, 1, 1).unwrap_err().to_string();
+        let error = Hollow::new(&spec, &three, Counted::Bonds(&[]), 1, 1).unwrap_err().to_string();
         assert!(error.starts_with(key), "{error}");
     }
     let four = lattice(&[4, 4, 4, 4], Boundary::Periodic);
-    assert!(Hollow::new(&HollowSpec::default(), &four, 1, 1).is_err());
+    assert!(Hollow::new(&HollowSpec::default(), &four, Counted::Bonds(&[]), 1, 1).is_err());
 }
 
 #[test]
@@ -493,7 +552,8 @@ fn an_untrained_network_says_little() {
     let lattice = lattice(&[15, 15], Boundary::Periodic);
     for q in [2, 3] {
         let io = if q == 2 { 1 } else { q };
-        let network = Hollow::new(&HollowSpec::default(), &lattice, io, io).unwrap();
+        let network =
+            Hollow::new(&HollowSpec::default(), &lattice, Counted::Bonds(&[]), io, io).unwrap();
         let mut case = Case::new(network, 225, q, 1);
         let start = layout::initialise(&case.network.tensors(), 4);
         case.parameters = start.iter().map(|&p| f64::from(p)).collect();

@@ -100,25 +100,60 @@ impl<V: Vector> Read<'_, V> {
     }
 }
 
+/// The biases of channels: one for all lanes of a vector, or one for each.
+pub(super) trait Bias<V> {
+    fn channels(&self) -> usize;
+    unsafe fn of(&self, channel: usize) -> V;
+}
+
+/// The same in all lanes.
+pub(super) struct Same<'a, S>(pub(super) &'a [S]);
+
+impl<V: Vector> Bias<V> for Same<'_, V::Scalar> {
+    #[inline(always)]
+    fn channels(&self) -> usize {
+        self.0.len()
+    }
+    #[inline(always)]
+    unsafe fn of(&self, channel: usize) -> V {
+        // SAFETY: the caller has the instructions of the vector.
+        unsafe { V::splat(self.0[channel]) }
+    }
+}
+
+/// One for each lane.
+pub(super) struct Each<'a, V>(pub(super) &'a [V]);
+
+impl<V: Vector> Bias<V> for Each<'_, V> {
+    #[inline(always)]
+    fn channels(&self) -> usize {
+        self.0.len()
+    }
+    #[inline(always)]
+    unsafe fn of(&self, channel: usize) -> V {
+        self.0[channel]
+    }
+}
+
 /// Sum the products of some tiles into the outputs of their sites.
-pub(super) struct Write<'a, V: Vector> {
+pub(super) struct Write<'a, V, B> {
     pub(super) shape: Shape,
     /// Rows of the output that they write: `[tile * places + place]`.
     pub(super) outputs: &'a [u32],
     pub(super) products: &'a [V],
-    pub(super) bias: &'a [V::Scalar],
+    pub(super) bias: B,
     pub(super) base: &'a [V],
     pub(super) out: &'a mut [V],
 }
 
-impl<V: Vector> Job<V> for Write<'_, V> {
+impl<V: Vector, B: Bias<V>> Job<V> for Write<'_, V, B> {
     by_shape!();
 }
 
-impl<V: Vector> Write<'_, V> {
+impl<V: Vector, B: Bias<V>> Write<'_, V, B> {
     #[inline(always)]
     unsafe fn with(self, shape: Shape) {
-        let (channels, points, places) = (self.bias.len(), shape.points, shape.places());
+        let (channels, points, places) = (self.bias.channels(), shape.points, shape.places());
         let stride = stride(self.outputs.len() / places, channels);
         assert!(points <= MOST && self.products.len() >= points * stride);
         assert!(self.base.is_empty() || self.base.len() == self.out.len());
@@ -134,7 +169,7 @@ impl<V: Vector> Write<'_, V> {
                         tile[p] = *from.add(p * stride);
                     }
                     winograd::write(&mut tile[..points], shape.along);
-                    let bias = V::splat(self.bias[c]);
+                    let bias = self.bias.of(c);
                     for y in 0..places {
                         let at = sites[y] as usize * channels + c;
                         let mut sum = tile[winograd::place(y, points / shape.along)].add(bias);

@@ -1,4 +1,4 @@
-//! What a pickle's calls stand for: dictionaries, objects, storages, tensors.
+//! Objects that a pickle's calls stand for: dictionaries, objects, storages, tensors.
 
 use super::pickle::{Machine, Step};
 use super::value::{Id, Name, StorageRef, TensorRef, Value};

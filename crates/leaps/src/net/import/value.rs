@@ -1,4 +1,4 @@
-//! What a pickle can hold here: plain data, and tensors that point into storages.
+//! Values that a pickle can hold here: plain data, and tensors that point into storages.
 
 /// A value's number in the [`Pickle`].
 pub(super) type Id = u32;

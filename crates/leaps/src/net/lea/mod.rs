@@ -175,7 +175,7 @@ impl Network for Lea {
     }
 
     #[inline(always)]
-    unsafe fn forward<V: Vector>(
+    unsafe fn forward_train<V: Vector>(
         &self,
         packed: &[V::Scalar],
         group: &Group<'_, V>,

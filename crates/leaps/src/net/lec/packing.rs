@@ -8,7 +8,17 @@ use std::f64::consts::LOG2_E;
 
 use super::stencil::BLOCK;
 use super::{Layer, Lec};
-use crate::net::layout::take;
+use crate::net::layout::{layout, take};
+
+layout! {
+    /// Where the packed parameters of a layer lie.
+    pub(super) struct Parts(layer: &Layer, channels: usize) {
+        a: layer.rows(channels) * channels,
+        inner: layer.rows(channels),
+        outer: layer.rows(channels),
+        time: layer.time.parameters(),
+    }
+}
 
 /// The packed parameters of a layer.
 pub(super) struct Packed<'a, S> {
@@ -21,20 +31,25 @@ pub(super) struct Packed<'a, S> {
 }
 
 impl Layer {
+    /// Kernel elements, filled up to whole blocks of taps.
+    fn rows(&self, channels: usize) -> usize {
+        channels * self.stencil.blocks() * BLOCK
+    }
+
     /// Packed parameters.
     pub(super) fn size(&self, channels: usize) -> usize {
-        channels * self.stencil.blocks() * BLOCK * (channels + 2) + self.time.parameters()
+        Parts::len(self, channels)
     }
 
     /// Cut its packed parameters off a slice.
     #[inline(always)]
     pub(super) fn packed<'a, S>(&self, channels: usize, p: &mut &'a [S]) -> Packed<'a, S> {
-        let rows = channels * self.stencil.blocks() * BLOCK;
+        let parts = Parts::cut(self, channels, take(p, self.size(channels)));
         Packed {
-            a: take(p, rows * channels).as_chunks().0,
-            inner: take(p, rows).as_chunks().0,
-            outer: take(p, rows).as_chunks().0,
-            time: take(p, self.time.parameters()),
+            a: parts.a.as_chunks().0,
+            inner: parts.inner.as_chunks().0,
+            outer: parts.outer.as_chunks().0,
+            time: parts.time,
         }
     }
 }

@@ -4,6 +4,7 @@ use std::f64::consts::LN_2;
 
 use super::ends::{activate, activate_backward, read_out, read_out_backward};
 use super::layer::{self, Input};
+use super::packing::Parts;
 use super::stencil::BLOCK;
 use super::{Layer, Lec, gradient};
 use crate::device::vector::{Real, Vector};
@@ -23,10 +24,18 @@ layout! {
         d: lec.cells(),
         d_h: lec.cells(),
         /// Saved activations of the functions of time and their outputs, layer by layer.
-        time: lec.layers.iter().map(|layer| layer.time.scratch() + layer.theta()).sum(),
+        time: lec.layers.iter().map(Time::len).sum(),
         /// The gradient of a layer's function of time.
         d_theta: lec.layers.iter().map(Layer::theta).max().unwrap_or(0),
-        spare: gradient::spare(lec.channels).max(2 * lec.time_units()),
+        spare: lec.spare(),
+    }
+}
+
+layout! {
+    /// What is saved of a layer's function of time: its activations and its outputs.
+    pub(super) struct Time(layer: &Layer) {
+        saved: layer.time.scratch(),
+        theta: layer.theta(),
     }
 }
 
@@ -48,9 +57,10 @@ impl Lec {
         self.sites * self.channels
     }
 
-    /// Most units of a function of time.
-    fn time_units(&self) -> usize {
-        self.layers.iter().map(|layer| layer.time.units).max().unwrap_or(0)
+    /// Vectors that the gradient of a layer needs beside the others.
+    fn spare(&self) -> usize {
+        let times = self.layers.iter().map(|layer| layer.time.spare());
+        times.max().unwrap_or(0).max(gradient::spare(self.channels))
     }
 
     /// Factors of the first convolution and of the outputs.
@@ -63,17 +73,16 @@ impl Lec {
                 let later = one.add(t);
                 return (later, if self.inputs == 1 { later } else { one });
             }
-            let (mut ends, mut start) = ((one, one), 0);
+            let (mut ends, mut rest) = ((one, one), time);
             for (l, layer) in self.layers.iter().enumerate() {
-                let theta = start + layer.time.scratch();
+                let own = Time::cut(layer, take(&mut rest, Time::len(layer)));
                 if let Some(at) = layer.scale() {
-                    let factor = one.add(time[theta + at]);
+                    let factor = one.add(own.theta[at]);
                     if l == 0 {
                         ends.0 = factor;
                     }
                     ends.1 = factor;
                 }
-                start = theta + layer.theta();
             }
             ends
         }
@@ -103,7 +112,7 @@ impl Network for Lec {
     }
 
     #[inline(always)]
-    unsafe fn forward<V: Vector>(
+    unsafe fn forward_train<V: Vector>(
         &self,
         packed: &[V::Scalar],
         group: &Group<'_, V>,
@@ -122,19 +131,17 @@ impl Network for Lec {
             let mut layers = p;
             for layer in &self.layers {
                 let packed = layer.packed(c, &mut layers);
-                let saved = take_mut(&mut rest, layer.time.scratch());
-                let theta = take_mut(&mut rest, layer.theta());
-                for value in theta.iter_mut() {
+                let own = Time::cut_mut(layer, take_mut(&mut rest, Time::len(layer)));
+                for value in own.theta.iter_mut() {
                     *value = V::zero();
                 }
-                layer.time.forward(packed.time, group.t, saved, theta);
+                layer.time.forward(packed.time, group.t, own.saved, own.theta);
             }
             let (mut scale, last) = self.scales(group.t, space.time);
             let mut time = &*space.time;
             for (l, layer) in self.layers.iter().enumerate() {
                 let packed = layer.packed(c, &mut p);
-                take(&mut time, layer.time.scratch());
-                let theta = take(&mut time, layer.theta());
+                let Time { theta, .. } = Time::cut(layer, take(&mut time, Time::len(layer)));
                 let (before, after) = space.u.split_at_mut((l + 1) * cells);
                 activate(&before[l * cells..], scale, space.h);
                 scale = V::constant(1.0);
@@ -176,27 +183,24 @@ impl Network for Lec {
             for (l, layer) in self.layers.iter().enumerate().rev() {
                 let start = end - layer.size(c);
                 let p = layer.packed(c, &mut &body[start..end]);
-                let mut g = &mut g_body[start..end];
+                let g = Parts::cut_mut(layer, c, &mut g_body[start..end]);
                 end = start;
-                let theta = &space.time[time_end - layer.theta()..time_end];
-                time_end -= layer.theta();
-                let saved = &space.time[time_end - layer.time.scratch()..time_end];
-                time_end -= layer.time.scratch();
+                time_end -= Time::len(layer);
+                let Time { saved, theta } = Time::cut(layer, &space.time[time_end..]);
                 let scale = if l == 0 { first_scale } else { V::constant(1.0) };
                 let u = &space.u[l * cells..][..cells];
                 activate(u, scale, space.h);
                 for d in space.d.iter_mut() {
                     *d = d.mul(V::constant(-LN_2));
                 }
-                let rows = c * layer.stencil.blocks() * BLOCK;
                 let d_theta = &mut space.d_theta[..layer.theta()];
                 let to = gradient::Output {
                     h: space.d_h,
                     planes: space.d_planes,
                     theta: d_theta,
-                    a: take_mut(&mut g, rows * c).as_chunks_mut().0,
-                    inner: take_mut(&mut g, rows).as_chunks_mut().0,
-                    outer: take_mut(&mut g, rows).as_chunks_mut().0,
+                    a: g.a.as_chunks_mut().0,
+                    inner: g.inner.as_chunks_mut().0,
+                    outer: g.outer.as_chunks_mut().0,
                 };
                 let (planes, h) = (&*space.planes, &*space.h);
                 let input = Input { stencil: &layer.stencil, channels: c, h, planes, theta };
@@ -217,7 +221,7 @@ impl Network for Lec {
                     }
                     d_theta[at] = sum;
                 }
-                layer.time.backward(p.time, group.t, saved, space.spare, d_theta, g);
+                layer.time.backward(p.time, group.t, saved, space.spare, d_theta, g.time);
             }
             let start = end - self.first_size();
             let (first, g_first) = (&body[start..end], &mut g_body[start..end]);

@@ -3,9 +3,9 @@
 use super::*;
 use crate::device::vector::{Array, WIDTH};
 use crate::device::{Draw, Purpose, SimdLevel, Stream};
-use crate::net::features::FEATURES;
 use crate::net::layout::{take, total};
 use crate::net::network::{Group, Network};
+use crate::net::time_features::FEATURES;
 use crate::net::{Net, NetSpec};
 use crate::target::Pairwise;
 
@@ -186,7 +186,7 @@ impl Case {
             .collect();
         let features = [Array([0.0; WIDTH]); FEATURES];
         let t = Array(std::array::from_fn(|lane| self.times[lane]));
-        let group = Group { x: &x, t, features: &features };
+        let group = Group { x: &x, t, features: &features, couplings: &[] };
         let mut packed = vec![0.0; network.packed()];
         network.pack(&self.parameters, &mut packed);
         let mut scratch = vec![Array([f64::NAN; WIDTH]); network.scratch()];
@@ -197,7 +197,7 @@ impl Case {
         let (mut grad, mut unpacked) = (vec![0.0; packed.len()], vec![0.0; self.parameters.len()]);
         // SAFETY: plain arrays need no special instructions.
         unsafe {
-            network.forward(&packed, &group, &mut scratch, &mut out);
+            network.forward_train(&packed, &group, &mut scratch, &mut out);
             network.backward(&packed, &group, &mut scratch, &d_out, &mut grad);
         }
         network.unpack(&grad, &mut unpacked);

@@ -2,7 +2,7 @@
 
 use std::f64::consts::LN_2;
 
-use super::passes::Space;
+use super::passes::{Space, Time};
 use super::*;
 use crate::device::vector::Vector;
 use crate::net::network::Group;
@@ -82,10 +82,10 @@ impl Lec {
 
     /// The function of time of layer `l`, by tap.
     pub(crate) unsafe fn theta<V: Vector>(&self, scratch: &[V], l: usize) -> Vec<V> {
-        let before = self.layers[..l].iter().map(|layer| layer.time.scratch() + layer.theta());
-        let (start, layer) = (before.sum::<usize>(), &self.layers[l]);
-        let theta =
-            &Space::cut(self, scratch).time[start + layer.time.scratch()..][..layer.stencil.taps()];
+        let (start, layer) =
+            (self.layers[..l].iter().map(Time::len).sum::<usize>(), &self.layers[l]);
+        let own = Time::cut(layer, &Space::cut(self, scratch).time[start..]);
+        let theta = &own.theta[..layer.stencil.taps()];
         // SAFETY: the caller has the instructions of the vector.
         unsafe { theta.iter().map(|theta| theta.mul(V::constant(-LN_2))).collect() }
     }

@@ -2,7 +2,37 @@
 
 use crate::device::vector::Vector;
 use crate::net::dense;
-use crate::net::layout::{Init, Tensor, take, take_mut};
+use crate::net::layout::{Init, Tensor, layout};
+
+layout! {
+    /// Parameters.
+    struct Parameters(time: &TimeMlp) {
+        first: time.units,
+        first_bias: time.units,
+        second: time.units * time.units,
+        second_bias: time.units,
+        out: time.outputs * time.units,
+        out_bias: time.outputs,
+    }
+}
+
+layout! {
+    /// Hidden units before and after their activation.
+    struct Hidden(time: &TimeMlp) {
+        first: time.units,
+        first_active: time.units,
+        second: time.units,
+        second_active: time.units,
+    }
+}
+
+layout! {
+    /// Gradients of the hidden units.
+    struct Slopes(time: &TimeMlp) {
+        first: time.units,
+        second: time.units,
+    }
+}
 
 /// `t -> units -> units -> outputs`.
 #[derive(Clone, Copy, Debug)]
@@ -29,82 +59,74 @@ impl TimeMlp {
 
     /// Parameters before those of the last layer.
     pub(super) fn hidden_parameters(&self) -> usize {
-        self.units * (self.units + 3)
+        let Parameters { first, first_bias, second, second_bias, .. } = Parameters::lengths(self);
+        first + first_bias + second + second_bias
     }
 
     pub(super) fn parameters(&self) -> usize {
-        self.hidden_parameters() + self.outputs * (self.units + 1)
+        Parameters::len(self)
     }
 
-    /// Vectors of scratch: both hidden layers before and after their activation.
+    /// Vectors of scratch.
     pub(super) fn scratch(&self) -> usize {
-        4 * self.units
+        Hidden::len(self)
+    }
+
+    /// Vectors that the backward pass needs beside them.
+    pub(super) fn spare(&self) -> usize {
+        Slopes::len(self)
     }
 
     /// Write the outputs.
     #[inline(always)]
     pub(super) unsafe fn forward<V: Vector>(
         &self,
-        mut p: &[V::Scalar],
+        p: &[V::Scalar],
         t: V,
-        mut scratch: &mut [V],
+        scratch: &mut [V],
         out: &mut [V],
     ) {
-        let n = self.units;
-        let mut input: &[V] = &[t];
+        let (p, own) = (Parameters::cut(self, p), Hidden::cut_mut(self, scratch));
         // SAFETY: the caller has the instructions of the vector.
         unsafe {
-            for _ in 0..2 {
-                let weight = take(&mut p, n * input.len());
-                let bias = take(&mut p, n);
-                let before = take_mut(&mut scratch, n);
-                let after = take_mut(&mut scratch, n);
-                dense::forward(weight, bias, input, before);
-                for (after, before) in after.iter_mut().zip(before.iter()) {
-                    *after = before.silu();
-                }
-                input = after;
+            dense::forward(p.first, p.first_bias, &[t], own.first);
+            for (active, unit) in own.first_active.iter_mut().zip(own.first.iter()) {
+                *active = unit.silu();
             }
-            let weight = take(&mut p, self.outputs * n);
-            dense::forward(weight, p, input, &mut out[..self.outputs]);
+            dense::forward(p.second, p.second_bias, own.first_active, own.second);
+            for (active, unit) in own.second_active.iter_mut().zip(own.second.iter()) {
+                *active = unit.silu();
+            }
+            dense::forward(p.out, p.out_bias, own.second_active, &mut out[..self.outputs]);
         }
     }
 
-    /// Add the gradient; `scratch` as the forward pass left it, `spare` of two hidden layers.
+    /// Add the gradient; `scratch` as the forward pass left it.
     #[inline(always)]
     pub(super) unsafe fn backward<V: Vector>(
         &self,
-        mut p: &[V::Scalar],
+        p: &[V::Scalar],
         t: V,
         scratch: &[V],
         spare: &mut [V],
         d_out: &[V],
-        mut grad: &mut [V::Scalar],
+        grad: &mut [V::Scalar],
     ) {
-        let n = self.units;
-        let (before1, rest) = scratch.split_at(n);
-        let (after1, rest) = rest.split_at(n);
-        let (before2, after2) = rest.split_at(n);
-        let (d1, d2) = spare.split_at_mut(n);
-        let d2 = &mut d2[..n];
-        let (g1, gb1) = (take_mut(&mut grad, n), take_mut(&mut grad, n));
-        let (g2, gb2) = (take_mut(&mut grad, n * n), take_mut(&mut grad, n));
-        let (g3, gb3) = grad.split_at_mut(self.outputs * n);
-        let w1 = take(&mut p, n);
-        take(&mut p, n);
-        let w2 = take(&mut p, n * n);
-        take(&mut p, n);
+        let (p, own) = (Parameters::cut(self, p), Hidden::cut(self, scratch));
+        let (g, d) = (Parameters::cut_mut(self, grad), Slopes::cut_mut(self, spare));
+        let d_out = &d_out[..self.outputs];
         // SAFETY: the caller has the instructions of the vector.
         unsafe {
-            dense::backward(p, &after2[..n], &d_out[..self.outputs], g3, gb3, d2);
-            for (d, before) in d2.iter_mut().zip(before2) {
-                *d = d.mul(before.silu_slope());
+            dense::backward(p.out, own.second_active, d_out, g.out, g.out_bias, d.second);
+            for (d, unit) in d.second.iter_mut().zip(own.second) {
+                *d = d.mul(unit.silu_slope());
             }
-            dense::backward(w2, after1, d2, g2, gb2, d1);
-            for (d, before) in d1.iter_mut().zip(before1) {
-                *d = d.mul(before.silu_slope());
+            let (weight, bias) = (g.second, g.second_bias);
+            dense::backward(p.second, own.first_active, d.second, weight, bias, d.first);
+            for (d, unit) in d.first.iter_mut().zip(own.first) {
+                *d = d.mul(unit.silu_slope());
             }
-            dense::backward(w1, &[t], d1, g1, gb1, &mut []);
+            dense::backward(p.first, &[t], d.first, g.first, g.first_bias, &mut []);
         }
     }
 }

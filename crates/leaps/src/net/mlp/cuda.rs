@@ -2,22 +2,17 @@
 
 #![cfg(feature = "cuda")]
 
-use std::sync::Arc;
-
 use cudarc::driver::{CudaFunction, CudaSlice, CudaViewMut};
 
 use super::{Mlp, Parameters};
-use crate::device::cuda::{Gpu, Precision, launch};
+use crate::device::cuda::arguments::join;
+use crate::device::cuda::{Gpu, Kernels, launch};
 use crate::net::cuda::{
-    Base, CudaBatch, CudaNetwork, CudaPasses, CudaTime, SumRows, on_gpu, time_defines,
+    Base, Compiled, CudaBatch, CudaPasses, CudaTime, DENSE, SumRows, time_defines,
 };
 use crate::{Error, Result};
 
-const SOURCE: &str = concat!(
-    include_str!("../cuda/sums.cu"),
-    include_str!("../cuda/dense.cu"),
-    include_str!("mlp.cu")
-);
+const SOURCE: &str = join!(DENSE, include_str!("mlp.cu"));
 
 /// Most sites: what shared memory holds of one slot.
 const MOST_SITES: usize = 40_000;
@@ -42,6 +37,10 @@ impl Mlp {
     fn together(&self) -> usize {
         (MOST_SITES / self.sites).clamp(1, 8)
     }
+}
+
+impl Compiled for Mlp {
+    const SOURCE: &'static str = SOURCE;
 
     fn defines(&self) -> Vec<(&'static str, usize)> {
         [
@@ -57,38 +56,33 @@ impl Mlp {
         .collect()
     }
 
-    /// Compile the kernels, where there is a compiler.
-    #[cfg(test)]
-    pub(crate) fn compiles(&self) {
-        crate::device::cuda::testing::compiles(SOURCE, &self.defines());
-    }
-
-    /// The network on a GPU, for batches of up to `slots`; always in float32.
-    pub(crate) fn on_gpu(
-        &self,
-        gpu: &Arc<Gpu>,
-        slots: usize,
-        _: Precision,
-    ) -> Result<Box<dyn CudaNetwork>> {
+    fn check(&self) -> Result<()> {
         if self.sites > MOST_SITES {
             let reason = format!("it has more than {MOST_SITES} sites; use the device cpu");
             return Err(Error::not_applicable("the network mlp on a GPU", reason));
         }
-        let kernels = gpu.compile(SOURCE, &self.defines())?;
+        Ok(())
+    }
+
+    fn passes(
+        &self,
+        gpu: &Gpu,
+        kernels: &Kernels,
+        slots: usize,
+    ) -> Result<impl CudaPasses + 'static> {
         let rest = Parameters::len(self) - self.time.parameters();
-        let passes = CudaMlp {
+        Ok(CudaMlp {
             sums_of: kernels.get("mlp_sums", 0)?,
             out_of: kernels.get("mlp_out", 0)?,
             back: kernels.get("mlp_back", 0)?,
             weights: kernels.get("mlp_weights", 0)?,
-            rows: SumRows::new(&kernels)?,
-            time: CudaTime::new(gpu, &kernels, self.time, slots, rest)?,
+            rows: SumRows::new(kernels)?,
+            time: CudaTime::new(gpu, kernels, self.time, slots, rest)?,
             sums: gpu.zeros(slots * self.hidden * self.sites)?,
             slot_parts: gpu.zeros(slots * self.outputs * self.hidden)?,
             together: self.together(),
             mlp: self.clone(),
-        };
-        on_gpu(gpu, slots, self, passes)
+        })
     }
 }
 

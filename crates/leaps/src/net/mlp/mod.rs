@@ -99,7 +99,7 @@ impl Network for Mlp {
     }
 
     #[inline(always)]
-    unsafe fn forward<V: Vector>(
+    unsafe fn forward_train<V: Vector>(
         &self,
         packed: &[V::Scalar],
         group: &Group<'_, V>,

@@ -1,11 +1,11 @@
-//! Walkers that table-driven sweeps move 64 at a time, in SIMD lanes: for pairwise models.
+//! Walkers that table-driven sweeps move 64 at a time, in SIMD lanes: for models of pairs and clusters.
 
 use rayon::prelude::*;
 
 use crate::Result;
 use crate::device::lanes::LANES;
 use crate::device::{Progress, SimdLevel};
-use crate::mcmc::lanes::{Plan, Tables, Tile, Updates};
+use crate::mcmc::lanes::{FRESH, Plan, Tables, Tile, Updates};
 use crate::sampler::walkers::{Cost, Lineage, Population, Walkers, interval_by_interval};
 use crate::sampler::{Interval, Resampling, Span};
 use crate::target::{Target, initial_state};
@@ -75,8 +75,8 @@ impl Group {
         let Updates { from, count } = updates;
         let n = plan.sites() as u64;
         // Keeping the energies in step costs about as much per update as measuring them afresh costs
-        // per site. A fresh measurement every 16 sweeps bounds the rounding of real couplings.
-        let period = 16 * n;
+        // per site.
+        let period = FRESH * n;
         if count >= n || from / period != (from + count) / period {
             let mut made = 0;
             while made < count {

@@ -24,7 +24,8 @@ fn model(seed: u64) -> (Model, Vec<f32>, Vec<f32>) {
         log_z: Some(Estimate::new(1.0, f64::INFINITY)),
         ..Summary::default()
     };
-    let (target, path) = (json!({ "kind": "ising", "size": 3 }), json!({ "beta": 0.4407 }));
+    let (target, path) =
+        (json!({ "kind": "ising", "size": 3 }), PathSpec { ratio: 0.2, ..PathSpec::default() });
     let parametrisation = Parametrisation::Barker;
     let (net, free, some) = (&net, &free, Some(&raw[..]));
     let parts = ModelParts {
@@ -123,7 +124,7 @@ fn lattices_that_are_too_small_for_a_network_are_refused_with_the_side_it_needs(
         free: &free,
         parametrisation: Parametrisation::Barker,
         target: serde_json::Value::Null,
-        path: serde_json::Value::Null,
+        path: PathSpec::default(),
         training: Summary::default(),
         average: &all,
         raw: None,
@@ -174,5 +175,20 @@ fn missing_models_are_named() {
     for path in [scratch.path().join("nowhere"), scratch.path().into()] {
         let error = Model::load(&path).unwrap_err();
         assert!(matches!(&error, Error::Io { path: named, .. } if *named == path), "{error}");
+    }
+}
+
+#[cfg(feature = "models")]
+#[test]
+fn shipped_models_are_written_as_they_lie_there() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("models");
+    let names = crate::store::model_names();
+    assert!(names.len() > 5, "{names:?}");
+    for name in names {
+        let written = Model::open(&name).unwrap().contents().unwrap();
+        for (file, bytes) in written {
+            let lies = fs::read(folder.join(&name).join(&file)).unwrap();
+            assert!(bytes == lies, "{name}/{file}");
+        }
     }
 }

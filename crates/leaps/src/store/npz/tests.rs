@@ -1,4 +1,4 @@
-//! Read archives back: with a reader of our own, and with Python where there is one.
+//! Archives read back: with a reader of our own, and with Python where there is one.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -28,7 +28,7 @@ fn model(net: &Net, free: &FreeEnergy) -> (Model, Vec<f32>) {
         free,
         parametrisation: Parametrisation::Barker,
         target: Value::Null,
-        path: Value::Null,
+        path: crate::path::PathSpec::default(),
         training: Summary::default(),
         average: &average,
         raw: None,
@@ -43,6 +43,7 @@ fn hollow(depth: usize) -> NetSpec {
         rows: Some(2),
         head: Some(7),
         global_features: true,
+        bond_features: true,
     })
 }
 
@@ -124,6 +125,7 @@ fn what_does_not_fit_is_named_with_its_shapes() {
         rows: Some(2),
         head: Some(7),
         global_features: true,
+        bond_features: true,
     });
     for (old, new, side, name, shapes) in [
         (&mlp, &mlp, 6, "net.weight", (Some(vec![4, 25, 24]), Some(vec![4, 36, 35]))),

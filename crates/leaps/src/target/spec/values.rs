@@ -62,6 +62,7 @@ impl fmt::Display for Size {
 /// A magnetic field: the same everywhere, one value for each site, or a file of those.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Value", into = "Value")]
+#[non_exhaustive]
 pub enum Field {
     /// The same at every site.
     Uniform(f64),

@@ -31,6 +31,7 @@ impl TargetSpec {
     fn coupling_in_words(&self) -> String {
         let other = self.coupling.filter(|coupling| *coupling != 1.0);
         other.map_or_else(String::new, |coupling| format!(", J {coupling}"))
+            + &self.bonds_in_words()
     }
 
     fn kind_in_words(&self, sites: usize) -> String {
@@ -45,10 +46,14 @@ impl TargetSpec {
             _ => "periodic",
         };
         let seed = spec.disorder_seed.unwrap_or(1);
+        let on = format!("{}{}", spec.lattice_in_words(), shape());
+        if let Some(words) = spec.model_in_words(&on, boundary) {
+            return words;
+        }
         match spec.kind {
-            Some(Kind::Ising) => format!("Ising {} {boundary}", shape()),
+            Some(Kind::Ising) => format!("Ising {on} {boundary}"),
             Some(Kind::Potts) => {
-                format!("Potts q={} {} {boundary}", spec.q.unwrap_or(3), shape())
+                format!("Potts q={} {on} {boundary}", spec.q.unwrap_or(3))
             }
             Some(Kind::SpinGlass) => {
                 let law = match spec.couplings {
@@ -76,7 +81,7 @@ impl TargetSpec {
                 };
                 format!("{what} of {} ({sites} vertices)", spec.file_name())
             }
-            Some(Kind::File) | None => format!("{} ({sites} sites)", spec.file_name()),
+            _ => format!("{} ({sites} sites)", spec.file_name()),
         }
     }
 
@@ -88,7 +93,6 @@ impl TargetSpec {
     /// The energy and the distribution as formulas with their numbers.
     pub fn formula(&self) -> String {
         let spec = self;
-        let coupling = spec.coupling.unwrap_or(1.0);
         let field = |what: &str| match &spec.field {
             Some(Field::Uniform(h)) if *h == 0.0 => String::new(),
             Some(Field::Uniform(h)) => {
@@ -97,10 +101,13 @@ impl TargetSpec {
             Some(_) => format!(" + sum_i h_i {what}"),
             None => String::new(),
         };
+        if let Some(energy) = spec.model_formula(field) {
+            return format!("E = {energy},  rho ~ exp(-{} E)", spec.beta.unwrap_or(1.0));
+        }
         let energy = match spec.kind {
-            Some(Kind::Ising) => format!("{} sum_<ij> s_i s_j{}", -coupling, field("s_i")),
+            Some(Kind::Ising) => spec.pairs_as_formula(|j| format!("s_i s_{j}")) + &field("s_i"),
             Some(Kind::Potts) => {
-                format!("{} sum_<ij> [x_i = x_j]{}", -coupling, field("[x_i = 0]"))
+                spec.pairs_as_formula(|j| format!("[x_i = x_{j}]")) + &field("[x_i = 0]")
             }
             Some(Kind::SpinGlass) if spec.dimensions.is_none() => {
                 format!("-N^(-1/2) sum_(i<j) J_ij s_i s_j{}", field("s_i"))
@@ -109,9 +116,7 @@ impl TargetSpec {
             Some(Kind::Maxcut) => "-sum_ij w_ij [x_i != x_j]".to_owned(),
             Some(Kind::IndependentSet) => "-sum_i x_i + 2 sum_ij x_i x_j".to_owned(),
             Some(Kind::Rbm) => "-sum_ij v_i W_ij h_j - sum_i a_i v_i - sum_j b_j h_j".to_owned(),
-            Some(Kind::File) | None => {
-                "-sum_ij J_ij s_i s_j + sum_i h_i s_i (Potts: [x_i = x_j] and [x_i = 0])".to_owned()
-            }
+            _ => "that of the file".to_owned(),
         };
         format!("E = {energy},  rho ~ exp(-{} E)", spec.beta.unwrap_or(1.0))
     }

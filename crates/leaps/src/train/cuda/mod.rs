@@ -3,6 +3,8 @@
 #[cfg(not(feature = "cuda"))]
 mod absent;
 #[cfg(feature = "cuda")]
+mod instances;
+#[cfg(feature = "cuda")]
 mod training;
 
 #[cfg(not(feature = "cuda"))]

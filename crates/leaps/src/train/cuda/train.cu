@@ -52,57 +52,102 @@ extern "C" __global__ void free_gradient(
     if (unit == 0) gradient[FREE_SHIFT] = (float)shift;
 }
 
-// Residuals K + dF/dt, and how the loss changes with the outputs: one block per slot, which holds row rows[slot].
-// The structure Residuals is declared by arguments.rs.
-extern "C" __global__ void __launch_bounds__(BLOCK) residuals(Pairs p, Residuals a) {
-    extern __shared__ u8 values[];
-    __shared__ double space[33];
-    u32 slot = blockIdx.x, thread = threadIdx.x;
-    const u8* row = a.states + (size_t)a.rows[slot] * SITES;
-    for (u32 site = thread; site < SITES; site += BLOCK) values[site] = row[site];
+// ---- Residuals K + dF/dt, and how the loss changes with the outputs: one block per slot, which holds row rows[slot].
+// The structure Residuals is declared by arguments.rs. Where there are INSTANCES the loss is that of deviations from an instance's mean, which has to be
+// known first.
+
+// A slot's state in shared memory, and the weights of the energy terms at its time.
+struct Placed {
+    State<1> x;
     double lambda[TERMS];
+};
+
+// Ends with a barrier.
+__device__ __forceinline__ Placed place(const Residuals& a, u32 slot, u8* values) {
+    const u8* row = a.states + (size_t)a.rows[slot] * SITES;
+    for (u32 site = threadIdx.x; site < SITES; site += BLOCK) values[site] = row[site];
+    Placed at;
+    at.x.x = values;
 #pragma unroll
-    for (u32 term = 0; term < TERMS; term++) lambda[term] = a.lambdas[(size_t)slot * TERMS + term];
-    const float* outputs = a.outputs + (size_t)slot * SITES * OUTPUTS;
-    float* d_outputs = a.d_outputs + (size_t)slot * SITES * OUTPUTS;
-    State<1> x{values};
+    for (u32 term = 0; term < TERMS; term++) at.lambda[term] = a.lambdas[(size_t)slot * TERMS + term];
     __syncthreads();
+    return at;
+}
+
+// K + dF/dt of a slot, known to all threads of its block.
+__device__ __forceinline__ double residual_of(const Pairs& p, const Residuals& a, u32 slot, const Placed& at, double* space) {
+    const float* outputs = a.outputs + (size_t)slot * SITES * OUTPUTS;
     double forth = 0.0, back = 0.0;
-    for (u32 site = thread; site < SITES; site += BLOCK) {
+    for (u32 site = threadIdx.x; site < SITES; site += BLOCK) {
         double rates[Q];
-        rates_at(p, lambda, x, outputs, site, rates, forth, back);
+        rates_at(p, at.lambda, at.x, outputs, site, rates, forth, back);
     }
     double balance = block_sum(forth, space);
     balance -= block_sum(back, space);
     double fall = 0.0;
     for (u32 term = 0; term < TERMS; term++) {
         double field = 0.0, twice = 0.0;
-        add_energy(p, term, x, thread, BLOCK, field, twice);
+        add_energy(p, term, at.x, threadIdx.x, BLOCK, field, twice);
         field = block_sum(field, space);
         twice = block_sum(twice, space);
         fall = plus_product(fall, a.slopes[(size_t)slot * TERMS + term], (p.constants[term] + field) - 0.5 * twice);
     }
-    double residual = balance - fall + (double)a.shift[slot];
-    if (thread == 0) a.out[slot] = residual;
-    for (u32 site = thread; site < SITES; site += BLOCK) {
+    return balance - fall + (double)a.shift[slot];
+}
+
+__device__ __forceinline__ void write_slopes(const Pairs& p, const Residuals& a, u32 slot, const Placed& at, double residual) {
+    const float* outputs = a.outputs + (size_t)slot * SITES * OUTPUTS;
+    float* d_outputs = a.d_outputs + (size_t)slot * SITES * OUTPUTS;
+    for (u32 site = threadIdx.x; site < SITES; site += BLOCK) {
         double changes[Q], own_slope = 0.0;
-        energy_changes_at(p, lambda, x, site, changes);
-        u32 own = x.get(site);
-        const float* at = outputs + (size_t)site * OUTPUTS;
-        float* d_at = d_outputs + (size_t)site * OUTPUTS;
+        energy_changes_at(p, at.lambda, at.x, site, changes);
+        u32 own = at.x.get(site);
+        const float* from = outputs + (size_t)site * OUTPUTS;
+        float* d_from = d_outputs + (size_t)site * OUTPUTS;
 #pragma unroll
         for (u32 value = 0; value < Q; value++) {
             if (value == own) continue;
-            double d = a.share * residual * rate_slope(flux(at, own, value), changes[value]);
+            double d = a.share * residual * rate_slope(flux(from, own, value), changes[value]);
             if (Q == 2) {
-                d_at[0] = (float)(own == 1 ? d : -d);
+                d_from[0] = (float)(own == 1 ? d : -d);
             } else {
-                d_at[value] = (float)d;
+                d_from[value] = (float)d;
                 own_slope -= d;
             }
         }
-        if (Q > 2) d_at[own] = (float)own_slope;
+        if (Q > 2) d_from[own] = (float)own_slope;
     }
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK) residuals(Pairs p, Residuals a) {
+    extern __shared__ u8 values[];
+    __shared__ double space[33];
+    u32 slot = blockIdx.x;
+    const Pairs& own = pairs_of(p, a.rows[slot]);
+    Placed at = place(a, slot, values);
+    double residual = residual_of(own, a, slot, at, space);
+    if (threadIdx.x == 0) a.out[slot] = residual;
+    if (!INSTANCES) write_slopes(own, a, slot, at, residual);
+}
+
+// Replace the residuals of the walkers of an instance by `spread` times their deviations from the mean: one thread each, sums in order.
+extern "C" __global__ void deviations(double* residuals, u32 together, double spread, u32 instances) {
+    u32 instance = blockIdx.x * blockDim.x + threadIdx.x;
+    if (instance >= instances) return;
+    double* own = residuals + (size_t)instance * together;
+    double mean = 0.0;
+    for (u32 k = 0; k < together; k++) mean += own[k];
+    mean /= (double)together;
+    for (u32 k = 0; k < together; k++) own[k] = spread * (own[k] - mean);
+}
+
+// What the loss gains with the outputs, by residuals that are there.
+extern "C" __global__ void __launch_bounds__(BLOCK) slopes(Pairs p, Residuals a) {
+    extern __shared__ u8 values[];
+    u32 slot = blockIdx.x;
+    const Pairs& own = pairs_of(p, a.rows[slot]);
+    Placed at = place(a, slot, values);
+    write_slopes(own, a, slot, at, a.out[slot]);
 }
 
 // Sums of squares of stretches of PART numbers: one block each.

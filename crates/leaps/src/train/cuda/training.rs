@@ -15,7 +15,7 @@ use crate::device::cuda::{Gpu, failed, launch};
 use crate::device::{Precision, Progress, Purpose, Ranks};
 use crate::net::FreeEnergySpec;
 use crate::net::cuda::{
-    CudaBatch, CudaNetwork, TIME_UNITS, time_defines, time_features, time_width,
+    Couplings, CudaBatch, CudaNetwork, TIME_UNITS, time_defines, time_features, time_width,
 };
 use crate::rates::Parametrisation;
 use crate::sampler::walkers::cuda::network::{
@@ -24,6 +24,8 @@ use crate::sampler::walkers::cuda::network::{
 use crate::sampler::{Population, Scheme, WalkPlan, Walkers};
 use crate::target::cuda::{CudaTarget, Sweep, Weights as SweepWeights};
 use crate::target::show_state;
+use crate::train::cuda::instances::CudaInstances;
+use crate::train::loss::spread;
 use crate::train::step::{Source, TrainStep, Weights, mean_over};
 use crate::train::{Batch, Member, Objective, Reference, TrainSpec, TrainState};
 use crate::{Error, Result};
@@ -40,6 +42,8 @@ pub(super) struct CudaTraining<'n> {
     objective: Objective,
     spec: TrainSpec,
     on_gpu: Arc<CudaTarget>,
+    /// The targets of the reference states, if they are not that one.
+    instances: Option<CudaInstances>,
     network: Box<dyn CudaNetwork + 'n>,
     /// Slots that the network has space for.
     slots: usize,
@@ -58,11 +62,15 @@ pub(super) struct CudaTraining<'n> {
     chosen: Vec<(usize, f64)>,
     /// The members of the family that they belong to; empty if there is only one target.
     members: Vec<usize>,
+    /// The gradient step that they were drawn for.
+    drawn_at: u64,
     rows: CudaSlice<u32>,
     /// Time index of every slot.
     times: CudaSlice<u32>,
     /// Time features.
     table: CudaSlice<f32>,
+    /// Couplings of the instance that the network is shown.
+    couplings: CudaSlice<f32>,
     lambda: CudaSlice<f64>,
     slopes: CudaSlice<f64>,
     shift: CudaSlice<f32>,
@@ -107,10 +115,17 @@ fn train_defines(
     walk.into_iter().chain(time).chain([("PART", PART)]).collect()
 }
 
+/// The targets of the reference states: instances, or the one that is trained for.
+fn targets<'t>(own: &'t CudaTarget, instances: &'t Option<CudaInstances>) -> &'t CudaTarget {
+    instances.as_ref().map_or(own, |instances| &instances.target)
+}
+
 struct Kernels {
     free_rates: CudaFunction,
     free_gradient: CudaFunction,
     residuals: CudaFunction,
+    deviations: CudaFunction,
+    slopes: CudaFunction,
     squares: CudaFunction,
     loss_and_norm: CudaFunction,
     adam: CudaFunction,
@@ -144,13 +159,16 @@ impl<'n> CudaTraining<'n> {
             let reason = format!("{sites} sites do not fit its shared memory; use the device cpu");
             return Err(Error::not_applicable("a GPU", reason));
         }
+        let instances = CudaInstances::of(gpu, objective)?;
         let source = [NETWORK_WALK, TRAIN].concat();
-        let kernels =
-            on_gpu.compile(&source, &train_defines(objective.parametrisation, conditions))?;
+        let kernels = targets(&on_gpu, &instances)
+            .compile(&source, &train_defines(objective.parametrisation, conditions))?;
         let kernels = Kernels {
             free_rates: kernels.get("free_rates", 0)?,
             free_gradient: kernels.get("free_gradient", 0)?,
             residuals: kernels.get("residuals", sites)?,
+            deviations: kernels.get("deviations", 0)?,
+            slopes: kernels.get("slopes", sites)?,
             squares: kernels.get("squares", 0)?,
             loss_and_norm: kernels.get("loss_and_norm", 0)?,
             adam: kernels.get("adam", 0)?,
@@ -174,9 +192,11 @@ impl<'n> CudaTraining<'n> {
             states: gpu.zeros(batch * sites)?,
             chosen: Vec::new(),
             members: Vec::new(),
+            drawn_at: 0,
             rows: gpu.zeros(batch)?,
             times: gpu.upload(&times)?,
             table: gpu.zeros(batch * time_width(conditions))?,
+            couplings: gpu.upload(objective.net.instance())?,
             lambda: gpu.zeros(batch * terms)?,
             slopes: gpu.zeros(batch * terms)?,
             shift: gpu.zeros(batch)?,
@@ -185,6 +205,7 @@ impl<'n> CudaTraining<'n> {
             residuals: gpu.zeros(batch)?,
             parts: gpu.zeros(all.div_ceil(PART))?,
             result: gpu.zeros(3)?,
+            instances,
             on_gpu,
         })
     }
@@ -204,8 +225,8 @@ impl<'n> CudaTraining<'n> {
         let own = sites + words * size_of::<f32>() + (2 * terms + 1) * size_of::<f64>();
         let parameters = 5 * net.parameters() * size_of::<f32>();
         let each = each + own + CudaWalkers::bytes_per_slot(target);
-        let pool = if spec.reference == Reference::Pool { spec.pool * sites } else { 0 };
-        Ok((fixed + parameters + pool, each))
+        let pool = if spec.reference == Reference::Pool { spec.pool_walkers() * sites } else { 0 };
+        Ok((fixed + parameters + pool + CudaInstances::bytes(objective), each))
     }
 
     fn gpu(&self) -> &Gpu {
@@ -221,6 +242,7 @@ impl<'n> CudaTraining<'n> {
             batch.times.push(t);
         }
         batch.members.clone_from(&self.members);
+        batch.instances = self.objective.instances_of(&self.chosen, self.drawn_at)?;
         Ok(batch)
     }
 
@@ -253,10 +275,14 @@ impl<'n> CudaTraining<'n> {
     fn draw(&mut self, state: &TrainState) -> Result<()> {
         let Some(pool) = &state.pool else { return Ok(()) };
         let (step, sweeps) = (state.optimiser.step, self.spec.sweeps);
-        let chosen = pool.choose(self.spec.batch, step);
+        if let Some(instances) = &mut self.instances {
+            instances.renew(&self.objective, (pool, step), &mut self.states)?;
+        }
+        self.drawn_at = step;
+        let chosen = pool.choose(self.spec.batch, step, self.objective.walkers_together());
         let members = pool.members(&chosen, &self.objective);
         self.choose(chosen, members)?;
-        self.on_gpu.sweep(
+        targets(&self.on_gpu, &self.instances).sweep(
             Sweep::HeatBath,
             &mut self.states,
             (&self.rows, self.chosen.len()),
@@ -337,15 +363,20 @@ impl<'n> CudaTraining<'n> {
     fn differentiate(&mut self) -> Result<()> {
         let (gpu, free_energy) = (self.on_gpu.gpu.clone(), self.objective.free.clone());
         let slots = self.chosen.len();
-        let share = 2.0 / slots as f64;
+        let together = self.objective.walkers_together();
+        let share = 2.0 / slots as f64 * spread(together);
         let count = slots as u32;
-        let on_host = *free_energy.spec() != FreeEnergySpec::Rate;
+        let (on_host, learnt) = match free_energy.spec() {
+            FreeEnergySpec::Rate => (false, true),
+            FreeEnergySpec::None => (false, false),
+            FreeEnergySpec::Mlp { .. } => (true, true),
+        };
         let times: Vec<f64> = self.chosen.iter().map(|(_, t)| *t).collect();
         let mut free = Vec::new();
         if on_host {
             free = gpu.download(&self.parameters.slice(self.own..self.all))?;
             gpu.write(&free_energy.rates(&free, &times), &mut self.shift)?;
-        } else {
+        } else if learnt {
             let own = self.parameters.slice(self.own..self.all);
             let grid = (count.div_ceil(4), 1, 1);
             launch!(
@@ -365,9 +396,14 @@ impl<'n> CudaTraining<'n> {
             rows: &self.rows,
             time_indices: &self.times,
             table: &self.table,
+            couplings: match &self.instances {
+                Some(instances) => instances.couplings(),
+                None => Couplings::of_one(&self.couplings),
+            },
         };
         self.network.forward_train(&batch, &mut self.out)?;
-        let (pairs, sites) = (self.on_gpu.arguments(), self.on_gpu.sites);
+        let targets = targets(&self.on_gpu, &self.instances);
+        let (pairs, sites) = (targets.arguments(), targets.sites);
         let residuals = Residuals {
             states: Input::of(&gpu, &self.states),
             rows: Input::of(&gpu, &self.rows),
@@ -380,6 +416,20 @@ impl<'n> CudaTraining<'n> {
             d_outputs: Output::of(&gpu, &self.d_out),
         };
         launch!(gpu, self.kernels.residuals, ((count, 1, 1), BLOCK, sites), pairs, &residuals)?;
+        if self.instances.is_some() {
+            let (rows, factor) = (together as u32, spread(together));
+            let groups = count / rows;
+            launch!(
+                gpu,
+                self.kernels.deviations,
+                ((groups.div_ceil(128), 1, 1), 128, 0),
+                &self.residuals,
+                &rows,
+                &factor,
+                &groups,
+            )?;
+            launch!(gpu, self.kernels.slopes, ((count, 1, 1), BLOCK, sites), pairs, &residuals)?;
+        }
         let mut own = self.gradient.slice_mut(..self.own);
         self.network.backward(&batch, &self.d_out, &mut own)?;
         if on_host {
@@ -392,6 +442,9 @@ impl<'n> CudaTraining<'n> {
                 .stream
                 .memcpy_htod(&gradient, &mut rest)
                 .map_err(failed("memory of the GPU"));
+        }
+        if !learnt {
+            return Ok(());
         }
         let free = self.parameters.slice(self.own..self.all);
         let mut rest = self.gradient.slice_mut(self.own..self.all);
@@ -418,6 +471,9 @@ impl TrainStep for CudaTraining<'_> {
         gpu.write(&optimiser.second, &mut self.second)?;
         if let Some(pool) = &state.pool {
             self.states = gpu.upload(&pool.states)?;
+            if let Some(instances) = &mut self.instances {
+                instances.load(optimiser.step)?;
+            }
         }
         self.chosen.clear();
         self.members.clear();
@@ -487,6 +543,7 @@ impl TrainStep for CudaTraining<'_> {
             slots: self.slots,
             parametrisation: *parametrisation,
             condition: condition.clone(),
+            couplings: self.objective.net.instance().clone(),
             reversed: false,
         };
         let walk = CudaWalk { target, on_gpu: &self.on_gpu, path, plan, population };

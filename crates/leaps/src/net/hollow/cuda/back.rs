@@ -3,14 +3,18 @@
 use cudarc::driver::{CudaSlice, CudaViewMut};
 
 use super::CudaHollow;
+use super::arguments::{
+    EmbedGradient, FirstBackward, HeadBackward, StackBackward, WeightsBackward,
+};
 use super::tables::Section;
 use crate::Result;
+use crate::device::cuda::arguments::{Input, Output};
 use crate::device::cuda::{Gpu, launch};
 use crate::net::cuda::{Base, CudaBatch};
 use crate::net::dense::TIME_UNITS;
 
 /// What a backward pass needs beyond a forward pass.
-pub(super) struct Saved {
+pub(in crate::net) struct Saved {
     pub(super) layers: CudaSlice<u32>,
     d_layers: CudaSlice<u32>,
     pub(super) u: CudaSlice<u32>,
@@ -65,75 +69,63 @@ impl CudaHollow {
         let (s, f, c) = (&self.sizes, &self.functions, &self.collection);
         let (slots, items) = (batch.slots as u32, (batch.slots * s.directions) as u32);
         let blocks = s.head_blocks() as u32;
-        launch!(
-            gpu,
-            f.head_backward,
-            ((slots, blocks, 1), s.head_threads(), s.head_shared()),
-            batch.time_indices,
-            &self.times,
-            &self.mix_back.data,
-            &self.hidden_back.data,
-            &self.last.data,
-            d_out,
-            &saved.u,
-            &saved.w,
-            &mut saved.d_u,
-            &mut saved.d_w,
-            &mut saved.d_context,
-            &mut saved.head_sums,
-        )?;
-        launch!(
-            gpu,
-            f.stack_backward,
-            ((items, 1, 1), s.back_threads(), s.back_shared()),
-            batch.time_indices,
-            &self.times,
-            &self.taps_back,
-            &self.after,
-            &self.weights_back.data,
-            &saved.layers,
-            &saved.d_context,
-            &mut saved.d_layers,
-            &mut saved.stack_sums,
-            &mut self.scratch,
-        )?;
+        let pass = HeadBackward {
+            time_indices: Input::of(gpu, batch.time_indices),
+            times: Input::of(gpu, &self.times),
+            mix_back: Input::cast(gpu, &self.mix_back.data),
+            hidden_back: Input::cast(gpu, &self.hidden_back.data),
+            last: Input::cast(gpu, &self.last.data),
+            d_out: Input::of(gpu, d_out),
+            u: Input::cast(gpu, &saved.u),
+            w: Input::cast(gpu, &saved.w),
+            d_u: Output::cast(gpu, &saved.d_u),
+            d_w: Output::cast(gpu, &saved.d_w),
+            d_context: Output::cast(gpu, &saved.d_context),
+            sums: Output::of(gpu, &saved.head_sums),
+        };
+        let grid = (slots, blocks, 1);
+        launch!(gpu, f.head_backward, (grid, s.head_threads(), s.head_shared()), &pass)?;
+        let pass = StackBackward {
+            time_indices: Input::of(gpu, batch.time_indices),
+            times: Input::of(gpu, &self.times),
+            taps_back: Input::of(gpu, &self.taps_back),
+            after: Input::of(gpu, &self.after),
+            weights_back: Input::cast(gpu, &self.weights_back.data),
+            saved: Input::cast(gpu, &saved.layers),
+            d_context: Input::cast(gpu, &saved.d_context),
+            d_saved: Output::cast(gpu, &saved.d_layers),
+            sums: Output::of(gpu, &saved.stack_sums),
+            scratch: Output::cast(gpu, &self.scratch),
+        };
+        let grid = (items, 1, 1);
+        launch!(gpu, f.stack_backward, (grid, s.back_threads(), s.back_shared()), &pass)?;
         let residual = (s.layers - 1) as u32;
         if residual > 0 {
-            let groups = s.taps.div_ceil(s.outer_taps()) as u32;
-            let mut to = saved.parts.slice_mut(c.weights.start..);
-            launch!(
-                gpu,
-                f.weights_backward,
-                (
-                    (c.weights.parts as u32, residual, groups),
-                    s.weights_threads(),
-                    s.weights_shared()
-                ),
-                batch.time_indices,
-                &self.times,
-                &self.taps,
-                &saved.layers,
-                &saved.d_layers,
-                &mut to,
-                &items,
-            )?;
+            let pass = WeightsBackward {
+                time_indices: Input::of(gpu, batch.time_indices),
+                times: Input::of(gpu, &self.times),
+                taps: Input::of(gpu, &self.taps),
+                saved: Input::cast(gpu, &saved.layers),
+                d_saved: Input::cast(gpu, &saved.d_layers),
+                parts: Output::of(gpu, &saved.parts.slice(c.weights.start..)),
+                items,
+            };
+            let grid = (c.weights.parts as u32, residual, s.taps.div_ceil(s.outer_taps()) as u32);
+            let (threads, shared) = (s.weights_threads(), s.weights_shared());
+            launch!(gpu, f.weights_backward, (grid, threads, shared), &pass)?;
         }
-        let mut to = saved.parts.slice_mut(c.first.start..);
-        launch!(
-            gpu,
-            f.first_backward,
-            (
-                (c.first.parts as u32, s.first_blocks() as u32, 1),
-                s.first_threads(),
-                s.first_shared()
-            ),
-            batch.states,
-            batch.rows,
-            &self.taps,
-            &saved.d_layers,
-            &mut to,
-            &items,
-        )?;
+        let pass = FirstBackward {
+            states: Input::of(gpu, batch.states),
+            rows: Input::of(gpu, batch.rows),
+            entering: Input::cast(gpu, self.entering()),
+            taps: Input::of(gpu, &self.taps),
+            d_saved: Input::cast(gpu, &saved.d_layers),
+            parts: Output::of(gpu, &saved.parts.slice(c.first.start..)),
+            items,
+        };
+        let (across, groups) = s.first_blocks();
+        let grid = (c.first.parts as u32, across as u32, groups as u32);
+        launch!(gpu, f.first_backward, (grid, s.first_threads(), s.first_shared()), &pass)?;
         let (threads, shared) = s.mix_outer();
         let mut to = saved.parts.slice_mut(c.mix.start..);
         launch!(
@@ -179,22 +171,19 @@ impl CudaHollow {
             &saved.d_times,
             &mut saved.d_hidden,
         )?;
-        let rows = 1 + (2 * s.real_channels.max(s.real_head)).div_ceil(8) as u32;
-        let mut to = saved.parts.slice_mut(c.embeddings.start..);
-        launch!(
-            gpu,
-            f.embed_gradient,
-            ((s.layers as u32, rows, 1), s.embed_threads(), 0),
-            &self.embeddings,
-            &self.starts,
-            batch.time_indices,
-            batch.table,
-            &self.hidden_units,
-            &saved.d_times,
-            &saved.d_hidden,
-            &mut to,
-            &slots,
-        )?;
+        let pass = EmbedGradient {
+            embeddings: Input::of(gpu, &self.embeddings),
+            starts: Input::of(gpu, &self.starts),
+            time_indices: Input::of(gpu, batch.time_indices),
+            table: Input::of(gpu, batch.table),
+            hidden: Input::of(gpu, &self.hidden_units),
+            d_times: Input::of(gpu, &saved.d_times),
+            d_hidden: Input::of(gpu, &saved.d_hidden),
+            gradient: Output::of(gpu, &saved.parts.slice(c.embeddings.start..)),
+            slots,
+        };
+        let grid = (s.layers as u32, s.embed_blocks() as u32, 1);
+        launch!(gpu, f.embed_gradient, (grid, s.embed_threads(), 0), &pass)?;
         let rows = (s.layers, items as usize, s.back_sums());
         self.add_rows(gpu, &saved.stack_sums, rows, c.stack, &mut saved.parts)?;
         let rows = (1, (slots * blocks) as usize, s.head_sums());

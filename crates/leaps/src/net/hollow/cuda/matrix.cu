@@ -4,20 +4,21 @@
 // a residual layer writes z = silu((1 + a) h + s) to shared memory as bfloat16 and adds the convolution of z to h. Products
 // gather their rows from shared memory by a table of taps, so that any lattice will do.
 //
-// Given: SITES, CHANNELS (a multiple of 8), LAYERS, TAPS, Q, DIRECTIONS, HEAD (a multiple of 16), OUTPUTS, GLOBAL_FEATURES (a multiple of 8);
-// tiles of 16 rows per warp and warps of a block, forward and backward: FORWARD_TILES, FORWARD_WARPS, BACK_TILES, BACK_WARPS.
+// Given: SITES, CHANNELS (a multiple of 8), LAYERS, TAPS, Q, DIRECTIONS, HEAD (a multiple of 16), OUTPUTS, GLOBAL_FEATURES (a multiple of 8), ENTERING
+// (numbers of a site that enter the first layer instead of its value, a multiple of 8 and at most CHANNELS; 0 if there are none);
+// tiles of 16 rows per warp and warps of a block, forward and backward: FORWARD_TILES, FORWARD_WARPS, BACK_TILES, BACK_WARPS;
+// those of the head: HEAD_TILES, HEAD_WARPS. Arguments, Word and Weights are declared by arguments.rs.
 
 #define CHUNKS (CHANNELS / 8)
 #define STRIDE (CHANNELS * 2 + (CHUNKS % 2 == 0 ? 16 : 0)) // bytes of a row: an odd number of 16, against bank conflicts
-#define K_CHUNKS (TAPS * CHUNKS)
-#define K_STEPS ((K_CHUNKS + 1) / 2)
+#define STEPS_OF(entering) ((TAPS * (entering) + 1) / 2) // of a layer that so many chunks enter
+#define K_STEPS STEPS_OF(CHUNKS)
 #define N_TILES CHUNKS
 #define N_PAIRS ((N_TILES + 1) / 2)
 #define PLANE ((SITES + 1) * STRIDE + 32)
 #define TIME_ROW ((LAYERS - 1) * 2 * CHANNELS + 2 * HEAD)
 
-// GlobalFeatures are pairs of channels.
-#define FEATURE_WORD u32
+// Global features are pairs of channels.
 #define STORE_FEATURE(to, at, pair) \
     if ((at) % 2 == 1) (to)[(at) / 2] = pack((pair)[0], (pair)[1])
 
@@ -78,42 +79,41 @@ __device__ __forceinline__ void end_copies() { asm volatile("cp.async.commit_gro
 template <int LEFT>
 __device__ __forceinline__ void await_copies() { asm volatile("cp.async.wait_group %0;" ::"n"(LEFT)); }
 
-// Weights come to a ring of three stages in shared memory, a few steps ahead of their use.
-#define STAGE_STEPS 3
-#define STAGES ((K_STEPS + STAGE_STEPS - 1) / STAGE_STEPS)
+// Weights come to a ring of RING_STAGES stages of STAGE_STEPS steps in shared memory, two stages ahead of their use.
 #define STAGE_VECTORS (STAGE_STEPS * N_PAIRS * 32)
-#define RING (3 * STAGE_VECTORS * 16)
+#define RING (RING_STAGES * STAGE_VECTORS * 16)
 
-template <int THREADS>
+template <int STEPS, int THREADS>
 __device__ __forceinline__ void fetch_weights(int stage, u32 ring, const uint4* weights) {
-    if (stage < STAGES)
+    if (stage < (STEPS + STAGE_STEPS - 1) / STAGE_STEPS)
         for (int i = threadIdx.x; i < STAGE_VECTORS; i += THREADS) {
             int vector = stage * STAGE_VECTORS + i;
-            if (vector < K_STEPS * N_PAIRS * 32) copy_16(ring + (stage % 3 * STAGE_VECTORS + i) * 16, weights + vector);
+            if (vector < STEPS * N_PAIRS * 32) copy_16(ring + (stage % RING_STAGES * STAGE_VECTORS + i) * 16, weights + vector);
         }
     end_copies();
 }
 
-// Add the convolution of the rows at `z` to the accumulators, after the first two stages of the weights were fetched and all rows
+// Add the convolution of the first ENTERING_CHUNKS chunks of the rows at `z` to the accumulators, after the first two stages of the weights were fetched and all rows
 // written. `tap` gives the byte offset of a row's neighbour.
-template <int TILES, int ROWS, int THREADS>
+template <int ENTERING_CHUNKS, int TILES, int ROWS, int THREADS>
 __device__ __forceinline__ void convolve(float (&h)[TILES][N_TILES][4], u32 z, const u32* tap, u32 ring, const uint4* weights) {
+    const int chunks = TAPS * ENTERING_CHUNKS, steps = STEPS_OF(ENTERING_CHUNKS), stages = (steps + STAGE_STEPS - 1) / STAGE_STEPS;
     int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     const u32* own = tap + warp * TILES * 16 + (lane & 15);
     int part = lane >> 4;
 #pragma unroll 1
-    for (int stage = 0; stage < STAGES; stage++) {
+    for (int stage = 0; stage < stages; stage++) {
         await_copies<1>();
         __syncthreads();
-        fetch_weights<THREADS>(stage + 2, ring, weights);
-        u32 from = ring + stage % 3 * STAGE_VECTORS * 16 + lane * 16;
+        fetch_weights<steps, THREADS>(stage + 2, ring, weights);
+        u32 from = ring + stage % RING_STAGES * STAGE_VECTORS * 16 + lane * 16;
 #pragma unroll
         for (int s = 0; s < STAGE_STEPS; s++) {
             int step = stage * STAGE_STEPS + s;
-            if (K_STEPS % STAGE_STEPS && step >= K_STEPS) break;
+            if (steps % STAGE_STEPS && step >= steps) break;
             int chunk = 2 * step + part;
-            if (K_CHUNKS % 2 && chunk >= K_CHUNKS) chunk = K_CHUNKS - 1; // its weights are 0
-            int t = chunk / CHUNKS, c = chunk % CHUNKS;
+            if (chunks % 2 && chunk >= chunks) chunk = chunks - 1; // its weights are 0
+            int t = chunk / ENTERING_CHUNKS, c = chunk % ENTERING_CHUNKS;
             u32 a[TILES][4];
 #pragma unroll
             for (int m = 0; m < TILES; m++) load_matrices(z + own[t * ROWS + m * 16] + c * 16, a[m]);
@@ -141,28 +141,37 @@ __device__ __forceinline__ float sum_rows(float value) {
 }
 
 #define FORWARD_ROWS (FORWARD_WARPS * FORWARD_TILES * 16)
+#define FIRST_CHUNKS (ENTERING / 8)                              // chunks that enter the first layer
+#define TABLE (ENTERING > 0 ? 0 : TAPS * (Q + 1) * CHANNELS) // numbers of its table of values
 
-// context: silu of the last layer, [slot][direction][site][channel]; saved: all layers, [layer] of the same, if SAVE.
+// A block has one direction of one slot; all layers are saved if SAVE.
 template <bool SAVE>
-__device__ __forceinline__ void stack(const u8* states, const u32* rows, const u32* time_indices, const float* times, const u32* taps, const float* first,
-    const float* biases, const uint4* weights, u32* context, u32* saved) {
+__device__ __forceinline__ void stack(const StackForward& pass) {
     u8* z = shared;
     u32 ring = shared_address(shared + PLANE);
     u32* tap = (u32*)(shared + PLANE + RING);
     float* time = (float*)(tap + TAPS * FORWARD_ROWS);
     float* table = time + (LAYERS - 1) * 2 * CHANNELS;
-    float* bias = table + TAPS * (Q + 1) * CHANNELS;
-    u8* site_value = (u8*)(bias + LAYERS * CHANNELS);
+    float* bias = table + TABLE;
     int item = blockIdx.x, slot = item / DIRECTIONS, direction = item % DIRECTIONS;
     int thread = threadIdx.x, threads = FORWARD_WARPS * 32;
     int lane = thread & 31, warp = thread >> 5, g = lane >> 2, t = lane & 3;
-    const u8* x = states + (u64)rows[slot] * SITES;
-    for (int i = thread; i < TAPS * FORWARD_ROWS; i += threads) tap[i] = taps[direction * TAPS * FORWARD_ROWS + i];
-    for (int i = thread; i < (LAYERS - 1) * 2 * CHANNELS; i += threads) time[i] = times[(u64)time_indices[slot] * TIME_ROW + i];
-    for (int i = thread; i < TAPS * (Q + 1) * CHANNELS; i += threads) table[i] = first[i];
-    for (int i = thread; i < LAYERS * CHANNELS; i += threads) bias[i] = biases[i];
-    for (int i = thread; i <= SITES; i += threads) site_value[i] = i < SITES ? x[i] : Q;
+    for (int i = thread; i < TAPS * FORWARD_ROWS; i += threads) tap[i] = pass.taps[direction * TAPS * FORWARD_ROWS + i];
+    for (int i = thread; i < (LAYERS - 1) * 2 * CHANNELS; i += threads) time[i] = pass.times[(u64)pass.time_indices[slot] * TIME_ROW + i];
+    for (int i = thread; i < LAYERS * CHANNELS; i += threads) bias[i] = pass.biases[i];
     for (int i = thread; i < (STRIDE + 32) / 4; i += threads) ((u32*)(z + SITES * STRIDE))[i] = 0;
+#if ENTERING > 0
+    const uint4* first = (const uint4*)pass.first;
+    const uint4* entering = (const uint4*)(pass.entering + (u64)item * SITES * (ENTERING / 2));
+    fetch_weights<STEPS_OF(FIRST_CHUNKS), FORWARD_WARPS * 32>(0, ring, first);
+    fetch_weights<STEPS_OF(FIRST_CHUNKS), FORWARD_WARPS * 32>(1, ring, first);
+    for (int i = thread; i < SITES * FIRST_CHUNKS; i += threads) *(uint4*)(z + i / FIRST_CHUNKS * STRIDE + i % FIRST_CHUNKS * 16) = entering[i];
+#else
+    u8* site_value = (u8*)(bias + LAYERS * CHANNELS);
+    const u8* x = pass.states + (u64)pass.rows[slot] * SITES;
+    for (int i = thread; i < TABLE; i += threads) table[i] = pass.first[i];
+    for (int i = thread; i <= SITES; i += threads) site_value[i] = i < SITES ? x[i] : Q;
+#endif
     __syncthreads();
 
     float h[FORWARD_TILES][N_TILES][4];
@@ -170,12 +179,13 @@ __device__ __forceinline__ void stack(const u8* states, const u32* rows, const u
     for (int m = 0; m < FORWARD_TILES; m++) {
 #pragma unroll
         for (int half = 0; half < 2; half++) {
-            int row = (warp * FORWARD_TILES + m) * 16 + half * 8 + g;
 #pragma unroll
             for (int n = 0; n < N_TILES; n++) {
                 h[m][n][2 * half] = bias[n * 8 + 2 * t];
                 h[m][n][2 * half + 1] = bias[n * 8 + 2 * t + 1];
             }
+#if ENTERING == 0
+            int row = (warp * FORWARD_TILES + m) * 16 + half * 8 + g;
 #pragma unroll 1
             for (int k = 0; k < TAPS; k++) {
                 int from = site_value[tap[k * FORWARD_ROWS + row] / STRIDE];
@@ -186,18 +196,22 @@ __device__ __forceinline__ void stack(const u8* states, const u32* rows, const u
                     h[m][n][2 * half + 1] += w[n * 4].y;
                 }
             }
+#endif
         }
     }
+#if ENTERING > 0
+    convolve<FIRST_CHUNKS, FORWARD_TILES, FORWARD_ROWS, FORWARD_WARPS * 32>(h, shared_address(z), tap, ring, first);
+#endif
     u64 plane = (u64)SITES * (CHANNELS / 2), layer_size = (u64)gridDim.x * plane;
 #pragma unroll 1
     for (int layer = 1; layer < LAYERS; layer++) {
         const float* scale = time + (layer - 1) * 2 * CHANNELS;
         const float* shift = scale + CHANNELS;
-        const uint4* own = weights + (layer - 1) * K_STEPS * N_PAIRS * 32;
+        const uint4* own = pass.weights + (layer - 1) * K_STEPS * N_PAIRS * 32;
         __syncthreads(); // nobody reads the last layer's rows and weights any more
-        fetch_weights<FORWARD_WARPS * 32>(0, ring, own);
-        fetch_weights<FORWARD_WARPS * 32>(1, ring, own);
-        u32* keep = saved + (layer - 1) * layer_size + item * plane;
+        fetch_weights<K_STEPS, FORWARD_WARPS * 32>(0, ring, own);
+        fetch_weights<K_STEPS, FORWARD_WARPS * 32>(1, ring, own);
+        u32* keep = pass.saved + (layer - 1) * layer_size + item * plane;
 #pragma unroll
         for (int m = 0; m < FORWARD_TILES; m++) {
 #pragma unroll
@@ -218,9 +232,9 @@ __device__ __forceinline__ void stack(const u8* states, const u32* rows, const u
                 }
             }
         }
-        convolve<FORWARD_TILES, FORWARD_ROWS, FORWARD_WARPS * 32>(h, shared_address(z), tap, ring, own);
+        convolve<CHUNKS, FORWARD_TILES, FORWARD_ROWS, FORWARD_WARPS * 32>(h, shared_address(z), tap, ring, own);
     }
-    u32* keep = saved + (LAYERS - 1) * layer_size + item * plane;
+    u32* keep = pass.saved + (LAYERS - 1) * layer_size + item * plane;
 #pragma unroll
     for (int m = 0; m < FORWARD_TILES; m++) {
 #pragma unroll
@@ -231,7 +245,7 @@ __device__ __forceinline__ void stack(const u8* states, const u32* rows, const u
             for (int n = 0; n < N_TILES; n++) {
                 float* v = &h[m][n][2 * half];
                 u64 at = row * (CHANNELS / 2) + n * 4 + t;
-                context[item * plane + at] = pack(quick_silu(v[0]), quick_silu(v[1]));
+                pass.context[item * plane + at] = pack(quick_silu(v[0]), quick_silu(v[1]));
                 if (SAVE) keep[at] = pack(v[0], v[1]);
             }
         }
@@ -239,14 +253,8 @@ __device__ __forceinline__ void stack(const u8* states, const u32* rows, const u
 }
 
 extern "C" __global__ void __launch_bounds__(FORWARD_WARPS * 32, FORWARD_BLOCKS)
-stack_forward(const u8* states, const u32* rows, const u32* time_indices, const float* times, const u32* taps, const float* first, const float* biases,
-    const uint4* weights, u32* context, u32*, u32*) {
-    stack<false>(states, rows, time_indices, times, taps, first, biases, weights, context, (u32*)0);
-}
+stack_forward(StackForward pass) { stack<false>(pass); }
 
 extern "C" __global__ void __launch_bounds__(FORWARD_WARPS * 32, FORWARD_BLOCKS)
-stack_train(const u8* states, const u32* rows, const u32* time_indices, const float* times, const u32* taps, const float* first, const float* biases,
-    const uint4* weights, u32* context, u32* saved, u32*) {
-    stack<true>(states, rows, time_indices, times, taps, first, biases, weights, context, saved);
-}
+stack_train(StackForward pass) { stack<true>(pass); }
 

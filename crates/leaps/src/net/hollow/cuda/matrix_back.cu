@@ -4,10 +4,8 @@
 #define BACK_SUMS (3 * CHANNELS)
 
 // Sums over sites for each slot, direction and layer: scale, shift, and bias of the layer.
-// d_saved: gradient of every layer's output, [layer][slot][direction][site][channel].
 extern "C" __global__ void __launch_bounds__(BACK_WARPS * 32, BACK_BLOCKS)
-stack_backward(const u32* time_indices, const float* times, const u32* taps_back, const u32* after, const uint4* weights_back, const u32* saved, const u32* d_context,
-    u32* d_saved, float* sums, u32*) {
+stack_backward(StackBackward pass) {
     u8* z = shared;              // gradient of a layer's output
     u8* below = shared + PLANE;  // the layer's input
     u32 ring = shared_address(shared + 2 * PLANE);
@@ -17,23 +15,23 @@ stack_backward(const u32* time_indices, const float* times, const u32* taps_back
     int item = blockIdx.x, slot = item / DIRECTIONS, direction = item % DIRECTIONS;
     int thread = threadIdx.x, threads = BACK_WARPS * 32;
     int lane = thread & 31, warp = thread >> 5, g = lane >> 2, t = lane & 3;
-    for (int i = thread; i < TAPS * BACK_ROWS; i += threads) tap[i] = taps_back[direction * TAPS * BACK_ROWS + i];
-    for (int i = thread; i < (LAYERS - 1) * 2 * CHANNELS; i += threads) time[i] = times[(u64)time_indices[slot] * TIME_ROW + i];
+    for (int i = thread; i < TAPS * BACK_ROWS; i += threads) tap[i] = pass.taps_back[direction * TAPS * BACK_ROWS + i];
+    for (int i = thread; i < (LAYERS - 1) * 2 * CHANNELS; i += threads) time[i] = pass.times[(u64)pass.time_indices[slot] * TIME_ROW + i];
     for (int i = thread; i < (STRIDE + 32) / 4; i += threads) ((u32*)(z + SITES * STRIDE))[i] = 0;
     u64 plane = (u64)SITES * (CHANNELS / 2), layer_size = (u64)gridDim.x * plane;
     float d[BACK_TILES][N_TILES][4];
-    const u32* top = saved + (LAYERS - 1) * layer_size + item * plane;
+    const u32* top = pass.saved + (LAYERS - 1) * layer_size + item * plane;
 #pragma unroll
     for (int m = 0; m < BACK_TILES; m++)
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             int row = (warp * BACK_TILES + m) * 16 + half * 8 + g;
-            u32 to = row < SITES ? after[direction * SITES + row] : NONE;
+            u32 to = row < SITES ? pass.after[direction * SITES + row] : NONE;
 #pragma unroll
             for (int n = 0; n < N_TILES; n++) {
                 u32 context = 0, h = 0;
                 if (to != NONE) {
-                    context = d_context[((u64)slot * SITES + to) * (CONTEXT_WIDTH / 2) + direction * (CHANNELS / 2) + n * 4 + t];
+                    context = pass.d_context[((u64)slot * SITES + to) * (CONTEXT_WIDTH / 2) + direction * (CHANNELS / 2) + n * 4 + t];
                     h = top[row * (CHANNELS / 2) + n * 4 + t];
                 }
                 d[m][n][2 * half] = low(context) * quick_slope(low(h));
@@ -42,13 +40,13 @@ stack_backward(const u32* time_indices, const float* times, const u32* taps_back
         }
 #pragma unroll 1
     for (int layer = LAYERS - 1; layer >= 0; layer--) {
-        const uint4* back = weights_back + (layer - 1) * K_STEPS * N_PAIRS * 32;
+        const uint4* back = pass.weights_back + (layer - 1) * K_STEPS * N_PAIRS * 32;
         if (layer > 0) {
-            const u32* h = saved + (layer - 1) * layer_size + item * plane;
+            const u32* h = pass.saved + (layer - 1) * layer_size + item * plane;
             u32 to = shared_address(below);
             for (int i = thread; i < SITES * CHUNKS; i += threads) copy_16(to + i / CHUNKS * STRIDE + i % CHUNKS * 16, h + i * 4);
-            fetch_weights<BACK_WARPS * 32>(0, ring, back);
-            fetch_weights<BACK_WARPS * 32>(1, ring, back);
+            fetch_weights<K_STEPS, BACK_WARPS * 32>(0, ring, back);
+            fetch_weights<K_STEPS, BACK_WARPS * 32>(1, ring, back);
         }
         float* own = part + warp * BACK_SUMS;
 #pragma unroll
@@ -73,7 +71,7 @@ stack_backward(const u32* time_indices, const float* times, const u32* taps_back
             }
         }
         __syncthreads();
-        u32* keep = d_saved + layer * layer_size + item * plane;
+        u32* keep = pass.d_saved + layer * layer_size + item * plane;
         for (int i = thread; i < SITES * CHUNKS; i += threads)
             ((uint4*)keep)[i] = *(uint4*)(z + i / CHUNKS * STRIDE + i % CHUNKS * 16);
         if (layer > 0) {
@@ -84,7 +82,7 @@ stack_backward(const u32* time_indices, const float* times, const u32* taps_back
                 for (int n = 0; n < N_TILES; n++)
 #pragma unroll
                     for (int k = 0; k < 4; k++) dz[m][n][k] = 0.0f;
-            convolve<BACK_TILES, BACK_ROWS, BACK_WARPS * 32>(dz, shared_address(z), tap, ring, back);
+            convolve<CHUNKS, BACK_TILES, BACK_ROWS, BACK_WARPS * 32>(dz, shared_address(z), tap, ring, back);
             const float* scale = time + (layer - 1) * 2 * CHANNELS;
             const float* shift = scale + CHANNELS;
 #pragma unroll
@@ -116,7 +114,7 @@ stack_backward(const u32* time_indices, const float* times, const u32* taps_back
             }
         }
         __syncthreads();
-        float* to = sums + ((u64)layer * gridDim.x + item) * BACK_SUMS;
+        float* to = pass.sums + ((u64)layer * gridDim.x + item) * BACK_SUMS;
         for (int i = thread; i < BACK_SUMS; i += threads) {
             float sum = 0.0f;
             for (int w = 0; w < BACK_WARPS; w++) sum += part[w * BACK_SUMS + i];

@@ -1,7 +1,5 @@
 // ---- The head: every site alone.
 
-#define HEAD_WARPS 4
-#define HEAD_TILES 2
 #define HEAD_ROWS (HEAD_WARPS * HEAD_TILES * 16)
 #define H_TILES (HEAD / 8)
 #define H_PAIRS (H_TILES / 2)
@@ -20,22 +18,34 @@ __device__ __forceinline__ void as_factor(const float* one, const float* two, u3
     a[3] = pack(two[2], two[3]);
 }
 
-// out: [slot][site][output]; u, v, w: what the backward pass needs, [slot][site][HEAD], if SAVE.
+// d += a b for all rows of a warp, 16 products, and all columns; `left` has a for a tile of rows.
+template <int COLUMNS, typename Left>
+__device__ __forceinline__ void multiply_columns(float (&d)[HEAD_TILES][COLUMNS][4], Left left, const uint4* weights) {
+#pragma unroll
+    for (int p = 0; p < COLUMNS / 2; p++) {
+        uint4 b = __ldg(weights + p * 32);
+#pragma unroll
+        for (int m = 0; m < HEAD_TILES; m++) {
+            multiply(d[m][2 * p], left(m), b.x, b.y);
+            multiply(d[m][2 * p + 1], left(m), b.z, b.w);
+        }
+    }
+}
+
+// What the backward pass needs is saved if SAVE.
 template <bool SAVE>
-__device__ __forceinline__ void head(const u32* context, const u32* global_features, const u32* before, const u32* time_indices, const float* times, const uint4* mix, const float* mix_bias,
-    const uint4* hidden, const float* hidden_bias, const float* last, const float* last_bias, float* out, u32* saved_u, u32* saved_v,
-    u32* saved_w) {
+__device__ __forceinline__ void head(const HeadForward& pass) {
     __shared__ float scale[HEAD], shift[HEAD], c1[HEAD], c2[HEAD], m3[OUTPUTS * HEAD];
     int thread = threadIdx.x, lane = thread & 31, warp = thread >> 5, g = lane >> 2, t = lane & 3;
     int slot = blockIdx.x;
     for (int i = thread; i < HEAD; i += HEAD_WARPS * 32) {
-        const float* time = times + (u64)time_indices[slot] * TIME_ROW + (LAYERS - 1) * 2 * CHANNELS;
+        const float* time = pass.times + (u64)pass.time_indices[slot] * TIME_ROW + (LAYERS - 1) * 2 * CHANNELS;
         scale[i] = 1.0f + time[i];
         shift[i] = time[HEAD + i];
-        c1[i] = mix_bias[i];
-        c2[i] = hidden_bias[i];
+        c1[i] = pass.mix_bias[i];
+        c2[i] = pass.hidden_bias[i];
     }
-    for (int i = thread; i < OUTPUTS * HEAD; i += HEAD_WARPS * 32) m3[i] = last[i];
+    for (int i = thread; i < OUTPUTS * HEAD; i += HEAD_WARPS * 32) m3[i] = pass.last[i];
     __syncthreads();
     int start = blockIdx.y * HEAD_ROWS + warp * HEAD_TILES * 16;
     float u[HEAD_TILES][H_TILES][4];
@@ -45,7 +55,7 @@ __device__ __forceinline__ void head(const u32* context, const u32* global_featu
         for (int n = 0; n < H_TILES; n++)
 #pragma unroll
             for (int k = 0; k < 4; k++) u[m][n][k] = c1[n * 8 + 2 * t + (k & 1)];
-    const u32* own = context + (u64)slot * DIRECTIONS * SITES * (CHANNELS / 2);
+    const u32* own = pass.context + (u64)slot * DIRECTIONS * SITES * (CHANNELS / 2);
 #pragma unroll 2
     for (int step = 0; step < MIX_STEPS; step++) {
         u32 a[HEAD_TILES][4];
@@ -59,24 +69,16 @@ __device__ __forceinline__ void head(const u32* context, const u32* global_featu
                     int row = start + m * 16 + half * 8 + g;
                     if (GLOBAL_FEATURES > 0 && chunk >= CONTEXT_CHUNKS) {
                         a[m][2 * part + half] = row < SITES && chunk < MIX_CHUNKS
-                            ? global_features[((u64)slot * SITES + row) * (GLOBAL_FEATURES / 2) + (chunk - CONTEXT_CHUNKS) * 4 + t]
+                            ? pass.global_features[((u64)slot * SITES + row) * (GLOBAL_FEATURES / 2) + (chunk - CONTEXT_CHUNKS) * 4 + t]
                             : 0;
                         continue;
                     }
-                    u32 from = row < SITES && chunk < CONTEXT_CHUNKS ? before[direction * SITES + row] : NONE;
+                    u32 from = row < SITES && chunk < CONTEXT_CHUNKS ? pass.before[direction * SITES + row] : NONE;
                     a[m][2 * part + half] =
                         from == NONE ? 0 : own[(u64)(direction * SITES + from) * (CHANNELS / 2) + c * 4 + t];
                 }
         }
-#pragma unroll
-        for (int p = 0; p < H_PAIRS; p++) {
-            uint4 b = __ldg(mix + (step * H_PAIRS + p) * 32 + lane);
-#pragma unroll
-            for (int m = 0; m < HEAD_TILES; m++) {
-                multiply(u[m][2 * p], a[m], b.x, b.y);
-                multiply(u[m][2 * p + 1], a[m], b.z, b.w);
-            }
-        }
+        multiply_columns(u, [&](int m) { return a[m]; }, pass.mix + step * H_PAIRS * 32 + lane);
     }
     u32 v[HEAD_TILES][H_STEPS][4];
 #pragma unroll
@@ -88,11 +90,11 @@ __device__ __forceinline__ void head(const u32* context, const u32* global_featu
                 int c = n * 8 + 2 * t, row = start + m * 16 + half * 8 + g;
                 float* pair = &u[m][n][2 * half];
                 u64 at = ((u64)slot * SITES + row) * (HEAD / 2) + c / 2;
-                if (SAVE && row < SITES) saved_u[at] = pack(pair[0], pair[1]);
+                if (SAVE && row < SITES) pass.u[at] = pack(pair[0], pair[1]);
                 float v0 = quick_silu(fmaf(pair[0], scale[c], shift[c]));
                 float v1 = quick_silu(fmaf(pair[1], scale[c + 1], shift[c + 1]));
                 u32 both = pack(v0, v1);
-                if (SAVE && row < SITES) saved_v[at] = both;
+                if (SAVE && row < SITES) pass.v[at] = both;
                 v[m][n / 2][2 * (n % 2) + half] = both;
                 pair[0] = v0 + c2[c];
                 pair[1] = v1 + c2[c + 1];
@@ -100,15 +102,7 @@ __device__ __forceinline__ void head(const u32* context, const u32* global_featu
     }
 #pragma unroll
     for (int step = 0; step < H_STEPS; step++)
-#pragma unroll
-        for (int p = 0; p < H_PAIRS; p++) {
-            uint4 b = __ldg(hidden + (step * H_PAIRS + p) * 32 + lane);
-#pragma unroll
-            for (int m = 0; m < HEAD_TILES; m++) {
-                multiply(u[m][2 * p], v[m][step], b.x, b.y);
-                multiply(u[m][2 * p + 1], v[m][step], b.z, b.w);
-            }
-        }
+        multiply_columns(u, [&](int m) { return v[m][step]; }, pass.hidden + step * H_PAIRS * 32 + lane);
 #pragma unroll
     for (int m = 0; m < HEAD_TILES; m++)
 #pragma unroll
@@ -118,7 +112,7 @@ __device__ __forceinline__ void head(const u32* context, const u32* global_featu
             if (SAVE && row < SITES)
 #pragma unroll
                 for (int n = 0; n < H_TILES; n++)
-                    saved_w[site * (HEAD / 2) + n * 4 + t] = pack(u[m][n][2 * half], u[m][n][2 * half + 1]);
+                    pass.w[site * (HEAD / 2) + n * 4 + t] = pack(u[m][n][2 * half], u[m][n][2 * half + 1]);
 #pragma unroll
             for (int n = 0; n < H_TILES; n++) {
                 u[m][n][2 * half] = quick_silu(u[m][n][2 * half]);
@@ -134,40 +128,32 @@ __device__ __forceinline__ void head(const u32* context, const u32* global_featu
                 }
                 sum += __shfl_xor_sync(0xffffffffu, sum, 1);
                 sum += __shfl_xor_sync(0xffffffffu, sum, 2);
-                if (t == 0 && row < SITES) out[site * OUTPUTS + o] = sum + last_bias[o];
+                if (t == 0 && row < SITES) pass.out[site * OUTPUTS + o] = sum + pass.last_bias[o];
             }
         }
 }
 
 extern "C" __global__ void __launch_bounds__(HEAD_WARPS * 32, 2)
-head_forward(const u32* context, const u32* global_features, const u32* before, const u32* time_indices, const float* times, const uint4* mix, const float* mix_bias, const uint4* hidden,
-    const float* hidden_bias, const float* last, const float* last_bias, float* out, u32*, u32*, u32*) {
-    head<false>(context, global_features, before, time_indices, times, mix, mix_bias, hidden, hidden_bias, last, last_bias, out, (u32*)0, (u32*)0, (u32*)0);
-}
+head_forward(HeadForward pass) { head<false>(pass); }
 
 extern "C" __global__ void __launch_bounds__(HEAD_WARPS * 32, 2)
-head_train(const u32* context, const u32* global_features, const u32* before, const u32* time_indices, const float* times, const uint4* mix, const float* mix_bias, const uint4* hidden,
-    const float* hidden_bias, const float* last, const float* last_bias, float* out, u32* saved_u, u32* saved_v, u32* saved_w) {
-    head<true>(context, global_features, before, time_indices, times, mix, mix_bias, hidden, hidden_bias, last, last_bias, out, saved_u, saved_v, saved_w);
-}
+head_train(HeadForward pass) { head<true>(pass); }
 
 // Sums over a block's rows, one row of HEAD_SUMS numbers for each block: scale and shift of the first activation, biases of
 // mix and hidden, weights and biases of the last layer.
 #define HEAD_SUMS (4 * HEAD + OUTPUTS * HEAD + OUTPUTS)
 
-// Writes d_u, d_w [slot][site][HEAD], d_context [slot][site][direction * channel] and the sums.
 extern "C" __global__ void __launch_bounds__(HEAD_WARPS * 32, 2)
-head_backward(const u32* time_indices, const float* times, const uint4* mix_back, const uint4* hidden_back, const float* last, const float* d_out, const u32* saved_u,
-    const u32* saved_w, u32* d_u_out, u32* d_w_out, u32* d_context, float* sums) {
+head_backward(HeadBackward pass) {
     __shared__ float scale[HEAD], shift[HEAD], m3[OUTPUTS * HEAD], part[HEAD_WARPS][HEAD_SUMS];
     int thread = threadIdx.x, lane = thread & 31, warp = thread >> 5, g = lane >> 2, t = lane & 3;
     int slot = blockIdx.x;
     for (int i = thread; i < HEAD; i += HEAD_WARPS * 32) {
-        const float* time = times + (u64)time_indices[slot] * TIME_ROW + (LAYERS - 1) * 2 * CHANNELS;
+        const float* time = pass.times + (u64)pass.time_indices[slot] * TIME_ROW + (LAYERS - 1) * 2 * CHANNELS;
         scale[i] = 1.0f + time[i];
         shift[i] = time[HEAD + i];
     }
-    for (int i = thread; i < OUTPUTS * HEAD; i += HEAD_WARPS * 32) m3[i] = last[i];
+    for (int i = thread; i < OUTPUTS * HEAD; i += HEAD_WARPS * 32) m3[i] = pass.last[i];
     __syncthreads();
     int start = blockIdx.y * HEAD_ROWS + warp * HEAD_TILES * 16;
     float* own = part[warp];
@@ -186,7 +172,7 @@ head_backward(const u32* time_indices, const float* times, const uint4* mix_back
 #pragma unroll
             for (int half = 0; half < 2; half++) {
                 int row = start + m * 16 + half * 8 + g;
-                slope[m][half] = row < SITES ? d_out[((u64)slot * SITES + row) * OUTPUTS + o] : 0.0f;
+                slope[m][half] = row < SITES ? pass.d_out[((u64)slot * SITES + row) * OUTPUTS + o] : 0.0f;
                 bias_sum += slope[m][half];
             }
         bias_sum = sum_rows(bias_sum);
@@ -200,7 +186,7 @@ head_backward(const u32* time_indices, const float* times, const uint4* mix_back
 #pragma unroll
                 for (int half = 0; half < 2; half++) {
                     int row = start + m * 16 + half * 8 + g;
-                    u32 w = row < SITES ? saved_w[((u64)slot * SITES + row) * (HEAD / 2) + c / 2] : 0;
+                    u32 w = row < SITES ? pass.w[((u64)slot * SITES + row) * (HEAD / 2) + c / 2] : 0;
                     sum0 = fmaf(slope[m][half], quick_silu(low(w)), sum0);
                     sum1 = fmaf(slope[m][half], quick_silu(high(w)), sum1);
                     d[m][n][2 * half] = fmaf(slope[m][half], w0, d[m][n][2 * half]);
@@ -226,7 +212,7 @@ head_backward(const u32* time_indices, const float* times, const uint4* mix_back
             for (int half = 0; half < 2; half++) {
                 int row = start + m * 16 + half * 8 + g;
                 u64 at = ((u64)slot * SITES + row) * (HEAD / 2) + c / 2;
-                u32 w = row < SITES ? saved_w[at] : 0;
+                u32 w = row < SITES ? pass.w[at] : 0;
                 float* pair = &d[m][n][2 * half];
                 pair[0] *= quick_slope(low(w));
                 pair[1] *= quick_slope(high(w));
@@ -234,7 +220,7 @@ head_backward(const u32* time_indices, const float* times, const uint4* mix_back
                 sum1 += pair[1];
                 u32 both = pack(pair[0], pair[1]);
                 factor[m][n / 2][2 * (n % 2) + half] = both;
-                if (row < SITES) d_w_out[at] = both;
+                if (row < SITES) pass.d_w[at] = both;
             }
         sum0 = sum_rows(sum0);
         sum1 = sum_rows(sum1);
@@ -246,15 +232,7 @@ head_backward(const u32* time_indices, const float* times, const uint4* mix_back
     // v = ... adds to w directly and through the hidden layer.
 #pragma unroll
     for (int step = 0; step < H_STEPS; step++)
-#pragma unroll
-        for (int p = 0; p < H_PAIRS; p++) {
-            uint4 b = __ldg(hidden_back + (step * H_PAIRS + p) * 32 + lane);
-#pragma unroll
-            for (int m = 0; m < HEAD_TILES; m++) {
-                multiply(d[m][2 * p], factor[m][step], b.x, b.y);
-                multiply(d[m][2 * p + 1], factor[m][step], b.z, b.w);
-            }
-        }
+        multiply_columns(d, [&](int m) { return factor[m][step]; }, pass.hidden_back + step * H_PAIRS * 32 + lane);
 #pragma unroll
     for (int n = 0; n < H_TILES; n++) {
         int c = n * 8 + 2 * t;
@@ -265,7 +243,7 @@ head_backward(const u32* time_indices, const float* times, const uint4* mix_back
             for (int half = 0; half < 2; half++) {
                 int row = start + m * 16 + half * 8 + g;
                 u64 at = ((u64)slot * SITES + row) * (HEAD / 2) + c / 2;
-                u32 u = row < SITES ? saved_u[at] : 0;
+                u32 u = row < SITES ? pass.u[at] : 0;
                 float* pair = &d[m][n][2 * half];
                 float z0 = pair[0] * quick_slope(fmaf(low(u), scale[c], shift[c]));
                 float z1 = pair[1] * quick_slope(fmaf(high(u), scale[c + 1], shift[c + 1]));
@@ -279,7 +257,7 @@ head_backward(const u32* time_indices, const float* times, const uint4* mix_back
                 bias1 += z1;
                 u32 both = pack(z0, z1);
                 factor[m][n / 2][2 * (n % 2) + half] = both;
-                if (row < SITES) d_u_out[at] = both;
+                if (row < SITES) pass.d_u[at] = both;
             }
         float all[6] = {scale0, scale1, shift0, shift1, bias0, bias1};
 #pragma unroll
@@ -289,7 +267,7 @@ head_backward(const u32* time_indices, const float* times, const uint4* mix_back
         }
     }
     __syncthreads();
-    float* to = sums + (u64)(blockIdx.x * gridDim.y + blockIdx.y) * HEAD_SUMS;
+    float* to = pass.sums + (u64)(blockIdx.x * gridDim.y + blockIdx.y) * HEAD_SUMS;
     for (int i = thread; i < HEAD_SUMS; i += HEAD_WARPS * 32) {
         float sum = 0.0f;
         for (int w = 0; w < HEAD_WARPS; w++) sum += part[w][i];
@@ -307,22 +285,14 @@ head_backward(const u32* time_indices, const float* times, const uint4* mix_back
                 for (int k = 0; k < 4; k++) context[m][n][k] = 0.0f;
 #pragma unroll
         for (int step = 0; step < H_STEPS; step++)
-#pragma unroll
-            for (int p = 0; p < N_PAIRS; p++) {
-                uint4 b = __ldg(mix_back + ((direction * H_STEPS + step) * N_PAIRS + p) * 32 + lane);
-#pragma unroll
-                for (int m = 0; m < HEAD_TILES; m++) {
-                    multiply(context[m][2 * p], factor[m][step], b.x, b.y);
-                    multiply(context[m][2 * p + 1], factor[m][step], b.z, b.w);
-                }
-            }
+            multiply_columns(context, [&](int m) { return factor[m][step]; }, pass.mix_back + (direction * H_STEPS + step) * N_PAIRS * 32 + lane);
 #pragma unroll
         for (int m = 0; m < HEAD_TILES; m++)
 #pragma unroll
             for (int half = 0; half < 2; half++) {
                 int row = start + m * 16 + half * 8 + g;
                 if (row >= SITES) continue;
-                u32* to = d_context + ((u64)slot * SITES + row) * (CONTEXT_WIDTH / 2) + direction * (CHANNELS / 2);
+                u32* to = pass.d_context + ((u64)slot * SITES + row) * (CONTEXT_WIDTH / 2) + direction * (CHANNELS / 2);
 #pragma unroll
                 for (int n = 0; n < N_TILES; n++) to[n * 4 + t] = pack(context[m][n][2 * half], context[m][n][2 * half + 1]);
             }

@@ -1,21 +1,20 @@
 // ---- Gradients of weights: sums over rows of products of two channels.
 
-#define M_TILES ((CHANNELS + 15) / 16)
 #define SITE_STEPS ((SITES + 15) / 16)
 
-// Weights of one layer, partial sums of one group of slots and directions: [group][layer - 1][tap][input][output].
-// A warp has one tap.
-extern "C" __global__ void __launch_bounds__(OUTER_TAPS * 32, 2)
-weights_backward(const u32* time_indices, const float* times, const u32* taps, const u32* saved, const u32* d_saved, float* parts, u32 items) {
+// Weights of a layer that ENTERING_CHUNKS enter, partial sums of one group of slots: [tap][input][output]. `d_saved` is the gradient of the
+// layer's output, `fill(slot, i)` the `i`-th 16 bytes of the rows that enter for a slot. A warp has one tap.
+template <int ENTERING_CHUNKS, typename Fill>
+__device__ __forceinline__ void weights_of(const u32* taps, const u32* d_saved, float* parts, u32 items, Fill fill) {
+    const int m_tiles = (ENTERING_CHUNKS * 8 + 15) / 16, inputs = ENTERING_CHUNKS * 8;
     u8* z = shared;
     u8* d = shared + PLANE;
     u32* tap = (u32*)(d + SITE_STEPS * 16 * STRIDE + 32);
-    int layer = blockIdx.y + 1, first_tap = blockIdx.z * OUTER_TAPS;
+    int first_tap = blockIdx.z * OUTER_TAPS;
     int thread = threadIdx.x, threads = OUTER_TAPS * 32, lane = thread & 31, warp = thread >> 5, g = lane >> 2, t = lane & 3;
-    u64 plane = (u64)SITES * (CHANNELS / 2), layer_size = (u64)items * plane;
-    float sums[M_TILES][N_TILES][4];
+    float sums[m_tiles][N_TILES][4];
 #pragma unroll
-    for (int m = 0; m < M_TILES; m++)
+    for (int m = 0; m < m_tiles; m++)
 #pragma unroll
         for (int n = 0; n < N_TILES; n++)
 #pragma unroll
@@ -31,27 +30,13 @@ weights_backward(const u32* time_indices, const float* times, const u32* taps, c
         tap[i] = which < TAPS && row < SITES ? taps[(direction * TAPS + which) * FORWARD_ROWS + row] : SITES * STRIDE;
     }
     for (u32 slot = blockIdx.x / DIRECTIONS; slot < items / DIRECTIONS; slot += groups) {
-        u64 item = (u64)slot * DIRECTIONS + direction;
-        const float* time = times + (u64)time_indices[slot] * TIME_ROW + (layer - 1) * 2 * CHANNELS;
-        const u32* h = saved + (layer - 1) * layer_size + item * plane;
-        const u32* dh = d_saved + layer * layer_size + item * plane;
+        const u32* dh = d_saved + ((u64)slot * DIRECTIONS + direction) * (SITES * (CHANNELS / 2));
         __syncthreads();
         u32 d_to = shared_address(d);
-        for (int i = thread; i < SITES * CHUNKS; i += threads) {
-            int row = i / CHUNKS, c = i % CHUNKS * 8;
-            copy_16(d_to + row * STRIDE + c * 2, dh + i * 4);
-            uint4 eight = ((const uint4*)h)[i];
-            u32* pairs = (u32*)&eight;
-#pragma unroll
-            for (int k = 0; k < 4; k++) {
-                const float* own = time + c + 2 * k;
-                float a0 = fmaf(low(pairs[k]), 1.0f + own[0], own[CHANNELS]);
-                float a1 = fmaf(high(pairs[k]), 1.0f + own[1], own[CHANNELS + 1]);
-                pairs[k] = pack(quick_silu(a0), quick_silu(a1));
-            }
-            *(uint4*)(z + row * STRIDE + c * 2) = eight;
-        }
+        for (int i = thread; i < SITES * CHUNKS; i += threads) copy_16(d_to + i / CHUNKS * STRIDE + i % CHUNKS * 16, dh + i * 4);
         end_copies();
+        for (int i = thread; i < SITES * ENTERING_CHUNKS; i += threads)
+            *(uint4*)(z + i / ENTERING_CHUNKS * STRIDE + i % ENTERING_CHUNKS * 16) = fill(slot, i);
         await_copies<0>();
         __syncthreads();
         u32 za = shared_address(z) + m_off, da = shared_address(d) + n_off;
@@ -62,7 +47,7 @@ weights_backward(const u32* time_indices, const float* times, const u32* taps, c
             for (int p = 0; p < N_PAIRS; p++) load_transposed(da + (step * 16 + k_b) * STRIDE + p * 32, b[p]);
             u32 from = za + tap[warp * SITE_STEPS * 16 + step * 16 + k_a];
 #pragma unroll
-            for (int m = 0; m < M_TILES; m++) {
+            for (int m = 0; m < m_tiles; m++) {
                 load_transposed(from + m * 32, a);
 #pragma unroll
                 for (int p = 0; p < N_PAIRS; p++) {
@@ -73,35 +58,72 @@ weights_backward(const u32* time_indices, const float* times, const u32* taps, c
         }
     }
     if (first_tap + warp >= TAPS) return;
-    float* to = parts + (((u64)blockIdx.x * (LAYERS - 1) + layer - 1) * TAPS + first_tap + warp) * CHANNELS * CHANNELS;
+    float* to = parts + (u64)(first_tap + warp) * inputs * CHANNELS;
 #pragma unroll
-    for (int m = 0; m < M_TILES; m++)
+    for (int m = 0; m < m_tiles; m++)
 #pragma unroll
         for (int n = 0; n < N_TILES; n++)
 #pragma unroll
             for (int k = 0; k < 4; k++) {
                 int input = m * 16 + (k >> 1) * 8 + g, output = n * 8 + 2 * t + (k & 1);
-                if (input < CHANNELS) to[input * CHANNELS + output] = sums[m][n][k];
+                if (input < inputs) to[input * CHANNELS + output] = sums[m][n][k];
             }
 }
 
-// Weights of the first layer: parts [group][tap][value][channel]. A thread has one tap and two channels, a block some values.
-#define VALUE_BLOCK (Q < 8 ? Q : 8)
-extern "C" __global__ void first_backward(const u8* states, const u32* rows, const u32* taps, const u32* d_saved, float* parts, u32 items) {
+// Weights of one residual layer: [group][layer - 1][tap][input][output].
+extern "C" __global__ void __launch_bounds__(OUTER_TAPS * 32, 2)
+weights_backward(WeightsBackward pass) {
+    int layer = blockIdx.y + 1, direction = blockIdx.x % DIRECTIONS;
+    u64 plane = (u64)SITES * (CHANNELS / 2), layer_size = (u64)pass.items * plane;
+    float* parts = pass.parts + ((u64)blockIdx.x * (LAYERS - 1) + layer - 1) * TAPS * CHANNELS * CHANNELS;
+    weights_of<CHUNKS>(pass.taps, pass.d_saved + layer * layer_size, parts, pass.items, [&](u32 slot, int i) {
+        const float* time = pass.times + (u64)pass.time_indices[slot] * TIME_ROW + (layer - 1) * 2 * CHANNELS + i % CHUNKS * 8;
+        const u32* h = pass.saved + (layer - 1) * layer_size + ((u64)slot * DIRECTIONS + direction) * plane;
+        uint4 eight = ((const uint4*)h)[i];
+        u32* pairs = (u32*)&eight;
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            const float* own = time + 2 * k;
+            float a0 = fmaf(low(pairs[k]), 1.0f + own[0], own[CHANNELS]);
+            float a1 = fmaf(high(pairs[k]), 1.0f + own[1], own[CHANNELS + 1]);
+            pairs[k] = pack(quick_silu(a0), quick_silu(a1));
+        }
+        return eight;
+    });
+}
+
+#if ENTERING > 0
+
+// Weights of the first layer: [group][tap][number][channel].
+extern "C" __global__ void __launch_bounds__(OUTER_TAPS * 32, 2)
+first_backward(FirstBackward pass) {
+    int direction = blockIdx.x % DIRECTIONS;
+    float* parts = pass.parts + (u64)blockIdx.x * TAPS * ENTERING * CHANNELS;
+    weights_of<FIRST_CHUNKS>(pass.taps, pass.d_saved, parts, pass.items, [&](u32 slot, int i) {
+        const u32* entering = pass.entering + ((u64)slot * DIRECTIONS + direction) * (SITES * (ENTERING / 2));
+        return ((const uint4*)entering)[i];
+    });
+}
+
+#else
+
+// Weights of the first layer: parts [group][tap][value][channel]. A thread has one tap and two channels, a block VALUE_BLOCK values.
+#define VALUE_BLOCK (Q < VALUES ? Q : VALUES)
+extern "C" __global__ void first_backward(FirstBackward pass) {
     u32* d = (u32*)shared;
     u32* tap = d + SITES * (CHANNELS / 2);
     u16* site_value = (u16*)(tap + TAPS * SITES);
     int direction = blockIdx.x % DIRECTIONS, groups = gridDim.x / DIRECTIONS, value_0 = blockIdx.y * VALUE_BLOCK;
     int thread = threadIdx.x, threads = blockDim.x;
-    for (int i = thread; i < TAPS * SITES; i += threads) tap[i] = taps[(direction * TAPS + i / SITES) * FORWARD_ROWS + i % SITES] / STRIDE;
+    for (int i = thread; i < TAPS * SITES; i += threads) tap[i] = pass.taps[(direction * TAPS + i / SITES) * FORWARD_ROWS + i % SITES] / STRIDE;
     float sums[2][VALUE_BLOCK];
     int pairs = TAPS * (CHANNELS / 2);
     int own = thread;
 #pragma unroll
     for (int s = 0; s < VALUE_BLOCK; s++) sums[0][s] = sums[1][s] = 0.0f;
-    for (u32 slot = blockIdx.x / DIRECTIONS; slot < items / DIRECTIONS; slot += groups) {
-        const u8* x = states + (u64)rows[slot] * SITES;
-        const u32* from = d_saved + ((u64)slot * DIRECTIONS + direction) * SITES * (CHANNELS / 2);
+    for (u32 slot = blockIdx.x / DIRECTIONS; slot < pass.items / DIRECTIONS; slot += groups) {
+        const u8* x = pass.states + (u64)pass.rows[slot] * SITES;
+        const u32* from = pass.d_saved + ((u64)slot * DIRECTIONS + direction) * SITES * (CHANNELS / 2);
         __syncthreads();
         for (int i = thread; i < SITES * (CHANNELS / 2); i += threads) d[i] = from[i];
         for (int i = thread; i <= SITES; i += threads) site_value[i] = i < SITES ? x[i] : 0xffff;
@@ -124,17 +146,17 @@ extern "C" __global__ void first_backward(const u8* states, const u32* rows, con
 #pragma unroll
     for (int j = 0; j < VALUE_BLOCK; j++) {
         if (value_0 + j >= Q) continue;
-        float* to = parts + (((u64)blockIdx.x * TAPS + k) * Q + value_0 + j) * CHANNELS;
+        float* to = pass.parts + (((u64)blockIdx.x * TAPS + k) * Q + value_0 + j) * CHANNELS;
         to[2 * c] = sums[0][j];
         to[2 * c + 1] = sums[1][j];
     }
 }
 
+#endif
+
 // Products of what entered a layer of the head with the gradient of what left it, summed over sites and slots:
-// parts [group][entering channel][HEAD]. A warp has 48 entering channels. Entering rows come from `before` if that is given,
+// parts [group][entering channel][HEAD]. A warp has OUTER_TILES times 16 entering channels, a block OUTER_ROWS rows at a time. Entering rows come from `before` if that is given,
 // followed by the global_features.
-#define OUTER_TILES 3
-#define OUTER_ROWS 64
 #define H_STRIDE (HEAD * 2 + 16 - (HEAD / 8) % 2 * 16)
 
 template <int WIDTH, bool GATHER>

@@ -5,7 +5,9 @@
 
 #![cfg(feature = "cuda")]
 
+mod arguments;
 mod back;
+mod global_features;
 mod sizes;
 mod tables;
 mod taps;
@@ -14,18 +16,22 @@ mod tests;
 
 use std::sync::Arc;
 
-use cudarc::driver::{CudaFunction, CudaSlice, CudaViewMut};
+use cudarc::driver::{CudaSlice, CudaViewMut};
 
 use super::Hollow;
-use super::global_features::GlobalFeatures;
+use super::entering::Entering;
 use crate::Result;
-use crate::device::cuda::arguments::{arguments, join};
+use crate::device::cuda::arguments::{Input, Output};
 use crate::device::cuda::{Gpu, Precision, launch};
 use crate::net::cuda::{
     Base, CudaBatch, CudaNetwork, CudaPasses, Entry, ORDER, Permutation, functions, on_gpu,
 };
 use crate::net::dense::TIME_UNITS;
-use back::Saved;
+use crate::net::glass::cuda::{BONDS, CudaBonds};
+pub(in crate::net) use arguments::Word;
+use arguments::{Embedding, HeadForward, StackForward};
+pub(in crate::net) use back::Saved;
+use global_features::CudaGlobalFeatures;
 use sizes::Sizes;
 use tables::{Collection, Offsets, Orders};
 
@@ -37,33 +43,8 @@ const MATRIX: &str = concat!(
     include_str!("matrix_back.cu"),
     include_str!("matrix_weights.cu")
 );
-const GLOBAL_FEATURES: &str = join!(Scales::SOURCE, include_str!("global_features.cu"));
+const GLOBAL_FEATURES: &str = include_str!("global_features.cu");
 const TIMES: &str = include_str!("times.cu");
-
-arguments! {
-    /// How counts become global features.
-    struct Scales {
-        value_factor: f32,
-        value_offset: f32,
-        bond_factor: f32,
-        bond_offset: f32,
-        /// Of the number of sites.
-        root: f32,
-    }
-}
-
-impl Scales {
-    fn of(features: &GlobalFeatures) -> Self {
-        let (values, bonds) = (features.q, features.bonds);
-        Scales {
-            value_factor: values.0 as f32,
-            value_offset: values.1 as f32,
-            bond_factor: bonds.0 as f32,
-            bond_offset: bonds.1 as f32,
-            root: features.root as f32,
-        }
-    }
-}
 
 /// Numbers of a kernel that are parameters in another order.
 struct WeightBuffer {
@@ -96,11 +77,15 @@ functions!(
 );
 
 /// See the [module](self).
-struct CudaHollow {
+pub(in crate::net) struct CudaHollow {
     sizes: Sizes,
     functions: Functions,
     /// Where sites have global features.
-    global: Option<(CudaFunction, Scales)>,
+    global: Option<CudaGlobalFeatures>,
+    /// Where bonds enter instead of values.
+    pub(in crate::net) bonds: Option<CudaBonds>,
+    /// No numbers.
+    nothing: CudaSlice<u32>,
     first: WeightBuffer,
     biases: WeightBuffer,
     weights: WeightBuffer,
@@ -113,7 +98,7 @@ struct CudaHollow {
     hidden_bias: WeightBuffer,
     last: WeightBuffer,
     last_bias: WeightBuffer,
-    embeddings: CudaSlice<u32>,
+    embeddings: CudaSlice<Embedding>,
     taps: CudaSlice<u32>,
     taps_back: CudaSlice<u32>,
     before: CudaSlice<u32>,
@@ -129,8 +114,6 @@ struct CudaHollow {
     /// Global features of sites, and how counts become numbers.
     global_features: CudaSlice<u32>,
     scratch: CudaSlice<u32>,
-    /// What is passed on where nothing is saved.
-    nothing: [CudaSlice<u32>; 4],
 }
 
 impl WeightBuffer {
@@ -163,8 +146,10 @@ fn shared(s: &Sizes, kernel: &str) -> usize {
     }
 }
 
-fn source(matrix: bool) -> String {
-    [if matrix { MATRIX } else { PLAIN }, GLOBAL_FEATURES, TIMES, ORDER].concat()
+fn source(matrix: bool, bonds: bool) -> String {
+    let kernels = if matrix { MATRIX } else { PLAIN };
+    let beside = if bonds { BONDS } else { GLOBAL_FEATURES };
+    [&arguments::source(matrix), kernels, beside, TIMES, ORDER].concat()
 }
 
 impl Hollow {
@@ -186,7 +171,7 @@ impl Hollow {
 }
 
 impl CudaHollow {
-    fn new(
+    pub(in crate::net) fn new(
         network: &Hollow,
         q: usize,
         gpu: &Arc<Gpu>,
@@ -199,13 +184,19 @@ impl CudaHollow {
             // What does not fit is computed in float32.
             _ => Sizes::matrix(network, q, gpu).unwrap_or_else(plain),
         };
-        let kernels = gpu.compile(&source(sizes.matrix), &sizes.defines())?;
+        let bonds = sizes.entering > 0;
+        let kernels = gpu.compile(&source(sizes.matrix, bonds), &sizes.defines())?;
         let functions = Functions::new(&kernels, |name| shared(&sizes, name))?;
-        let global = match &network.stack.global_features {
-            Some(features) => {
-                Some((kernels.get("write_global_features", 0)?, Scales::of(features)))
+        let global = match &network.stack.entering {
+            Entering::Values { global_features: Some(features), .. } => {
+                Some(CudaGlobalFeatures::new(features, gpu, &kernels)?)
             }
-            None => None,
+            _ => None,
+        };
+        let words = sizes.words(sizes.entering);
+        let bonds = match &network.stack.entering {
+            Entering::Bonds(bonds) => Some(CudaBonds::new(bonds, gpu, &kernels, slots, words)?),
+            Entering::Values { .. } => None,
         };
         let offsets = Offsets::new(network, &sizes);
         let orders = Orders::new(&sizes, &offsets);
@@ -213,13 +204,17 @@ impl CudaHollow {
         let numbers = |entries: &[Entry], rounded: bool| WeightBuffer::new(gpu, entries, rounded);
         let matrix = sizes.matrix;
         let s = &sizes;
-        let embeddings: Vec<u32> = (0..s.layers)
-            .flat_map(|e| {
+        let embeddings: Vec<Embedding> = (0..s.layers)
+            .map(|e| {
                 let last = e + 1 == s.layers;
                 let (real, padded) =
                     if last { (s.real_head, s.head) } else { (s.real_channels, s.channels) };
-                let start = e * 2 * s.channels;
-                [offsets.embeddings[e].start, real, padded, start].map(|n| n as u32)
+                Embedding {
+                    parameters: offsets.embeddings[e].start as u32,
+                    real: real as u32,
+                    padded: padded as u32,
+                    start: (e * 2 * s.channels) as u32,
+                }
             })
             .collect();
         let none = |list: &[u32]| -> Vec<u32> {
@@ -230,7 +225,7 @@ impl CudaHollow {
         let after: Vec<u32> = geometry.directions.iter().flat_map(|d| none(&d.after)).collect();
         let items = slots * s.directions;
         Ok(CudaHollow {
-            first: numbers(&orders.first, false)?,
+            first: numbers(&orders.first, matrix && bonds.is_some())?,
             biases: numbers(&orders.biases, false)?,
             weights: numbers(&orders.weights, matrix)?,
             weights_back: numbers(&orders.weights_back, matrix)?,
@@ -256,8 +251,9 @@ impl CudaHollow {
             context: gpu.zeros(items * s.sites * s.words(s.channels))?,
             global_features: gpu.zeros(slots * s.sites * s.words(s.global_features))?,
             scratch: gpu.zeros(items * s.scratch())?,
-            nothing: [gpu.zeros(0)?, gpu.zeros(0)?, gpu.zeros(0)?, gpu.zeros(0)?],
             global,
+            bonds,
+            nothing: gpu.zeros(0)?,
             collection,
             functions,
             sizes,
@@ -289,18 +285,19 @@ impl CudaHollow {
         )
     }
 
+    /// What enters the first layer beside the values.
+    fn entering(&self) -> &CudaSlice<u32> {
+        self.bonds.as_ref().map_or(&self.nothing, |bonds| &bonds.entering)
+    }
+
     fn write_global_features(&mut self, gpu: &Gpu, batch: &CudaBatch<'_>) -> Result<()> {
-        let Some((kernel, scales)) = &self.global else { return Ok(()) };
-        launch!(
-            gpu,
-            kernel,
-            ((batch.slots as u32, 1, 1), 128, 0),
-            batch.states,
-            batch.rows,
-            &self.before,
-            &mut self.global_features,
-            scales,
-        )
+        if let Some(bonds) = &mut self.bonds {
+            return bonds.enter(gpu, batch, &mut self.global_features);
+        }
+        match &self.global {
+            Some(features) => features.write(gpu, batch, &mut self.global_features),
+            None => Ok(()),
+        }
     }
 }
 
@@ -343,52 +340,50 @@ impl CudaPasses for CudaHollow {
         self.embed(base, batch)?;
         self.write_global_features(&base.gpu, batch)?;
         let (gpu, f) = (&base.gpu, &self.functions);
-        let (stack, head, [layers, u, v, w]) = match saved {
-            Some(saved) => {
-                let Saved { layers, u, v, w, .. } = saved;
-                (&f.stack_train, &f.head_train, [layers, u, v, w])
-            }
-            None => (&f.stack_forward, &f.head_forward, self.nothing.each_mut()),
+        let (stack, head) = match saved {
+            Some(_) => (&f.stack_train, &f.head_train),
+            None => (&f.stack_forward, &f.head_forward),
+        };
+        let saved = |layers: fn(&Saved) -> &CudaSlice<u32>| match &saved {
+            Some(saved) => Output::cast(gpu, layers(saved)),
+            None => Output::none(),
         };
         let s = &self.sizes;
+        let pass = StackForward {
+            states: Input::of(gpu, batch.states),
+            rows: Input::of(gpu, batch.rows),
+            time_indices: Input::of(gpu, batch.time_indices),
+            times: Input::of(gpu, &self.times),
+            taps: Input::of(gpu, &self.taps),
+            entering: Input::cast(gpu, self.entering()),
+            first: Input::cast(gpu, &self.first.data),
+            biases: Input::cast(gpu, &self.biases.data),
+            weights: Input::cast(gpu, &self.weights.data),
+            context: Output::cast(gpu, &self.context),
+            saved: saved(|saved| &saved.layers),
+            scratch: Output::cast(gpu, &self.scratch),
+        };
         let grid = ((batch.slots * s.directions) as u32, 1, 1);
-        launch!(
-            gpu,
-            stack,
-            (grid, s.forward_threads(), s.forward_shared()),
-            batch.states,
-            batch.rows,
-            batch.time_indices,
-            &self.times,
-            &self.taps,
-            &self.first.data,
-            &self.biases.data,
-            &self.weights.data,
-            &mut self.context,
-            layers,
-            &mut self.scratch,
-        )?;
+        launch!(gpu, stack, (grid, s.forward_threads(), s.forward_shared()), &pass)?;
+        let pass = HeadForward {
+            context: Input::cast(gpu, &self.context),
+            global_features: Input::cast(gpu, &self.global_features),
+            before: Input::of(gpu, &self.before),
+            time_indices: Input::of(gpu, batch.time_indices),
+            times: Input::of(gpu, &self.times),
+            mix: Input::cast(gpu, &self.mix.data),
+            mix_bias: Input::cast(gpu, &self.mix_bias.data),
+            hidden: Input::cast(gpu, &self.hidden.data),
+            hidden_bias: Input::cast(gpu, &self.hidden_bias.data),
+            last: Input::cast(gpu, &self.last.data),
+            last_bias: Input::cast(gpu, &self.last_bias.data),
+            out: Output::of(gpu, &*out),
+            u: saved(|saved| &saved.u),
+            v: saved(|saved| &saved.v),
+            w: saved(|saved| &saved.w),
+        };
         let grid = (batch.slots as u32, s.head_blocks() as u32, 1);
-        launch!(
-            gpu,
-            head,
-            (grid, s.head_threads(), s.head_shared()),
-            &self.context,
-            &self.global_features,
-            &self.before,
-            batch.time_indices,
-            &self.times,
-            &self.mix.data,
-            &self.mix_bias.data,
-            &self.hidden.data,
-            &self.hidden_bias.data,
-            &self.last.data,
-            &self.last_bias.data,
-            out,
-            u,
-            v,
-            w,
-        )
+        launch!(gpu, head, (grid, s.head_threads(), s.head_shared()), &pass)
     }
 
     fn backward(

@@ -102,26 +102,34 @@ fn rows(height: usize, width: usize, entry: impl Fn(usize, usize) -> Entry) -> V
 impl Orders {
     pub(super) fn new(sizes: &Sizes, offsets: &Offsets) -> Self {
         let s = *sizes;
-        let (c, taps, inputs) = (s.channels, s.taps, if s.q == 2 { 1 } else { s.q });
+        let (c, taps, inputs) = (s.channels, s.taps, s.real_inputs());
         let real = |k: usize| k < s.real_channels;
         let lay = |height, width, entry: &dyn Fn(usize, usize) -> Entry| match s.matrix {
             true => fragments(height, width, entry),
             false => rows(height, width, entry),
         };
         let (weight0, _) = offsets.layers[0];
-        let first = (0..taps * (s.q + 1) * c)
-            .map(|i| {
-                let (tap, value, o) = (i / c / (s.q + 1), i / c % (s.q + 1), i % c);
-                let at = |input: usize| weight0 + (o * inputs + input) * taps + tap;
-                match value {
-                    _ if !real(o) || value == s.q => Entry::Zero,
-                    // Two values are spins.
-                    0 if s.q == 2 => Entry::Minus(at(0)),
-                    1 if s.q == 2 => Entry::Plus(at(0)),
-                    value => Entry::Plus(at(value)),
-                }
-            })
-            .collect();
+        let entering = s.entering.max(1);
+        let numbers = |k: usize, n: usize| {
+            let (tap, number) = (k / entering, k % entering);
+            let at = || weight0 + (n * inputs + number) * taps + tap;
+            when(real(n) && number < inputs, at)
+        };
+        let values = (0..taps * (s.q + 1) * c).map(|i| {
+            let (tap, value, o) = (i / c / (s.q + 1), i / c % (s.q + 1), i % c);
+            let at = |input: usize| weight0 + (o * inputs + input) * taps + tap;
+            match value {
+                _ if !real(o) || value == s.q => Entry::Zero,
+                // Two values are spins.
+                0 if s.q == 2 => Entry::Minus(at(0)),
+                1 if s.q == 2 => Entry::Plus(at(0)),
+                value => Entry::Plus(at(value)),
+            }
+        });
+        let first = match s.entering {
+            0 => values.collect(),
+            _ => lay(taps * entering, c, &numbers),
+        };
         let biases = offsets
             .layers
             .iter()
@@ -138,7 +146,7 @@ impl Orders {
         let mix_at = |o: usize, direction: usize, i: usize| {
             when(head(o) && real(i), || offsets.context(&s, o, direction) + i)
         };
-        let told_at = |o: usize, i: usize| {
+        let global_feature_at = |o: usize, i: usize| {
             when(head(o) && i < s.real_global_features, || offsets.context(&s, o, s.directions) + i)
         };
         let hidden_at = |o: usize, i: usize| {
@@ -157,7 +165,7 @@ impl Orders {
             weights_back,
             mix: lay(s.mix_width(), s.head, &|k, n| match k.checked_sub(s.directions * c) {
                 None => mix_at(n, k / c, k % c),
-                Some(i) => told_at(n, i),
+                Some(i) => global_feature_at(n, i),
             }),
             mix_back,
             mix_bias: (0..s.head).map(|n| when(head(n), || offsets.mix.1 + n)).collect(),
@@ -225,7 +233,8 @@ impl Collection {
             embedded += embedding.len();
         }
         let weights = take(residual * taps * c * c, by_direction((2 * blocks / slices).max(4)));
-        let first = take(taps * s.q * c, by_direction(4 * blocks));
+        let groups = if s.entering > 0 && s.matrix { s.first_blocks().1 * 2 } else { 1 };
+        let first = take(taps * s.first_rows() * c, by_direction(4 * blocks / groups));
         let stack = take(s.layers * s.back_sums(), PARTS);
         let head = take(s.head_sums(), PARTS);
         let mix = take(s.mix_width() * s.head, 2 * blocks);
@@ -237,7 +246,7 @@ impl Collection {
         let mut set = |parameter: usize, section: Section, at: usize| {
             plus[parameter] = (section.sum + at) as u32;
         };
-        let inputs = if s.q == 2 { 1 } else { s.q };
+        let inputs = s.real_inputs();
         for (layer, &(weight, bias)) in offsets.layers.iter().enumerate() {
             for o in 0..s.real_channels {
                 set(bias + o, stack, layer * s.back_sums() + 2 * c + o);
@@ -245,7 +254,9 @@ impl Collection {
                 for i in 0..entering {
                     for tap in 0..taps {
                         let parameter = weight + (o * entering + i) * taps + tap;
-                        if layer == 0 {
+                        if layer == 0 && s.entering > 0 {
+                            set(parameter, first, (tap * s.entering + i) * c + o);
+                        } else if layer == 0 {
                             let value = if s.q == 2 { 1 } else { i };
                             set(parameter, first, (tap * s.q + value) * c + o);
                         } else {
@@ -283,7 +294,7 @@ impl Collection {
                 set(parameter, embeddings, start as usize + i);
             }
         }
-        if s.q == 2 {
+        if s.q == 2 && s.entering == 0 {
             // A weight of the first layer multiplies the spin.
             let (weight, _) = offsets.layers[0];
             for o in 0..s.real_channels {

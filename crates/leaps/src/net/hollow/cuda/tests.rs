@@ -1,9 +1,10 @@
-//! Whether the kernels of the hollow convolution compile.
+//! Compilation of the kernels of the hollow convolution.
 
-use super::sizes::embedding_defines;
+use super::sizes::{MATRIX, PLAIN, embedding_defines};
 use super::source;
 use crate::device::cuda::testing::compiles;
-use crate::net::features::features_with;
+use crate::net::glass;
+use crate::net::time_features::features_with;
 
 #[test]
 #[cfg_attr(not(has_nvrtc), ignore = "needs NVRTC: set LEAPS_NVRTC to its folder")]
@@ -18,6 +19,9 @@ fn kernels_compile() {
         ("HEAD", 48),
         ("OUTPUTS", 3),
         ("GLOBAL_FEATURES", 16),
+        ("BOND_CLASSES", 1),
+        ("ORDERS", 0),
+        ("ENTERING", 0),
     ];
     let plain = [("FORWARD_ROWS", 48), ("BACK_ROWS", 48), ("SHARED_PLANE", 1)];
     let matrix = [
@@ -31,9 +35,36 @@ fn kernels_compile() {
     ];
     let mut without = shape;
     without[8].1 = 0;
-    for (conditions, shape) in [(0, shape), (0, without), (1, shape), (2, shape)] {
+    // Counts of three values, two classes of bonds and three orders of three values.
+    let mut bonded = shape;
+    (bonded[8].1, bonded[9].1, bonded[10].1) = (56, 2, 3);
+    for (conditions, shape) in [(0, shape), (0, without), (0, bonded), (1, shape), (2, shape)] {
         let times = embedding_defines(features_with(conditions));
-        compiles(&source(false), &[&shape[..], &plain, &times].concat());
-        compiles(&source(true), &[&shape[..], &matrix, &times].concat());
+        compiles(&source(false, false), &[&shape[..], &PLAIN, &plain, &times].concat());
+        compiles(&source(true, false), &[&shape[..], &MATRIX, &matrix, &times].concat());
+    }
+    // Of one to three dimensions; on tensor cores numbers are padded.
+    for (taps, directions, entering, padded) in [(3, 2, 2, 8), (9, 4, 6, 8), (27, 6, 10, 16)] {
+        let times = embedding_defines(features_with(0));
+        let shape = |entering: usize, features: usize| {
+            let mut shape = shape;
+            for (name, value) in [
+                ("TAPS", taps),
+                ("Q", 2),
+                ("DIRECTIONS", directions),
+                ("OUTPUTS", directions),
+                ("GLOBAL_FEATURES", features),
+                ("ENTERING", entering),
+            ] {
+                if let Some(define) = shape.iter_mut().find(|define| define.0 == name) {
+                    define.1 = value;
+                }
+            }
+            [&shape[..], &glass::cuda::defines(), &times].concat()
+        };
+        let matrix = matrix
+            .map(|(name, value)| (name, if name == "OUTER_TAPS" { taps.min(9) } else { value }));
+        compiles(&source(false, true), &[&shape(entering, 33)[..], &PLAIN, &plain].concat());
+        compiles(&source(true, true), &[&shape(padded, 40)[..], &MATRIX, &matrix].concat());
     }
 }

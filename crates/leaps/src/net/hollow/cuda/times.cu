@@ -1,13 +1,8 @@
 // Time embeddings of a network, and gradients from partial sums. Appended to matrix.cu or plain.cu.
 //
-// Embedding e is a row of `embeddings`: where its parameters start, real outputs of each half, padded outputs of each half,
-// where its outputs start in a row of TIME_ROW numbers.
+// Arguments and Embedding are declared by arguments.rs.
 
 #define EMBEDDINGS LAYERS // of the residual layers, and of the head
-
-struct Embedding {
-    u32 parameters, real, padded, start;
-};
 
 __device__ __forceinline__ u32 place(const Embedding& e, u32 output) {
     return e.start + output / e.real * e.padded + output % e.real;
@@ -71,35 +66,32 @@ extern "C" __global__ void embed_back(const float* parameters, const Embedding* 
     }
 }
 
-// Gradients of the embeddings' parameters, in their own order, one after the other; starts: where an embedding's begin.
+// Gradients of the embeddings' parameters, in their own order, one after the other.
 // Blocks have all of the first layer, or GROUP outputs (rows of the second layer); each of the EMBED_WARPS warps adds up every
 // EMBED_WARPS-th slot.
-#define GROUP 8
-
-extern "C" __global__ void embed_gradient(const Embedding* embeddings, const u32* starts, const u32* time_indices, const float* table,
-    const float* hidden, const float* d_times, const float* d_hidden, float* gradient, u32 slots) {
+extern "C" __global__ void embed_gradient(EmbedGradient pass) {
     __shared__ float part[EMBED_WARPS][FEATURES + 1][TIME_UNITS + 1];
     int e = blockIdx.x, unit = threadIdx.x % TIME_UNITS, warp = threadIdx.x / TIME_UNITS;
-    Embedding own = embeddings[e];
-    float* to = gradient + starts[e];
+    Embedding own = pass.embeddings[e];
+    float* to = pass.gradient + pass.starts[e];
     bool first = blockIdx.y == 0;
     u32 output = (blockIdx.y - 1) * GROUP;
     float sums[FEATURES + 1], biases[GROUP];
     for (int k = 0; k <= FEATURES; k++) sums[k] = 0.0f;
     for (int k = 0; k < GROUP; k++) biases[k] = 0.0f;
 #pragma unroll 2
-    for (u32 slot = warp; slot < slots; slot += EMBED_WARPS) {
+    for (u32 slot = warp; slot < pass.slots; slot += EMBED_WARPS) {
         if (first) {
-            float d = d_hidden[((u64)slot * EMBEDDINGS + e) * TIME_UNITS + unit];
-            const float* feature = table + (u64)time_indices[slot] * TIME_FEATURES + 1;
+            float d = pass.d_hidden[((u64)slot * EMBEDDINGS + e) * TIME_UNITS + unit];
+            const float* feature = pass.table + (u64)pass.time_indices[slot] * TIME_FEATURES + 1;
 #pragma unroll
             for (int k = 0; k < FEATURES; k++) sums[k] = fmaf(d, feature[k], sums[k]);
             sums[FEATURES] += d;
         } else {
-            float after = hidden[((u64)time_indices[slot] * EMBEDDINGS + e) * 2 * TIME_UNITS + TIME_UNITS + unit];
+            float after = pass.hidden[((u64)pass.time_indices[slot] * EMBEDDINGS + e) * 2 * TIME_UNITS + TIME_UNITS + unit];
 #pragma unroll
             for (int k = 0; k < GROUP; k++) {
-                float d = output + k < 2 * own.real ? d_times[(u64)slot * TIME_ROW + place(own, output + k)] : 0.0f;
+                float d = output + k < 2 * own.real ? pass.d_times[(u64)slot * TIME_ROW + place(own, output + k)] : 0.0f;
                 sums[k] = fmaf(d, after, sums[k]);
                 biases[k] += d;
             }

@@ -180,20 +180,19 @@ extern "C" __global__ void lea_means(const float* context, const float* d_contex
 
 // Write the gradients of keys and values, for rows of sites that are read.
 extern "C" __global__ void __launch_bounds__(BACK_THREADS)
-lea_keys_back(const float* tables, const float* times, const u8* states, const u32* rows, const float* logs, const float* means,
-              const float* d_context, float* d_key, float* d_value) {
+lea_keys_back(AttentionBack pass, const float* d_context, float* d_key, float* d_value) {
     __shared__ __align__(16) float queries[TILE * ROW], slopes[TILE * ROW];
     __shared__ float log[TILE], mean[TILE];
     Place at = place(BACK_PARTS, BACK_ROWS);
-    const u8* x = states + (u64)rows[at.slot] * SITES;
+    const u8* x = pass.states + (u64)pass.rows[at.slot] * SITES;
     const float* d_a = d_context + at.slot * TABLE + at.head * WIDTH;
-    Queries query(tables, times, at);
+    Queries query(pass.tables, pass.times, at);
     auto slope = [&](u32 site, u32 d) { return d_a[site * SIZE + d]; };
     float key[BACK_ROWS][SLICE], value[BACK_ROWS][SLICE], to_key[BACK_ROWS][SLICE], to_value[BACK_ROWS][SLICE];
 #pragma unroll
     for (int r = 0; r < BACK_ROWS; r++) {
-        take(key[r], at, at.first + r * at.step, Lookup(tables, x, at));
-        take(value[r], at, at.first + r * at.step, Lookup(tables + T_VALUE, x, at));
+        take(key[r], at, at.first + r * at.step, Lookup(pass.tables, x, at));
+        take(value[r], at, at.first + r * at.step, Lookup(pass.tables + T_VALUE, x, at));
         clear(to_key[r]);
         clear(to_value[r]);
     }
@@ -204,8 +203,8 @@ lea_keys_back(const float* tables, const float* times, const u8* states, const u
         fill(queries, start, count, query);
         fill(slopes, start, count, slope);
         FOR(i, count) {
-            log[i] = logs[stats + i];
-            mean[i] = means[stats + i];
+            log[i] = pass.logs[stats + i];
+            mean[i] = pass.means[stats + i];
         }
         __syncthreads();
         for (u32 i = 0; i < count; i++) {
@@ -230,14 +229,13 @@ lea_keys_back(const float* tables, const float* times, const u8* states, const u
 
 // Write the gradients of queries over those of their contexts: each is read by the threads that write it, and before.
 extern "C" __global__ void __launch_bounds__(BACK_THREADS)
-lea_queries_back(const float* tables, const float* times, const u8* states, const u32* rows, const float* logs,
-                 const float* means, float* d_context) {
+lea_queries_back(AttentionBack pass, float* d_context) {
     __shared__ __align__(16) float keys[TILE * ROW], values[TILE * ROW];
     Place at = place(BACK_PARTS, BACK_ROWS);
-    const u8* x = states + (u64)rows[at.slot] * SITES;
+    const u8* x = pass.states + (u64)pass.rows[at.slot] * SITES;
     const float* d_a = d_context + at.slot * TABLE + at.head * WIDTH;
-    Queries queries(tables, times, at);
-    Lookup key(tables, x, at), value(tables + T_VALUE, x, at);
+    Queries queries(pass.tables, pass.times, at);
+    Lookup key(pass.tables, x, at), value(pass.tables + T_VALUE, x, at);
     auto slope = [&](u32 site, u32 d) { return d_a[site * SIZE + d]; };
     float query[BACK_ROWS][SLICE], d[BACK_ROWS][SLICE], sum[BACK_ROWS][SLICE], log[BACK_ROWS], mean[BACK_ROWS];
 #pragma unroll
@@ -247,8 +245,8 @@ lea_queries_back(const float* tables, const float* times, const u8* states, cons
         take(query[r], at, site, queries);
         take(d[r], at, site, slope);
         clear(sum[r]);
-        log[r] = logs[stats];
-        mean[r] = means[stats];
+        log[r] = pass.logs[stats];
+        mean[r] = pass.means[stats];
     }
     for (u32 start = 0; start < SITES; start += TILE) {
         u32 count = min((u32)TILE, SITES - start);

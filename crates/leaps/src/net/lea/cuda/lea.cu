@@ -55,7 +55,6 @@ extern "C" __global__ void lea_tables(const float* p, float* tables) {
 
 // ---- Sums along columns. A block of 256 threads has 32 columns, so that neighbours read neighbours.
 
-#define COLUMNS 32
 #define STRIPES 8
 #define COLUMN(block) ((block) * COLUMNS + threadIdx.x % COLUMNS)
 #define FIRST_STRIPE (threadIdx.x < COLUMNS)

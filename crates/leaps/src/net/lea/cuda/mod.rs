@@ -4,24 +4,62 @@
 
 mod division;
 
-use std::sync::Arc;
-
 use cudarc::driver::{CudaSlice, CudaViewMut};
 
 use super::{Lea, Parameters};
 use crate::Result;
-use crate::device::cuda::{Gpu, Precision, launch};
+use crate::device::cuda::arguments::{Input, Output, arguments, join};
+use crate::device::cuda::{Gpu, Kernels, launch};
 use crate::net::cuda::{
-    Base, CudaBatch, CudaNetwork, CudaPasses, CudaTime, SumRows, functions, on_gpu, time_defines,
+    Base, Compiled, CudaBatch, CudaPasses, CudaTime, DENSE, SumRows, functions, time_defines,
 };
 use division::{Division, Rows};
 
-const SOURCE: &str = concat!(
-    include_str!("../../cuda/sums.cu"),
-    include_str!("../../cuda/dense.cu"),
+arguments! {
+    /// Of the backward pass through attention.
+    struct AttentionBack {
+        /// Keys and values with every value and queries, see `lea.cu`.
+        tables: Input<f32>,
+        /// `[slot * TIMES]`.
+        times: Input<f32>,
+        /// `[row * SITES + site]`.
+        states: Input<u8>,
+        /// `[slot]`: the row of its state.
+        rows: Input<u32>,
+        /// `[slot][head][site]`: of the sums that weights are divided by.
+        logs: Input<f32>,
+        /// `[slot][head][site]`, see `lea_means`.
+        means: Input<f32>,
+    }
+}
+
+arguments! {
+    /// Of the backward pass through the outputs to the hidden units.
+    struct HiddenBack {
+        parameters: Input<f32>,
+        /// `[slot * TIMES]`.
+        times: Input<f32>,
+        /// `[slot][site][EMBEDDING]`: before the time's scale and shift.
+        before: Input<f32>,
+        /// `[slot][site][output]`.
+        d_out: Input<f32>,
+        /// `[slot][site][EMBEDDING]`.
+        after: Output<f32>,
+        d_z: Output<f32>,
+        d_hidden: Output<f32>,
+        d_times: Output<f32>,
+        /// `[slot][ENDS]`.
+        ends: Output<f32>,
+    }
+}
+
+const SOURCE: &str = join!(
+    DENSE,
+    AttentionBack::SOURCE,
+    HiddenBack::SOURCE,
     include_str!("lea.cu"),
     include_str!("attention.cu"),
-    include_str!("readout.cu")
+    include_str!("readout.cu"),
 );
 
 /// Parts of all sites in which the gradient of the hidden weights is summed: a fixed number, so that all GPUs compute
@@ -111,6 +149,10 @@ impl Lea {
         let ends = lengths.hidden_bias + lengths.out + lengths.out_bias;
         (ends, Parameters::len(self) - lengths.time - ends)
     }
+}
+
+impl Compiled for Lea {
+    const SOURCE: &'static str = SOURCE;
 
     fn defines(&self) -> Vec<(&'static str, usize)> {
         let division = Division::new(self.sites, self.attention.width);
@@ -132,39 +174,32 @@ impl Lea {
             ("BACK_THREADS", division.back.threads),
             ("BACK_PARTS", division.back.parts),
             ("HIDDEN_PARTS", HIDDEN_PARTS),
+            ("EDGE", EDGE),
+            ("COLUMNS", COLUMNS),
         ]
         .into_iter()
         .chain(time_defines(self.time.features))
         .collect()
     }
 
-    /// Compile the kernels, where there is a compiler.
-    #[cfg(test)]
-    pub(crate) fn compiles(&self) {
-        crate::device::cuda::testing::compiles(SOURCE, &self.defines());
-    }
-
-    /// The network on a GPU, for batches of up to `slots`; always in float32.
-    pub(crate) fn on_gpu(
+    fn passes(
         &self,
-        gpu: &Arc<Gpu>,
+        gpu: &Gpu,
+        kernels: &Kernels,
         slots: usize,
-        _: Precision,
-    ) -> Result<Box<dyn CudaNetwork>> {
-        let kernels = gpu.compile(SOURCE, &self.defines())?;
+    ) -> Result<impl CudaPasses + 'static> {
         let own = Parameters::len(self) - self.time.parameters();
-        let passes = CudaLea {
-            functions: Functions::new(&kernels, |_| 0)?,
-            rows: SumRows::new(&kernels)?,
-            time: CudaTime::new(gpu, &kernels, self.time, slots, own)?,
+        Ok(CudaLea {
+            functions: Functions::new(kernels, |_| 0)?,
+            rows: SumRows::new(kernels)?,
+            time: CudaTime::new(gpu, kernels, self.time, slots, own)?,
             tables: gpu.zeros(self.tables())?,
             context: gpu.zeros(slots * self.table())?,
             logs: gpu.zeros(slots * self.rows())?,
             before: gpu.zeros(slots * self.sites * self.embedding)?,
             division: Division::new(self.sites, self.attention.width),
             lea: self.clone(),
-        };
-        on_gpu(gpu, slots, self, passes)
+        })
     }
 }
 
@@ -186,20 +221,18 @@ impl CudaLea {
         let (gpu, f, lea, p) = (&base.gpu, &self.functions, &self.lea, &base.parameters);
         let (size, e, sites) = (lea.attention.size(), lea.embedding, slots * lea.sites);
         let n = sites as u32;
-        launch!(
-            gpu,
-            f.hidden_back,
-            ((slots as u32, 1, 1), 256, 0),
-            p,
-            &self.time.times,
-            &self.before,
-            d_out,
-            &mut saved.after,
-            &mut saved.d_z,
-            &mut saved.d_hidden,
-            &mut self.time.d_times,
-            &mut saved.ends
-        )?;
+        let pass = HiddenBack {
+            parameters: Input::of(gpu, p),
+            times: Input::of(gpu, &self.time.times),
+            before: Input::of(gpu, &self.before),
+            d_out: Input::of(gpu, d_out),
+            after: Output::of(gpu, &saved.after),
+            d_z: Output::of(gpu, &saved.d_z),
+            d_hidden: Output::of(gpu, &saved.d_hidden),
+            d_times: Output::of(gpu, &self.time.d_times),
+            ends: Output::of(gpu, &saved.ends),
+        };
+        launch!(gpu, f.hidden_back, ((slots as u32, 1, 1), 256, 0), &pass)?;
         let (ends, start) = lea.ends();
         self.rows.sum(gpu, &saved.ends, gradient, start, ends, slots)?;
         let grid = (size.div_ceil(EDGE) as u32, e.div_ceil(EDGE) as u32, HIDDEN_PARTS as u32);
@@ -230,32 +263,19 @@ impl CudaLea {
             &mut saved.means,
             &n
         )?;
-        launch!(
-            gpu,
-            f.keys_back,
-            (grid, rows.threads, 0),
-            &self.tables,
-            &self.time.times,
-            batch.states,
-            batch.rows,
-            &self.logs,
-            &saved.means,
-            &saved.d_context,
-            &mut self.context,
-            &mut saved.d_value
-        )?;
-        launch!(
-            gpu,
-            f.queries_back,
-            (grid, rows.threads, 0),
-            &self.tables,
-            &self.time.times,
-            batch.states,
-            batch.rows,
-            &self.logs,
-            &saved.means,
-            &mut saved.d_context
-        )
+        let pass = AttentionBack {
+            tables: Input::of(gpu, &self.tables),
+            times: Input::of(gpu, &self.time.times),
+            states: Input::of(gpu, batch.states),
+            rows: Input::of(gpu, batch.rows),
+            logs: Input::of(gpu, &self.logs),
+            means: Input::of(gpu, &saved.means),
+        };
+        let (d_context, d_key, d_value) =
+            (&mut saved.d_context, &mut self.context, &mut saved.d_value);
+        let block = rows.threads;
+        launch!(gpu, f.keys_back, (grid, block, 0), &pass, &*d_context, d_key, d_value)?;
+        launch!(gpu, f.queries_back, (grid, block, 0), &pass, d_context)
     }
 
     /// Gradients of the tables, and of the queries' functions of time.

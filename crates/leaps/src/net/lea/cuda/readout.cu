@@ -4,7 +4,6 @@
 
 // ---- Products of matrices. A block of 256 threads has a tile of 64 by 64, a thread 4 by 4 of it.
 
-#define EDGE 64
 #define DEPTH 16
 
 // Hand `sum over k of left(m, k) right(k, n)` to `out(m, n, sum)`, for the tile at (first_m, first_n). LEFT_ALONG and RIGHT_ALONG
@@ -69,18 +68,18 @@ extern "C" __global__ void lea_outputs(const float* p, const float* times, const
 
 // Write hidden units after their activation, their gradients before (`d_z`) and after the time's scale (`d_hidden`), their part of
 // `d_times`, and `ends[slot][ENDS]`: a block for every slot.
-extern "C" __global__ void lea_hidden_back(const float* p, const float* times, const float* before, const float* d_out, float* after,
-                                           float* d_z, float* d_hidden, float* d_times, float* ends) {
+extern "C" __global__ void lea_hidden_back(HiddenBack pass) {
     u32 slot = blockIdx.x;
     u64 start = (u64)slot * SITES * EMBEDDING;
-    const float *scale = times + (u64)slot * TIMES + 2 * SIZE, *shift = scale + EMBEDDING;
-    const float* d = d_out + (u64)slot * SITES * OUTPUTS;
-    float *d_time = d_times + (u64)slot * TIMES + 2 * SIZE, *g = ends + (u64)slot * ENDS;
-    before += start, after += start, d_z += start, d_hidden += start;
+    const float *scale = pass.times + (u64)slot * TIMES + 2 * SIZE, *shift = scale + EMBEDDING;
+    const float* d = pass.d_out + (u64)slot * SITES * OUTPUTS;
+    float *d_time = pass.d_times + (u64)slot * TIMES + 2 * SIZE, *g = pass.ends + (u64)slot * ENDS;
+    const float* before = pass.before + start;
+    float *after = pass.after + start, *d_z = pass.d_z + start, *d_hidden = pass.d_hidden + start;
     FOR(k, SITES * EMBEDDING) {
         u32 site = k / EMBEDDING, c = k % EMBEDDING;
         float slope = 1.0f + scale[c], z = fmaf(before[k], slope, shift[c]), sum = 0.0f;
-        for (u32 s = 0; s < OUTPUTS; s++) sum = fmaf(p[P_OUT + s * EMBEDDING + c], d[site * OUTPUTS + s], sum);
+        for (u32 s = 0; s < OUTPUTS; s++) sum = fmaf(pass.parameters[P_OUT + s * EMBEDDING + c], d[site * OUTPUTS + s], sum);
         after[k] = silu(z);
         d_z[k] = sum * silu_slope(z);
         d_hidden[k] = d_z[k] * slope;

@@ -79,15 +79,15 @@ __device__ __forceinline__ void multiply_first(float* d, const Left& a, const Ha
 
 // Half of A and b as right factors for 8 taps, `high[((tile * CHANNELS + channel) * COLUMNS + j) * 32 + lane]`: two of
 // (channel, tap) to compute z, two of (tap, channel) to go back. Products run over taps 0, 2, 4, 6, 1, 3, 5, 7 there.
-extern "C" __global__ void pack_right(const float* weight, const float* inner, uint4* high, uint4* low, u32 taps) {
+extern "C" __global__ void pack_right(LayerWeights layer, uint4* high, uint4* low) {
     u32 at = blockIdx.x * blockDim.x + threadIdx.x, lane = at % 32, j = at / 32 % COLUMNS;
     u32 channel = at / 32 / COLUMNS % CHANNELS, tile = at / 32 / COLUMNS / CHANNELS;
-    if (tile * 8 >= taps) return;
+    if (tile * 8 >= layer.taps) return;
     u32 g = lane / 4, t = lane % 4, tap = tile * 8;
-    float v[4] = {half_weight(weight, inner, taps, channel, tap + g, j * 8 + t),
-                  half_weight(weight, inner, taps, channel, tap + g, j * 8 + t + 4),
-                  half_weight(weight, inner, taps, channel, tap + 2 * t, j * 8 + g),
-                  half_weight(weight, inner, taps, channel, tap + 2 * t + 1, j * 8 + g)};
+    float v[4] = {half_weight(layer, channel, tap + g, j * 8 + t),
+                  half_weight(layer, channel, tap + g, j * 8 + t + 4),
+                  half_weight(layer, channel, tap + 2 * t, j * 8 + g),
+                  half_weight(layer, channel, tap + 2 * t + 1, j * 8 + g)};
     u32 h[4], l[4];
     for (int i = 0; i < 4; i++) {
         h[i] = tf32(v[i]);
@@ -98,31 +98,30 @@ extern "C" __global__ void pack_right(const float* weight, const float* inner, u
 }
 
 // ---- Outputs: a block for every slot. Writes the gradient of the last layer, of the weights (for the slot) and of the scale.
-extern "C" __global__ void read_back(const float* u, const float* weight, const float* ends, const float* d_out, float* d,
-                                     float* d_weight, float* d_ends) {
+extern "C" __global__ void read_back(ReadBack pass) {
     __shared__ float space[33];
     u32 slot = blockIdx.x;
-    float scale = ends[2 * slot + 1], d_scale = 0.0f;
-    u += (u64)slot * CHANNELS * SITES;
-    d += (u64)slot * CHANNELS * SITES;
-    d_out += (u64)slot * SITES * OUTPUTS;
+    float scale = pass.ends[2 * slot + 1], d_scale = 0.0f;
+    const float* u = pass.u + (u64)slot * CHANNELS * SITES;
+    const float* d_out = pass.d_out + (u64)slot * SITES * OUTPUTS;
+    float* d = pass.d + (u64)slot * CHANNELS * SITES;
     for (u32 site = threadIdx.x; site < SITES; site += blockDim.x) {
         for (int c = 0; c < CHANNELS; c++) {
             float sum = 0.0f;
-            for (int s = 0; s < OUTPUTS; s++) sum = fmaf(weight[s * CHANNELS + c], d_out[site * OUTPUTS + s], sum);
+            for (int s = 0; s < OUTPUTS; s++) sum = fmaf(pass.weight[s * CHANNELS + c], d_out[site * OUTPUTS + s], sum);
             d_scale = fmaf(sum, u[c * SITES + site], d_scale);
             d[c * SITES + site] = sum * scale;
         }
     }
     d_scale = block_sum(d_scale, space);
-    if (threadIdx.x == 0) d_ends[2 * slot + 1] = d_scale;
+    if (threadIdx.x == 0) pass.d_ends[2 * slot + 1] = d_scale;
     u32 warp = threadIdx.x / 32, me = threadIdx.x % 32;
     for (u32 k = warp; k < OUTPUTS * CHANNELS; k += blockDim.x / 32) {
         u32 s = k / CHANNELS, c = k % CHANNELS;
         float sum = 0.0f;
         for (u32 site = me; site < SITES; site += 32) sum = fmaf(u[c * SITES + site], d_out[site * OUTPUTS + s], sum);
         sum = warp_sum(sum);
-        if (me == 0) d_weight[slot * (OUTPUTS * CHANNELS) + k] = sum * scale;
+        if (me == 0) pass.d_weight[slot * (OUTPUTS * CHANNELS) + k] = sum * scale;
     }
 }
 
@@ -143,10 +142,7 @@ extern "C" __global__ void spread(const float* u, const float* ends, float* h, u
 // `parts[((share * CHANNELS + channel) * taps + tap) * PARTS + k]`; for embeddings also
 // `d_values[((share * tiles + tile) * CHANNELS + channel) * Q + site_value]`.
 extern "C" __global__ void __launch_bounds__(WARPS * 32)
-back_weights(const float* __restrict__ h, const float* __restrict__ d, const Context* __restrict__ x,
-             const float* __restrict__ theta, const uint4* __restrict__ high, const uint4* __restrict__ low,
-             const float* __restrict__ outer, const Near* __restrict__ near, const float* __restrict__ values,
-             float* __restrict__ parts, float* __restrict__ d_values, u32 slots, u32 taps, u32 share) {
+back_weights(WeightsBack pass) {
     __shared__ __align__(16) u32 h_high[SPAN * H_STRIDE];
 #if EXACT
     __shared__ __align__(16) u32 h_low[SPAN * H_STRIDE];
@@ -155,7 +151,7 @@ back_weights(const float* __restrict__ h, const float* __restrict__ d, const Con
     __shared__ Context x_staged[16 * X_STRIDE];
     const u32 me = threadIdx.x & 31, g = me >> 2, t = me & 3, tile = blockIdx.y;
     const u32 block0 = blockIdx.z * WARPS * ITEMS, slot0 = threadIdx.x / 32 * ITEMS;
-    const u32 all = slots * SITES, begin = blockIdx.x * share, end = min(begin + share, all);
+    const u32 all = pass.slots * SITES, begin = blockIdx.x * pass.share, end = min(begin + pass.share, all);
     Left w[ITEMS][COLUMNS];
     float sums[ITEMS][COLUMNS][4], outer_sum[ITEMS][2];
 #if EXACT
@@ -170,9 +166,9 @@ back_weights(const float* __restrict__ h, const float* __restrict__ d, const Con
 #pragma unroll
         for (int j = 0; j < COLUMNS; j++) {
             u64 at = ((u64)(tile * CHANNELS + channel) * COLUMNS + j) * 32 + me;
-            w[r][j].high = high[at];
+            w[r][j].high = __ldg(&pass.high[at]);
 #if EXACT
-            w[r][j].low = low[at];
+            w[r][j].low = __ldg(&pass.low[at]);
 #endif
 #pragma unroll
             for (int k = 0; k < 4; k++) {
@@ -192,7 +188,7 @@ back_weights(const float* __restrict__ h, const float* __restrict__ d, const Con
         // Behind the end there is no gradient: any h and x will do, as long as they are numbers.
         for (u32 k = threadIdx.x; k < SPAN * (H_ROW / 4); k += WARPS * 32) {
             u32 row = k / (H_ROW / 4), column = k % (H_ROW / 4);
-            float4 value = ((const float4*)h)[(u64)min(base + row, end - 1) * (H_ROW / 4) + column];
+            float4 value = __ldg(&((const float4*)pass.h)[(u64)min(base + row, end - 1) * (H_ROW / 4) + column]);
             Halves a = halves(value.x), b = halves(value.y), c = halves(value.z), e = halves(value.w);
             ((uint4*)h_high)[row * (H_STRIDE / 4) + column] = make_uint4(a.high, b.high, c.high, e.high);
 #if EXACT
@@ -202,13 +198,13 @@ back_weights(const float* __restrict__ h, const float* __restrict__ d, const Con
         for (u32 k = threadIdx.x; k < 16 * SPAN; k += WARPS * 32) {
             u32 position = min(base + k % SPAN, end - 1), tap = tile * 16 + k / SPAN;
             Context value = BEHIND;
-            if (tap < taps) value = x[(u64)(position / SITES) * PLACES + near[tap * SITES + position % SITES]];
+            if (tap < pass.taps) value = __ldg(&pass.x[(u64)(position / SITES) * PLACES + __ldg(&pass.near[tap * SITES + position % SITES])]);
             x_staged[k / SPAN * X_STRIDE + k % SPAN] = value;
         }
         for (u32 k = threadIdx.x; k < WARPS * ITEMS * SPAN; k += WARPS * 32) {
             u32 position = base + k % SPAN, channel = block0 + k / SPAN;
             bool inside = position < end && channel < CHANNELS;
-            d_staged[k] = inside ? d[((u64)(position / SITES) * CHANNELS + channel) * SITES + position % SITES] : 0.0f;
+            d_staged[k] = inside ? __ldg(&pass.d[((u64)(position / SITES) * CHANNELS + channel) * SITES + position % SITES]) : 0.0f;
         }
         __syncthreads();
 #pragma unroll 1
@@ -243,11 +239,11 @@ back_weights(const float* __restrict__ h, const float* __restrict__ d, const Con
                     float grown = row[k % 2] * v[k];
 #else
                     u32 channel = min(block0 + slot0 + r, (u32)CHANNELS - 1);
-                    float grown = row[k % 2] * values[v[k] * CHANNELS + channel];
+                    float grown = row[k % 2] * __ldg(&pass.values[v[k] * CHANNELS + channel]);
                     u64 slot = min(base + s + 2 * t + k % 2, end - 1) / SITES;
-                    u32 tap = min(tile * 16 + g + k / 2 * 8, taps - 1);
+                    u32 tap = min(tile * 16 + g + k / 2 * 8, pass.taps - 1);
                     float kernel = 2.0f * y[k] * reciprocal(1.0f + power_of_two(-2.0f * LOG2_E * y[k]));
-                    kernel += outer[channel * taps + tap] + theta[slot * THETAS + tap];
+                    kernel += __ldg(&pass.outer[channel * pass.taps + tap]) + __ldg(&pass.theta[slot * THETAS + tap]);
                     kernel *= row[k % 2];
 #pragma unroll
                     for (int site_value = 0; site_value < Q; site_value++) d_value[r][site_value] += site_value == v[k] ? kernel : 0.0f;
@@ -282,8 +278,8 @@ back_weights(const float* __restrict__ h, const float* __restrict__ d, const Con
             sum += __shfl_xor_sync(0xffffffffu, sum, 1);
             sum += __shfl_xor_sync(0xffffffffu, sum, 2);
             u32 tap = tile * 16 + g + e * 8;
-            if (channel < CHANNELS && tap < taps) {
-                float* to = parts + (((u64)blockIdx.x * CHANNELS + channel) * taps + tap) * PARTS;
+            if (channel < CHANNELS && tap < pass.taps) {
+                float* to = pass.parts + (((u64)blockIdx.x * CHANNELS + channel) * pass.taps + tap) * PARTS;
                 if (t == 0) to[CHANNELS + 1] = sum;
 #pragma unroll
                 for (int j = 0; j < COLUMNS; j++)
@@ -302,7 +298,7 @@ back_weights(const float* __restrict__ h, const float* __restrict__ d, const Con
         for (int site_value = 0; site_value < Q; site_value++) {
             float sum = warp_sum(d_value[r][site_value]);
             if (me == 0 && channel < CHANNELS)
-                d_values[(((u64)blockIdx.x * gridDim.y + tile) * CHANNELS + channel) * Q + site_value] = sum;
+                pass.d_values[(((u64)blockIdx.x * gridDim.y + tile) * CHANNELS + channel) * Q + site_value] = sum;
         }
 #endif
     }
@@ -320,16 +316,15 @@ extern "C" __global__ void sum_weights(const float* parts, float* gradient, u32 
     if (k == CHANNELS + 1) gradient[offset + n * (CHANNELS + 1) + row] = sum;
 }
 
-// ---- Gradient of h: rows are 16 positions, columns 8 taps; a warp has twice 16 positions.
-extern "C" __global__ void __launch_bounds__(128, 3)
-back_inputs(const float* __restrict__ h, const float* __restrict__ d, const Context* __restrict__ x,
-            const uint4* __restrict__ high, const uint4* __restrict__ low, const Near* __restrict__ near,
-            const float* __restrict__ values, float* __restrict__ d_h, u32 slots, u32 taps) {
-    __shared__ float d_staged[CHANNELS * 128];
+// ---- Gradient of h: rows are 16 positions, columns 8 taps; a warp has twice 16 positions, a block ROWS positions and as
+// many threads.
+extern "C" __global__ void __launch_bounds__(ROWS, 3)
+back_inputs(InputsBack pass) {
+    __shared__ float d_staged[CHANNELS * ROWS];
     const u32 me = threadIdx.x & 31, g = me >> 2, t = me & 3, mine = threadIdx.x / 32 * 32;
-    const u32 all = slots * SITES, base = blockIdx.x * 128, own = base + threadIdx.x;
+    const u32 all = pass.slots * SITES, base = blockIdx.x * ROWS, own = base + threadIdx.x;
     for (u32 c = 0; c < CHANNELS; c++)
-        d_staged[c * 128 + threadIdx.x] = own < all ? d[((u64)(own / SITES) * CHANNELS + c) * SITES + own % SITES] : 0.0f;
+        d_staged[c * ROWS + threadIdx.x] = own < all ? __ldg(&pass.d[((u64)(own / SITES) * CHANNELS + c) * SITES + own % SITES]) : 0.0f;
     __syncthreads();
     Left left[2][COLUMNS];
     u32 sites[2][2], rows[2][2];
@@ -351,7 +346,7 @@ back_inputs(const float* __restrict__ h, const float* __restrict__ d, const Cont
 #pragma unroll
             for (int k = 0; k < 4; k++) {
                 u64 at = rows[m][k % 2] * SITES + sites[m][k % 2];
-                v[k] = h[at * H_ROW + j * 8 + t + k / 2 * 4];
+                v[k] = __ldg(&pass.h[at * H_ROW + j * 8 + t + k / 2 * 4]);
                 sums[m][j][k] = 0.0f;
 #if EXACT
                 accumulated[m][j][k] = 0.0f;
@@ -364,14 +359,14 @@ back_inputs(const float* __restrict__ h, const float* __restrict__ d, const Cont
 #endif
         }
     }
-    for (u32 tile = 0; tile * 8 < taps; tile++) {
+    for (u32 tile = 0; tile * 8 < pass.taps; tile++) {
         Context v[2][4];
 #pragma unroll
         for (int m = 0; m < 2; m++)
 #pragma unroll
             for (int k = 0; k < 4; k++) {
                 u32 tap = tile * 8 + 2 * t + k % 2, e = k / 2;
-                v[m][k] = tap < taps ? x[(u64)rows[m][e] * PLACES + near[tap * SITES + sites[m][e]]] : BEHIND;
+                v[m][k] = tap < pass.taps ? __ldg(&pass.x[(u64)rows[m][e] * PLACES + __ldg(&pass.near[tap * SITES + sites[m][e]])]) : BEHIND;
             }
         const u32 from = tile * CHANNELS * COLUMNS * 32 + me;
 #pragma unroll 1
@@ -379,10 +374,10 @@ back_inputs(const float* __restrict__ h, const float* __restrict__ d, const Cont
             Halves one[COLUMNS][2], other[COLUMNS][2];
 #pragma unroll
             for (int j = 0; j < COLUMNS; j++) {
-                uint4 w = high[from + (channel * COLUMNS + j) * 32];
+                uint4 w = __ldg(&pass.high[from + (channel * COLUMNS + j) * 32]);
                 one[j][0].high = w.x, one[j][1].high = w.y, other[j][0].high = w.z, other[j][1].high = w.w;
 #if EXACT
-                w = low[from + (channel * COLUMNS + j) * 32];
+                w = __ldg(&pass.low[from + (channel * COLUMNS + j) * 32]);
                 one[j][0].low = w.x, one[j][1].low = w.y, other[j][0].low = w.z, other[j][1].low = w.w;
 #endif
             }
@@ -395,11 +390,11 @@ back_inputs(const float* __restrict__ h, const float* __restrict__ d, const Cont
                 float slopes[4];
 #pragma unroll
                 for (int k = 0; k < 4; k++) {
-                    float grown = d_staged[channel * 128 + mine + m * 16 + g + k / 2 * 8];
+                    float grown = d_staged[channel * ROWS + mine + m * 16 + g + k / 2 * 8];
 #if SPINS
                     grown *= v[m][k];
 #else
-                    grown *= values[v[m][k] * CHANNELS + channel];
+                    grown *= __ldg(&pass.values[v[m][k] * CHANNELS + channel]);
 #endif
                     slopes[k] = grown * half_slope(y[k]);
                 }
@@ -434,7 +429,7 @@ back_inputs(const float* __restrict__ h, const float* __restrict__ d, const Cont
                 float value = sums[m][j][k];
 #endif
                 // A was halved.
-                if (b < CHANNELS && at < all) d_h[((u64)(at / SITES) * CHANNELS + b) * SITES + at % SITES] = 2.0f * value;
+                if (b < CHANNELS && at < all) pass.d_h[((u64)(at / SITES) * CHANNELS + b) * SITES + at % SITES] = 2.0f * value;
             }
 }
 
@@ -453,183 +448,4 @@ extern "C" __global__ void activate_back(const float* u, const float* ends, floa
     if (!is_first) return;
     d_scale = block_sum(d_scale, space);
     if (threadIdx.x == 0) d_ends[2 * slot] = d_scale;
-}
-
-// ---- Gradients of a function of time's outputs, from that of the layer's outputs: a block for every slot.
-// `by_context` has space for what a site adds for every value, `[(slot * SITES + site) * (Q + 1) + site_value]`.
-extern "C" __global__ void theta_back(const float* d, const Context* x, const Near* near, const float* values, float* by_context,
-                                      float* d_theta, u32 taps) {
-    u32 slot = blockIdx.x;
-    d += (u64)slot * CHANNELS * SITES;
-    x += (u64)slot * PLACES;
-    by_context += (u64)slot * SITES * (Q + 1);
-    for (u32 site = threadIdx.x; site < SITES; site += blockDim.x) {
-#if SPINS
-        float sum = 0.0f;
-        for (int c = 0; c < CHANNELS; c++) sum += d[c * SITES + site];
-        by_context[site] = sum;
-#else
-        for (int site_value = 0; site_value <= Q; site_value++) {
-            float sum = 0.0f;
-            for (int c = 0; c < CHANNELS; c++) sum = fmaf(values[site_value * CHANNELS + c], d[c * SITES + site], sum);
-            by_context[site * (Q + 1) + site_value] = sum;
-        }
-#endif
-    }
-    __syncthreads();
-    u32 warp = threadIdx.x / 32, me = threadIdx.x % 32;
-    for (u32 tap = warp; tap < taps; tap += blockDim.x / 32) {
-        float sum = 0.0f;
-        for (u32 site = me; site < SITES; site += 32) {
-            Context context = x[near[tap * SITES + site]];
-#if SPINS
-            sum = fmaf(by_context[site], context, sum);
-#else
-            sum += by_context[site * (Q + 1) + context];
-#endif
-        }
-        sum = warp_sum(sum);
-        if (me == 0) d_theta[(u64)slot * THETAS + tap] = sum;
-    }
-}
-
-// ---- Functions of time: a block for every slot and layer. Keeps, for `time_sum`,
-// `saved[((slot * layers + layer) * 4 + k) * UNITS + unit]`: both hidden layers, then their gradients.
-extern "C" __global__ void time_back(const float* parameters, const float* turned, const Time* layers, const u32* time_indices,
-                                     const float* table, const float* d_ends, float* d_theta, float* saved) {
-    __shared__ float z1[UNITS], a1[UNITS], z2[UNITS], a2[UNITS], d2[UNITS];
-    u32 slot = blockIdx.x;
-    Time layer = layers[blockIdx.y];
-    const float* p = parameters + layer.parameters;
-    d_theta += (u64)slot * THETAS;
-#if !IMPORTED
-    // One layer may have both scales, and then they are one number.
-    if (blockIdx.y == 0 && threadIdx.x == 0)
-        d_theta[FIRST_SCALE] = d_ends[2 * slot] + (FIRST_SCALE == LAST_SCALE ? d_ends[2 * slot + 1] : 0.0f);
-    if (blockIdx.y == gridDim.y - 1 && FIRST_SCALE != LAST_SCALE && threadIdx.x == 0)
-        d_theta[LAST_SCALE] = d_ends[2 * slot + 1];
-    __syncthreads();
-#endif
-    d_theta += layer.theta;
-    time_hidden(p, turned + layer.turned, table[time_indices[slot] * TIME_FEATURES], z1, a1, z2, a2);
-    const float *w2 = p + UNITS * 2, *w3 = p + UNITS * (UNITS + 3);
-    saved += ((u64)slot * gridDim.y + blockIdx.y) * 4 * UNITS;
-    for (int k = threadIdx.x; k < UNITS; k += blockDim.x) {
-        float sum = 0.0f;
-        for (u32 o = 0; o < layer.outputs; o++) sum = fmaf(w3[o * UNITS + k], d_theta[o], sum);
-        d2[k] = sum * silu_slope(z2[k]);
-    }
-    __syncthreads();
-    for (int k = threadIdx.x; k < UNITS; k += blockDim.x) {
-        float sum = 0.0f;
-        for (int o = 0; o < UNITS; o++) sum = fmaf(w2[o * UNITS + k], d2[o], sum);
-        saved[k] = a1[k];
-        saved[UNITS + k] = a2[k];
-        saved[2 * UNITS + k] = sum * silu_slope(z1[k]);
-        saved[3 * UNITS + k] = d2[k];
-    }
-}
-
-// All gradients of the functions of time: a thread for every parameter of layer blockIdx.y, slots in order.
-extern "C" __global__ void time_sum(const float* saved, const float* d_theta, const Time* layers, const u32* time_indices,
-                                    const float* table, float* gradient, u32 slots) {
-    Time layer = layers[blockIdx.y];
-    u32 at = blockIdx.x * blockDim.x + threadIdx.x, k = at;
-    if (at >= UNITS * (UNITS + 3) + layer.outputs * (UNITS + 1)) return;
-    saved += blockIdx.y * 4 * UNITS;
-    d_theta += layer.theta;
-    const u64 step = (u64)gridDim.y * 4 * UNITS;
-    // The gradient is the sum of left times right, a row of each for every slot; no right is a 1.
-    const float *left, *right = 0;
-    u64 left_step = step;
-    bool with_time = false;
-    if (k < 2 * UNITS) {
-        left = saved + 2 * UNITS + k % UNITS;
-        with_time = k < UNITS;
-    } else if ((k -= 2 * UNITS) < UNITS * UNITS) {
-        left = saved + 3 * UNITS + k / UNITS;
-        right = saved + k % UNITS;
-    } else if ((k -= UNITS * UNITS) < UNITS) {
-        left = saved + 3 * UNITS + k;
-    } else {
-        k -= UNITS;
-        bool weight = k < layer.outputs * UNITS;
-        left = d_theta + (weight ? k / UNITS : k - layer.outputs * UNITS);
-        left_step = THETAS;
-        if (weight) right = saved + UNITS + k % UNITS;
-    }
-    float sum = 0.0f;
-#pragma unroll 8
-    for (u32 slot = 0; slot < slots; slot++) {
-        float factor = with_time ? table[time_indices[slot] * TIME_FEATURES] : right ? right[slot * step] : 1.0f;
-        sum = fmaf(left[slot * left_step], factor, sum);
-    }
-    gradient[layer.parameters + at] = sum;
-}
-
-// ---- The first convolution. For every slot, channel and tap the sum of D over sites, times the spin in the context or apart by
-// values: `parts[(slot * CHANNELS + channel) * taps + tap]`, or `[((slot * CHANNELS + channel) * taps + tap) * Q + site_value]`.
-extern "C" __global__ void first_back(const float* d, const Context* x, const Near* near, float* parts, u32 taps) {
-    u32 slot = blockIdx.x, warp = threadIdx.x / 32, me = threadIdx.x % 32;
-    d += (u64)slot * CHANNELS * SITES;
-    x += (u64)slot * PLACES;
-    for (u32 k = warp; k < CHANNELS * taps; k += blockDim.x / 32) {
-        u32 channel = k / taps, tap = k % taps;
-#if SPINS
-        float sum = 0.0f;
-        for (u32 site = me; site < SITES; site += 32)
-            sum = fmaf(d[channel * SITES + site], x[near[tap * SITES + site]], sum);
-        sum = warp_sum(sum);
-        if (me == 0) parts[(u64)slot * CHANNELS * taps + k] = sum;
-#else
-        for (int site_value = 0; site_value < Q; site_value++) {
-            float sum = 0.0f;
-            for (u32 site = me; site < SITES; site += 32)
-                sum += x[near[tap * SITES + site]] == site_value ? d[channel * SITES + site] : 0.0f;
-            sum = warp_sum(sum);
-            if (me == 0) parts[((u64)slot * CHANNELS * taps + k) * Q + site_value] = sum;
-        }
-#endif
-    }
-}
-
-// ---- For embeddings.
-
-// The weights of the first convolution, from the sums `total[(channel * taps + tap) * Q + site_value]`.
-extern "C" __global__ void first_weights(const float* total, const float* values, float* gradient, u32 offset, u32 taps) {
-    u32 at = blockIdx.x * blockDim.x + threadIdx.x;
-    if (at >= CHANNELS * CHANNELS * taps) return;
-    u32 tap = at % taps, plane = at / taps % CHANNELS, channel = at / taps / CHANNELS;
-    float sum = 0.0f;
-    for (int site_value = 0; site_value < Q; site_value++)
-        sum = fmaf(total[(channel * taps + tap) * Q + site_value], values[site_value * CHANNELS + plane], sum);
-    gradient[offset + at] = sum;
-}
-
-// Embeddings: what the first convolution says of them and what the layers do, `d_values[channel * Q + site_value]`.
-extern "C" __global__ void embed_back(const float* embedding, const float* weight, const float* total, const float* d_values,
-                                      float* gradient, u32 taps, u32 layers) {
-    __shared__ float d[CHANNELS];
-    __shared__ float space[33];
-    u32 site_value = blockIdx.x;
-    const float* row = embedding + site_value * CHANNELS;
-    double square = 0.0;
-    for (int c = 0; c < CHANNELS; c++) square += (double)row[c] * row[c];
-    float along = 0.0f;
-    for (u32 plane = threadIdx.x; plane < CHANNELS; plane += blockDim.x) {
-        float sum = 0.0f;
-        for (u32 l = 0; l < layers; l++) sum += d_values[(l * CHANNELS + plane) * Q + site_value];
-        for (u32 channel = 0; channel < CHANNELS; channel++)
-            for (u32 tap = 0; tap < taps; tap++)
-                sum = fmaf(weight[(channel * CHANNELS + plane) * taps + tap], total[(channel * taps + tap) * Q + site_value], sum);
-        d[plane] = sum;
-        along = fmaf(row[plane], sum, along);
-    }
-    along = block_sum(along, space);
-    // e' = f e with f = 1 / (|e| + tiny): de' = f de - f^2 / |e| (e . de) e.
-    double length = sqrt(square), f = 1.0 / (length + 1e-7);
-    bool shortened = IMPORTED && length > 1.0;
-    float factor = shortened ? (float)f : 1.0f, radial = shortened ? (float)(-f * f / length) * along : 0.0f;
-    for (u32 c = threadIdx.x; c < CHANNELS; c += blockDim.x)
-        gradient[site_value * CHANNELS + c] = fmaf(row[c], radial, d[c] * factor);
 }

@@ -2,8 +2,10 @@
 
 use cudarc::driver::{CudaSlice, CudaViewMut};
 
-use super::{CudaLec, blocks};
+use super::arguments::{EmbedBack, InputsBack, ReadBack, ThetaBack, WeightsBack};
+use super::{CudaLec, ROWS, blocks};
 use crate::Result;
+use crate::device::cuda::arguments::{Input, Output};
 use crate::device::cuda::launch;
 use crate::net::cuda::{Base, CudaBatch};
 
@@ -92,19 +94,16 @@ impl CudaLec {
         let each_slot = (n, 1, 1);
         let rows = |n: usize| blocks(n * 32);
 
-        let weight = base.parameters.slice(out_weight..);
-        launch!(
-            gpu,
-            f.read_back,
-            (each_slot, 256, 0),
-            &self.u[depth],
-            &weight,
-            &self.ends,
-            d_out,
-            &mut space.d,
-            &mut space.slot_parts,
-            &mut space.d_ends
-        )?;
+        let pass = ReadBack {
+            u: Input::of(gpu, &self.u[depth]),
+            weight: Input::of(gpu, &base.parameters.slice(out_weight..)),
+            ends: Input::of(gpu, &self.ends),
+            d_out: Input::of(gpu, d_out),
+            d: Output::of(gpu, &space.d),
+            d_weight: Output::of(gpu, &space.slot_parts),
+            d_ends: Output::of(gpu, &space.d_ends),
+        };
+        launch!(gpu, f.read_back, (each_slot, 256, 0), &pass)?;
         let (offset, count) = (out_weight as u32, (self.lec.inputs * c) as u32);
         launch!(
             gpu,
@@ -130,46 +129,38 @@ impl CudaLec {
                 &n,
                 &first
             )?;
-            let mut d_theta = space.d_theta.slice_mut(layer.theta..);
-            launch!(
-                gpu,
-                f.theta_back,
-                (each_slot, 256, 0),
-                &space.d,
-                &self.x,
-                &layer.near,
-                &self.values,
-                &mut space.by_context,
-                &mut d_theta,
-                &taps
-            )?;
+            let pass = ThetaBack {
+                d: Input::of(gpu, &space.d),
+                x: Input::cast(gpu, &self.x),
+                near: Input::cast(gpu, &layer.near),
+                values: Input::of(gpu, &self.values),
+                by_context: Output::of(gpu, &space.by_context),
+                d_theta: Output::of(gpu, &space.d_theta.slice(layer.theta..)),
+                taps,
+            };
+            launch!(gpu, f.theta_back, (each_slot, 256, 0), &pass)?;
 
             let (share, shares) = self.shares(l, slots);
             let tiles = layer.taps.div_ceil(16);
             let grid = (shares as u32, tiles as u32, self.across() as u32);
-            let theta = self.theta.slice(layer.theta..);
-            let outer = base.parameters.slice(layer.weight + c * layer.taps * (c + 1)..);
-            let [left, left_low] = &layer.left;
-            let share = share as u32;
-            launch!(
-                gpu,
-                f.back_weights,
-                (grid, self.sizes.warps * 32, 0),
-                &space.h,
-                &space.d,
-                &self.x,
-                &theta,
-                left,
-                left_low,
-                &outer,
-                &layer.near,
-                &self.values,
-                &mut space.parts,
-                &mut space.value_parts,
-                &n,
-                &taps,
-                &share
-            )?;
+            let outer = layer.weight + c * layer.taps * (c + 1);
+            let pass = WeightsBack {
+                h: Input::of(gpu, &space.h),
+                d: Input::of(gpu, &space.d),
+                x: Input::cast(gpu, &self.x),
+                theta: Input::of(gpu, &self.theta.slice(layer.theta..)),
+                high: Input::cast(gpu, &layer.left[0]),
+                low: Input::cast(gpu, &layer.left[1]),
+                outer: Input::of(gpu, &base.parameters.slice(outer..)),
+                near: Input::cast(gpu, &layer.near),
+                values: Input::of(gpu, &self.values),
+                parts: Output::of(gpu, &space.parts),
+                d_values: Output::of(gpu, &space.value_parts),
+                slots: n,
+                taps,
+                share: share as u32,
+            };
+            launch!(gpu, f.back_weights, (grid, self.sizes.warps * 32, 0), &pass)?;
             let (offset, shares) = (layer.weight as u32, shares as u32);
             let grid = blocks(c * layer.taps * (c + 2));
             launch!(
@@ -197,23 +188,20 @@ impl CudaLec {
                 )?;
             }
 
-            let [right, right_low] = &layer.right;
-            let grid = ((slots * sites).div_ceil(128) as u32, 1, 1);
-            launch!(
-                gpu,
-                f.back_inputs,
-                (grid, 128, 0),
-                &space.h,
-                &space.d,
-                &self.x,
-                right,
-                right_low,
-                &layer.near,
-                &self.values,
-                &mut space.d_h,
-                &n,
-                &taps
-            )?;
+            let pass = InputsBack {
+                h: Input::of(gpu, &space.h),
+                d: Input::of(gpu, &space.d),
+                x: Input::cast(gpu, &self.x),
+                high: Input::cast(gpu, &layer.right[0]),
+                low: Input::cast(gpu, &layer.right[1]),
+                near: Input::cast(gpu, &layer.near),
+                values: Input::of(gpu, &self.values),
+                d_h: Output::of(gpu, &space.d_h),
+                slots: n,
+                taps,
+            };
+            let grid = ((slots * sites).div_ceil(ROWS) as u32, 1, 1);
+            launch!(gpu, f.back_inputs, (grid, ROWS, 0), &pass)?;
             launch!(
                 gpu,
                 f.activate_back,
@@ -228,33 +216,13 @@ impl CudaLec {
         }
 
         let grid = (n, depth as u32, 1);
-        launch!(
-            gpu,
-            f.time_back,
-            (grid, 128, 0),
-            &base.parameters,
-            &self.turned,
-            &self.times,
-            batch.time_indices,
-            batch.table,
-            &space.d_ends,
-            &mut space.d_theta,
-            &mut space.saved
-        )?;
+        let (times, d_theta) = (self.times(base, batch), &mut space.d_theta);
+        let (d_ends, saved) = (&space.d_ends, &mut space.saved);
+        launch!(gpu, f.time_back, (grid, 128, 0), &times, d_ends, d_theta, saved)?;
         let most = self.lec.layers.iter().map(|layer| layer.time.parameters()).max().unwrap_or(1);
         let grid = (most.div_ceil(128) as u32, depth as u32, 1);
-        launch!(
-            gpu,
-            f.time_sum,
-            (grid, 128, 0),
-            &space.saved,
-            &space.d_theta,
-            &self.times,
-            batch.time_indices,
-            batch.table,
-            &mut *gradient,
-            &n
-        )?;
+        let (saved, d_theta) = (&space.saved, &space.d_theta);
+        launch!(gpu, f.time_sum, (grid, 128, 0), &times, saved, d_theta, &mut *gradient, &n)?;
 
         let taps = self.lec.first.taps();
         let (offset, taps_given) = (self.first_weight as u32, taps as u32);
@@ -302,19 +270,15 @@ impl CudaLec {
             &offset,
             &taps_given
         )?;
-        let weight = base.parameters.slice(self.first_weight..);
-        let layers = depth as u32;
-        launch!(
-            gpu,
-            f.embed_back,
-            ((q as u32, 1, 1), 64, 0),
-            &base.parameters,
-            &weight,
-            &space.first_sums,
-            &space.d_values,
-            &mut *gradient,
-            &taps_given,
-            &layers
-        )
+        let pass = EmbedBack {
+            embedding: Input::of(gpu, &base.parameters),
+            weight: Input::of(gpu, &base.parameters.slice(self.first_weight..)),
+            total: Input::of(gpu, &space.first_sums),
+            d_values: Input::of(gpu, &space.d_values),
+            gradient: Output::of(gpu, &*gradient),
+            taps: taps as u32,
+            layers: depth as u32,
+        };
+        launch!(gpu, f.embed_back, ((q as u32, 1, 1), 64, 0), &pass)
     }
 }

@@ -15,19 +15,6 @@
 #define LN_2 0.6931471805599453f
 #define LOG2_E 1.4426950408889634f
 
-#if SITES < 65535
-typedef u16 Near; // a site, or SITES for nothing
-#else
-typedef u32 Near;
-#endif
-#if SPINS
-typedef float Context;
-#define BEHIND 0.0f
-#else
-typedef u8 Context;
-#define BEHIND Q
-#endif
-
 // ---- Parameters, as the passes want them.
 
 // The channels of every value, then those of nothing. Imported ones are shortened to length 1.
@@ -67,37 +54,35 @@ extern "C" __global__ void transpose(const float* weight, float* out, u32 rows, 
 }
 
 // A layer for `layer_exact`: `out[(tap * GROUPS * GROUP + channel) * ROW + k]`, times -log2(e) as on the CPU.
-extern "C" __global__ void pack_exact(const float* weight, const float* inner, const float* outer, float* out, u32 taps) {
+extern "C" __global__ void pack_exact(LayerWeights layer, float* out) {
     u32 at = blockIdx.x * blockDim.x + threadIdx.x;
     u32 k = at % ROW, channel = at / ROW % (GROUPS * GROUP), tap = at / ROW / (GROUPS * GROUP);
-    if (tap >= taps) return;
+    if (tap >= layer.taps) return;
     float value = 0.0f;
     if (channel < CHANNELS) {
-        u32 row = channel * taps + tap;
-        if (k < CHANNELS) value = weight[row * CHANNELS + k];
-        if (k == ROW - 4) value = inner[row];
-        if (k == ROW - 3) value = outer[row];
+        u32 row = channel * layer.taps + tap;
+        if (k < CHANNELS) value = layer.weight[row * CHANNELS + k];
+        if (k == ROW - 4) value = layer.inner[row];
+        if (k == ROW - 3) value = layer.outer[row];
     }
     out[at] = -LOG2_E * value;
 }
 
-__device__ __forceinline__ float half_weight(const float* weight, const float* inner, u32 taps, u32 channel, u32 tap, u32 k) {
-    if (tap >= taps || k > CHANNELS) return 0.0f;
-    u32 row = channel * taps + tap;
-    return 0.5f * (k < CHANNELS ? weight[row * CHANNELS + k] : inner[row]);
+__device__ __forceinline__ float half_weight(const LayerWeights& layer, u32 channel, u32 tap, u32 k) {
+    if (tap >= layer.taps || k > CHANNELS) return 0.0f;
+    u32 row = channel * layer.taps + tap;
+    return 0.5f * (k < CHANNELS ? layer.weight[row * CHANNELS + k] : layer.inner[row]);
 }
 
 // Half of A and b as left factors, rows are 16 taps: `high[((tile * CHANNELS + channel) * COLUMNS + j) * 32 + lane]`.
 // What tf32 leaves of a number is in `low`. `rest` holds the outer biases, `[(tile * CHANNELS + channel) * 16 + row]`.
-extern "C" __global__ void pack_left(const float* weight, const float* inner, const float* outer, uint4* high, uint4* low,
-                                     float* rest, u32 taps) {
+extern "C" __global__ void pack_left(LayerWeights layer, uint4* high, uint4* low, float* rest) {
     u32 at = blockIdx.x * blockDim.x + threadIdx.x, lane = at % 32, j = at / 32 % COLUMNS;
     u32 channel = at / 32 / COLUMNS % CHANNELS, tile = at / 32 / COLUMNS / CHANNELS;
-    if (tile * 16 >= taps) return;
+    if (tile * 16 >= layer.taps) return;
     u32 g = lane / 4, t = lane % 4, tap = tile * 16 + g, k = j * 8 + t;
-    float v[4] = {half_weight(weight, inner, taps, channel, tap, k), half_weight(weight, inner, taps, channel, tap + 8, k),
-                  half_weight(weight, inner, taps, channel, tap, k + 4),
-                  half_weight(weight, inner, taps, channel, tap + 8, k + 4)};
+    float v[4] = {half_weight(layer, channel, tap, k), half_weight(layer, channel, tap + 8, k),
+                  half_weight(layer, channel, tap, k + 4), half_weight(layer, channel, tap + 8, k + 4)};
     u32 h[4], l[4];
     for (int i = 0; i < 4; i++) {
         h[i] = tf32(v[i]);
@@ -107,7 +92,7 @@ extern "C" __global__ void pack_left(const float* weight, const float* inner, co
     low[at] = make_uint4(l[0], l[1], l[2], l[3]);
     if (j == 0 && lane < 16) {
         tap = tile * 16 + lane;
-        rest[(tile * CHANNELS + channel) * 16 + lane] = tap < taps ? outer[channel * taps + tap] : 0.0f;
+        rest[(tile * CHANNELS + channel) * 16 + lane] = tap < layer.taps ? layer.outer[channel * layer.taps + tap] : 0.0f;
     }
 }
 
@@ -131,11 +116,6 @@ extern "C" __global__ void place(const u8* states, const u32* rows, Context* x, 
 
 // ---- Functions of time: t -> UNITS -> UNITS -> outputs, a block for every slot and layer.
 
-// Of layer l: where its parameters are, its outputs, where they go, where its turned weights are.
-struct Time {
-    u32 parameters, outputs, theta, turned;
-};
-
 __device__ __forceinline__ void time_hidden(const float* p, const float* turned, float t, float* z1, float* a1, float* z2,
                                             float* a2) {
     const float *w1 = p, *b1 = p + UNITS, *b2 = p + UNITS * (UNITS + 2);
@@ -153,16 +133,15 @@ __device__ __forceinline__ void time_hidden(const float* p, const float* turned,
     __syncthreads();
 }
 
-extern "C" __global__ void time_forward(const float* parameters, const float* turned, const Time* layers, const u32* time_indices,
-                                        const float* table, float* theta, float* ends) {
+extern "C" __global__ void time_forward(Times times, float* theta, float* ends) {
     __shared__ float z1[UNITS], a1[UNITS], z2[UNITS], a2[UNITS];
-    u32 slot = blockIdx.x, outputs = layers[blockIdx.y].outputs;
-    Time layer = layers[blockIdx.y];
-    float t = table[time_indices[slot] * TIME_FEATURES];
-    const float* w = turned + layer.turned;
-    time_hidden(parameters + layer.parameters, w, t, z1, a1, z2, a2);
+    u32 slot = blockIdx.x, outputs = times.layers[blockIdx.y].outputs;
+    Time layer = times.layers[blockIdx.y];
+    float t = times.table[times.time_indices[slot] * TIME_FEATURES];
+    const float* w = times.turned + layer.turned;
+    time_hidden(times.parameters + layer.parameters, w, t, z1, a1, z2, a2);
     w += UNITS * UNITS;
-    const float* b3 = parameters + layer.parameters + UNITS * (UNITS + 3) + outputs * UNITS;
+    const float* b3 = times.parameters + layer.parameters + UNITS * (UNITS + 3) + outputs * UNITS;
     float* out = theta + (u64)slot * THETAS + layer.theta;
     for (u32 o = threadIdx.x; o < outputs; o += blockDim.x) {
         float sum = b3[o];
@@ -207,20 +186,16 @@ extern "C" __global__ void first_forward(const Context* x, const Near* near, con
     for (int c = 0; c < CHANNELS; c++) u[((u64)slot * CHANNELS + c) * SITES + site] = sum[c];
 }
 
-// ---- A layer in float32. A thread has one site of PER slots, and GROUP output channels.
+// ---- A layer in float32. A thread (of THREADS in a block) has one site of PER slots, and GROUP output channels.
 
 __device__ __forceinline__ float exact_silu(float z) {
     return z * reciprocal(1.0f + power_of_two(-LOG2_E * z));
 }
 
-#define THREADS 128
-
 extern "C" __global__ void __launch_bounds__(THREADS, 4)
-layer_exact(const float* __restrict__ u, const float* __restrict__ ends, const Context* __restrict__ x,
-            const float* __restrict__ theta, const float4* __restrict__ weights, const Near* __restrict__ near,
-            const float* __restrict__ values, float* __restrict__ out, u32 slots, u32 taps, u32 is_first) {
+layer_exact(LayerForward pass) {
     __shared__ float4 staged[STAGED * GROUP * (ROW / 4)];
-    u32 sets = (slots + PER - 1) / PER, c0 = blockIdx.y * GROUP;
+    u32 sets = (pass.slots + PER - 1) / PER, c0 = blockIdx.y * GROUP;
     u32 all = sets * SITES, at = blockIdx.x * THREADS + threadIdx.x;
     bool live = at < all;
     if (!live) at = all - 1;
@@ -229,33 +204,33 @@ layer_exact(const float* __restrict__ u, const float* __restrict__ ends, const C
     u32 context[PER], angle[PER]; // where a slot's input and its function of time start
 #pragma unroll
     for (int p = 0; p < PER; p++) {
-        slot[p] = min(set * PER + p, slots - 1);
-        float scale = is_first ? ends[2 * slot[p]] : 1.0f;
+        slot[p] = min(set * PER + p, pass.slots - 1);
+        float scale = pass.is_first ? __ldg(&pass.ends[2 * slot[p]]) : 1.0f;
 #pragma unroll
-        for (int c = 0; c < CHANNELS; c++) h[p][c] = exact_silu(u[((u64)slot[p] * CHANNELS + c) * SITES + site] * scale);
+        for (int c = 0; c < CHANNELS; c++) h[p][c] = exact_silu(__ldg(&pass.u[((u64)slot[p] * CHANNELS + c) * SITES + site]) * scale);
 #pragma unroll
         for (int c = 0; c < GROUP; c++) sum[p][c] = 0.0f;
         shared_sum[p] = 0.0f;
         context[p] = slot[p] * PLACES;
         angle[p] = slot[p] * THETAS;
     }
-    for (u32 start = 0; start < taps; start += STAGED) {
-        u32 n = min((u32)STAGED, taps - start);
+    for (u32 start = 0; start < pass.taps; start += STAGED) {
+        u32 n = min((u32)STAGED, pass.taps - start);
         __syncthreads();
         for (u32 k = threadIdx.x; k < n * GROUP * (ROW / 4); k += THREADS) {
             u32 tap = k / (GROUP * (ROW / 4)), rest = k % (GROUP * (ROW / 4));
-            staged[k] = weights[((start + tap) * (GROUPS * GROUP) + c0) * (ROW / 4) + rest];
+            staged[k] = __ldg(&pass.exact[((start + tap) * (GROUPS * GROUP) + c0) * (ROW / 4) + rest]);
         }
         __syncthreads();
         for (u32 i = 0; i < n; i++) {
-            u32 place = near[(start + i) * SITES + site];
+            u32 place = __ldg(&pass.near[(start + i) * SITES + site]);
             const float4* w = staged + i * GROUP * (ROW / 4);
             Context v[PER];
             float turn[PER];
 #pragma unroll
             for (int p = 0; p < PER; p++) {
-                v[p] = x[context[p] + place];
-                turn[p] = theta[angle[p] + start + i];
+                v[p] = __ldg(&pass.x[context[p] + place]);
+                turn[p] = __ldg(&pass.theta[angle[p] + start + i]);
 #if SPINS
                 shared_sum[p] = fmaf(turn[p], v[p], shared_sum[p]);
 #else
@@ -285,7 +260,7 @@ layer_exact(const float* __restrict__ u, const float* __restrict__ ends, const C
 #if SPINS
                     sum[p][c] = fmaf(kernel, v[p], sum[p][c]);
 #else
-                    float value = c0 + c < CHANNELS ? values[v[p] * CHANNELS + c0 + c] : 0.0f;
+                    float value = c0 + c < CHANNELS ? __ldg(&pass.values[v[p] * CHANNELS + c0 + c]) : 0.0f;
                     sum[p][c] = fmaf(kernel + turn[p], value, sum[p][c]);
 #endif
                 }
@@ -295,18 +270,16 @@ layer_exact(const float* __restrict__ u, const float* __restrict__ ends, const C
     if (!live) return;
 #pragma unroll
     for (int p = 0; p < PER; p++)
-        if (p == 0 || set * PER + p < slots)
+        if (p == 0 || set * PER + p < pass.slots)
 #pragma unroll
             for (int c = 0; c < GROUP; c++)
                 if (c0 + c < CHANNELS)
-                    out[((u64)slot[p] * CHANNELS + c0 + c) * SITES + site] = fmaf(-LN_2, sum[p][c], shared_sum[p]);
+                    pass.out[((u64)slot[p] * CHANNELS + c0 + c) * SITES + site] = fmaf(-LN_2, sum[p][c], shared_sum[p]);
 }
 
-// ---- A layer in tf32. Rows are 16 taps, columns 8 positions; a warp has TILES times 8 positions and SOME output channels.
+// ---- A layer in tf32. Rows are 16 taps, columns 8 positions; a warp has TILES times 8 positions and SOME output channels, a block
+// POSITIONS positions and as many threads.
 
-#define TILES 4
-#define SOME 5
-#define POSITIONS (4 * TILES * 8) // of a block: as many as it has threads
 #define CONTEXT_STRIDE (POSITIONS + 8)
 
 // What silu gives for twice y, quickly.
@@ -315,47 +288,44 @@ __device__ __forceinline__ float quick_silu(float y) {
 }
 
 extern "C" __global__ void __launch_bounds__(POSITIONS, 3)
-layer_tf32(const float* __restrict__ u, const float* __restrict__ ends, const Context* __restrict__ x,
-           const float* __restrict__ theta, const uint4* __restrict__ weights, const float* __restrict__ outer,
-           const Near* __restrict__ near, const float* __restrict__ values, float* __restrict__ out, u32 slots, u32 taps,
-           u32 is_first) {
+layer_tf32(LayerForward pass) {
     __shared__ __align__(16) Context context[2][16 * CONTEXT_STRIDE];
     __shared__ float turned[POSITIONS];
-    const u32 all = slots * SITES, base = blockIdx.x * POSITIONS, mine = threadIdx.x / 32 * (TILES * 8);
+    const u32 all = pass.slots * SITES, base = blockIdx.x * POSITIONS, mine = threadIdx.x / 32 * (TILES * 8);
     const u32 me = threadIdx.x & 31, g = me >> 2, t = me & 3, c0 = blockIdx.y * SOME;
     u32 h[TILES][COLUMNS][2];
     float sum[SOME][TILES][2];
 #pragma unroll
     for (int n = 0; n < TILES; n++) {
         u32 at = min(base + mine + n * 8 + g, all - 1), slot = at / SITES;
-        const float* from = u + (u64)slot * (CHANNELS * SITES) + at % SITES;
-        float scale = is_first ? ends[2 * slot] : 1.0f;
+        const float* from = pass.u + (u64)slot * (CHANNELS * SITES) + at % SITES;
+        float scale = pass.is_first ? __ldg(&pass.ends[2 * slot]) : 1.0f;
 #pragma unroll
         for (int j = 0; j < COLUMNS * 2; j++) {
             u32 c = j * 4 + t;
-            h[n][j / 2][j % 2] = c < CHANNELS ? tf32(exact_silu(from[c * SITES] * scale)) : c == CHANNELS ? 0x3f800000u : 0u;
+            h[n][j / 2][j % 2] = c < CHANNELS ? tf32(exact_silu(__ldg(&from[c * SITES]) * scale)) : c == CHANNELS ? 0x3f800000u : 0u;
         }
 #pragma unroll
         for (int c = 0; c < SOME; c++) sum[c][n][0] = sum[c][n][1] = 0.0f;
     }
     // Every thread fetches what one position sees, for all.
     const u32 own = min(base + threadIdx.x, all - 1);
-    const Context* own_x = x + (u64)(own / SITES) * PLACES;
-    const float* own_theta = theta + (u64)(own / SITES) * THETAS;
-    const Near* own_near = near + own % SITES;
-    weights += c0 * (COLUMNS * 32) + me;
-    outer += c0 * 16 + g;
+    const Context* own_x = pass.x + (u64)(own / SITES) * PLACES;
+    const float* own_theta = pass.theta + (u64)(own / SITES) * THETAS;
+    const Near* own_near = pass.near + own % SITES;
+    const uint4* weights = pass.left + c0 * (COLUMNS * 32) + me;
+    const float* outer = pass.outer + c0 * 16 + g;
     float own_turn = 0.0f; // what all channels share: the function of time, for spins
-    for (u32 tile = 0; tile * 16 < taps; tile++) {
+    for (u32 tile = 0; tile * 16 < pass.taps; tile++) {
         Context* stage = context[tile & 1];
 #pragma unroll 8
         for (int r = 0; r < 16; r++) {
             u32 tap = tile * 16 + r;
             Context v = BEHIND;
-            if (tap < taps) {
-                v = own_x[own_near[r * SITES]];
+            if (tap < pass.taps) {
+                v = __ldg(&own_x[__ldg(&own_near[r * SITES])]);
 #if SPINS
-                own_turn = fmaf(own_theta[r], v, own_turn);
+                own_turn = fmaf(__ldg(&own_theta[r]), v, own_turn);
 #endif
             }
             stage[r * CONTEXT_STRIDE + threadIdx.x] = v;
@@ -374,7 +344,7 @@ layer_tf32(const float* __restrict__ u, const float* __restrict__ ends, const Co
                 v[n][k] = stage[(g + k / 2 * 8) * CONTEXT_STRIDE + mine + n * 8 + 2 * t + k % 2];
 #if !SPINS
                 u32 slot = min(base + mine + n * 8 + 2 * t + k % 2, all - 1) / SITES, tap = tile * 16 + g + k / 2 * 8;
-                turn[n][k] = tap < taps ? theta[(u64)slot * THETAS + tap] : 0.0f;
+                turn[n][k] = tap < pass.taps ? __ldg(&pass.theta[(u64)slot * THETAS + tap]) : 0.0f;
 #endif
             }
 #pragma unroll
@@ -383,8 +353,8 @@ layer_tf32(const float* __restrict__ u, const float* __restrict__ ends, const Co
             int row = CHANNELS % SOME == 0 ? c : (int)min(c0 + c, (u32)CHANNELS - 1) - (int)c0;
             uint4 w[COLUMNS];
 #pragma unroll
-            for (int j = 0; j < COLUMNS; j++) w[j] = weights[(row * COLUMNS + j) * 32];
-            float low = outer[row * 16], high = outer[row * 16 + 8];
+            for (int j = 0; j < COLUMNS; j++) w[j] = __ldg(&weights[(row * COLUMNS + j) * 32]);
+            float low = __ldg(&outer[row * 16]), high = __ldg(&outer[row * 16 + 8]);
 #pragma unroll
             for (int n = 0; n < TILES; n++) {
                 float d[4];
@@ -397,7 +367,7 @@ layer_tf32(const float* __restrict__ u, const float* __restrict__ ends, const Co
 #if SPINS
                     sum[c][n][k % 2] = fmaf(kernel, v[n][k], sum[c][n][k % 2]);
 #else
-                    sum[c][n][k % 2] = fmaf(kernel + turn[n][k], values[v[n][k] * CHANNELS + c0 + row], sum[c][n][k % 2]);
+                    sum[c][n][k % 2] = fmaf(kernel + turn[n][k], __ldg(&pass.values[v[n][k] * CHANNELS + c0 + row]), sum[c][n][k % 2]);
 #endif
                 }
             }
@@ -417,7 +387,7 @@ layer_tf32(const float* __restrict__ u, const float* __restrict__ ends, const Co
                 float value = sum[c][n][e];
                 for (int offset = 4; offset < 32; offset *= 2) value += __shfl_xor_sync(0xffffffffu, value, offset);
                 if (g == (n * 2 + e) % 8 && at < all && c0 + c < CHANNELS)
-                    out[((u64)(at / SITES) * CHANNELS + c0 + c) * SITES + at % SITES] = value + turned[place];
+                    pass.out[((u64)(at / SITES) * CHANNELS + c0 + c) * SITES + at % SITES] = value + turned[place];
             }
         }
 }

@@ -2,6 +2,7 @@
 
 #![cfg(feature = "cuda")]
 
+mod arguments;
 mod backward;
 
 use std::sync::Arc;
@@ -10,18 +11,37 @@ use cudarc::driver::{CudaSlice, CudaViewMut};
 
 use super::Lec;
 use super::stencil::Stencil;
+use crate::device::cuda::arguments::{Input, Output, join};
 use crate::device::cuda::{Gpu, Precision, launch};
-use crate::net::cuda::{Base, CudaBatch, CudaNetwork, CudaPasses, functions, on_gpu, time_defines};
-use crate::net::features::FEATURES;
+use crate::net::cuda::{
+    Base, CudaBatch, CudaNetwork, CudaPasses, SUMS, functions, on_gpu, time_defines,
+};
+use crate::net::time_features::FEATURES;
 use crate::{Error, Result};
+use arguments::{LayerForward, LayerWeights, STRUCTURES, Time, Times};
 use backward::Back;
 
-const SOURCE: &str = concat!(
+const SOURCE: &str = join!(
+    STRUCTURES,
     include_str!("units.cu"),
     include_str!("forward.cu"),
-    include_str!("../../cuda/sums.cu"),
-    include_str!("backward.cu")
+    SUMS,
+    include_str!("backward.cu"),
+    include_str!("backward_times.cu"),
 );
+
+/// Threads of a block of `layer_exact`.
+const THREADS: usize = 128;
+
+/// Tiles of 8 positions of a warp of `layer_tf32`, and its output channels.
+const TILES: usize = 4;
+const SOME: usize = 5;
+
+/// Positions and threads of a block there: four warps.
+const POSITIONS: usize = 4 * TILES * 8;
+
+/// Positions and threads of a block of `back_inputs`.
+const ROWS: usize = 128;
 
 /// Most channels: what shared memory holds.
 const MOST_CHANNELS: usize = 96;
@@ -111,8 +131,8 @@ struct CudaLec {
     first: CudaSlice<f32>,
     first_weight: usize,
     layers: Vec<CudaLayer>,
-    /// Functions of time, see `Time` in the source, and their turned weights.
-    times: CudaSlice<u32>,
+    /// Functions of time, and their turned weights.
+    times: CudaSlice<Time>,
     turned: CudaSlice<f32>,
     thetas: usize,
     /// The batch: input, functions of time, both scales, outputs of layers.
@@ -201,6 +221,11 @@ impl Lec {
             ("SPAN", sizes.span),
             ("WARPS", sizes.warps),
             ("ITEMS", sizes.items),
+            ("THREADS", THREADS),
+            ("TILES", TILES),
+            ("SOME", SOME),
+            ("POSITIONS", POSITIONS),
+            ("ROWS", ROWS),
         ]
         .into_iter()
         .chain(time_defines(FEATURES))
@@ -242,7 +267,12 @@ impl CudaLec {
                 right: two(fragments(8))?,
             });
             at += c * taps * (c + 2);
-            times.extend([at, time.outputs, lec.thetas(l), turned].map(|n| n as u32));
+            times.push(Time {
+                parameters: at as u32,
+                outputs: time.outputs as u32,
+                theta: lec.thetas(l) as u32,
+                turned: turned as u32,
+            });
             at += time.parameters();
             turned += time.units * (time.units + time.outputs);
         }
@@ -286,46 +316,39 @@ impl CudaLec {
         let [u, out] = self.u.get_disjoint_mut([from, to]).map_err(|_| {
             Error::not_applicable("a layer", "it cannot write what it reads") // cannot be
         })?;
-        let theta = self.theta.slice(layer.theta..);
-        let (n, taps, first) = (slots as u32, layer.taps as u32, u32::from(l == 0));
+        let pass = LayerForward {
+            u: Input::of(gpu, &*u),
+            ends: Input::of(gpu, &self.ends),
+            x: Input::cast(gpu, &self.x),
+            theta: Input::of(gpu, &self.theta.slice(layer.theta..)),
+            exact: Input::cast(gpu, &layer.exact),
+            left: Input::cast(gpu, &layer.left[0]),
+            outer: Input::of(gpu, &layer.outer),
+            near: Input::cast(gpu, &layer.near),
+            values: Input::of(gpu, &self.values),
+            out: Output::of(gpu, &*out),
+            slots: slots as u32,
+            taps: layer.taps as u32,
+            is_first: u32::from(l == 0),
+        };
         if self.sizes.exact {
             let threads = slots.div_ceil(self.sizes.per) * sites;
-            let grid = (threads.div_ceil(128) as u32, self.sizes.groups as u32, 1);
-            launch!(
-                gpu,
-                f.layer_exact,
-                (grid, 128, 0),
-                &*u,
-                &self.ends,
-                &self.x,
-                &theta,
-                &layer.exact,
-                &layer.near,
-                &self.values,
-                out,
-                &n,
-                &taps,
-                &first
-            )
-        } else {
-            let grid = ((slots * sites).div_ceil(128) as u32, c.div_ceil(5) as u32, 1);
-            launch!(
-                gpu,
-                f.layer_tf32,
-                (grid, 128, 0),
-                &*u,
-                &self.ends,
-                &self.x,
-                &theta,
-                &layer.left[0],
-                &layer.outer,
-                &layer.near,
-                &self.values,
-                out,
-                &n,
-                &taps,
-                &first
-            )
+            let grid = (threads.div_ceil(THREADS) as u32, self.sizes.groups as u32, 1);
+            return launch!(gpu, f.layer_exact, (grid, THREADS, 0), &pass);
+        }
+        let grid = ((slots * sites).div_ceil(POSITIONS) as u32, c.div_ceil(SOME) as u32, 1);
+        launch!(gpu, f.layer_tf32, (grid, POSITIONS, 0), &pass)
+    }
+
+    /// What functions of time are made of.
+    fn times(&self, base: &Base, batch: &CudaBatch<'_>) -> Times {
+        let gpu = &base.gpu;
+        Times {
+            parameters: Input::of(gpu, &base.parameters),
+            turned: Input::of(gpu, &self.turned),
+            layers: Input::of(gpu, &self.times),
+            time_indices: Input::of(gpu, batch.time_indices),
+            table: Input::of(gpu, batch.table),
         }
     }
 }
@@ -344,40 +367,24 @@ impl CudaPasses for CudaLec {
         launch!(gpu, f.pack_first, (grid, 256, 0), &weight, &self.values, &mut self.first, &taps)?;
         let mut turned = 0;
         for (layer, own) in self.layers.iter_mut().zip(&self.lec.layers) {
-            let (rows, taps) = (c * layer.taps, layer.taps as u32);
-            let weight = p.slice(layer.weight..);
-            let inner = p.slice(layer.weight + rows * c..);
-            let outer = p.slice(layer.weight + rows * (c + 1)..);
+            let rows = c * layer.taps;
+            let given = LayerWeights {
+                weight: Input::of(gpu, &p.slice(layer.weight..)),
+                inner: Input::of(gpu, &p.slice(layer.weight + rows * c..)),
+                outer: Input::of(gpu, &p.slice(layer.weight + rows * (c + 1)..)),
+                taps: layer.taps as u32,
+            };
             let [left, left_low] = &mut layer.left;
             let [right, right_low] = &mut layer.right;
             if self.sizes.exact {
                 let grid = blocks(layer.exact.len());
-                launch!(
-                    gpu,
-                    f.pack_exact,
-                    (grid, 256, 0),
-                    &weight,
-                    &inner,
-                    &outer,
-                    &mut layer.exact,
-                    &taps
-                )?;
+                launch!(gpu, f.pack_exact, (grid, 256, 0), &given, &mut layer.exact)?;
             }
             let grid = blocks(left.len() / 4);
-            launch!(
-                gpu,
-                f.pack_left,
-                (grid, 256, 0),
-                &weight,
-                &inner,
-                &outer,
-                left,
-                left_low,
-                &mut layer.outer,
-                &taps
-            )?;
+            let outer = &mut layer.outer;
+            launch!(gpu, f.pack_left, (grid, 256, 0), &given, left, left_low, outer)?;
             let grid = blocks(right.len() / 4);
-            launch!(gpu, f.pack_right, (grid, 256, 0), &weight, &inner, right, right_low, &taps)?;
+            launch!(gpu, f.pack_right, (grid, 256, 0), &given, right, right_low)?;
             // Weights of the functions of time, so that neighbouring threads read neighbouring numbers.
             let (units, outputs) = (own.time.units, own.time.outputs);
             let start = layer.weight + rows * (c + 2);
@@ -419,18 +426,8 @@ impl CudaPasses for CudaLec {
         let grid = blocks(slots * (sites + 1));
         launch!(gpu, f.place, (grid, 256, 0), batch.states, batch.rows, &mut self.x, &n)?;
         let grid = (n, depth as u32, 1);
-        launch!(
-            gpu,
-            f.time_forward,
-            (grid, 128, 0),
-            &base.parameters,
-            &self.turned,
-            &self.times,
-            batch.time_indices,
-            batch.table,
-            &mut self.theta,
-            &mut self.ends
-        )?;
+        let (times, theta) = (self.times(base, batch), &mut self.theta);
+        launch!(gpu, f.time_forward, (grid, 128, 0), &times, theta, &mut self.ends)?;
         let taps = self.lec.first.taps() as u32;
         launch!(
             gpu,

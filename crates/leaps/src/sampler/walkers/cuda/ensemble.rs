@@ -1,10 +1,11 @@
-//! What all walkers on a GPU have: states, energies and log-weights.
+//! States, energies and log-weights of walkers on a GPU.
 
 use std::sync::Arc;
 
 use cudarc::driver::{CudaSlice, CudaView};
 
-use crate::device::cuda::{Gpu, address};
+use crate::device::cuda::Gpu;
+use crate::device::cuda::arguments::Output;
 use crate::sampler::Population;
 use crate::sampler::walkers::cuda::resample::Rows;
 use crate::target::cuda::CudaTarget;
@@ -56,9 +57,9 @@ impl CudaEnsemble {
     pub(crate) fn rows(&self) -> Rows {
         let gpu = &self.target.gpu;
         [
-            (address(gpu, &self.states), self.target.sites),
-            (address(gpu, &self.energies), self.target.terms * size_of::<f64>()),
-            (0, 0),
+            (Output::of(gpu, &self.states), self.target.sites),
+            (Output::cast(gpu, &self.energies), self.target.terms * size_of::<f64>()),
+            (Output::none(), 0),
         ]
     }
 

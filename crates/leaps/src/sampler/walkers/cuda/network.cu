@@ -1,6 +1,6 @@
 // Walkers that follow a network on a GPU (walkers::cuda::network.rs), behind pairwise.cu.
 //
-// PARAMETRISATION: 0 relu, 1 barker, 2 sqrt, 3 metropolis. SCHEME: 0 euler, 1 trapezoid, 2 events. BLOCK: threads of a block
+// PARAMETRISATION: RELU, BARKER, SQRT or metropolis. SCHEME: euler, TRAPEZOID or EVENTS. BLOCK: threads of a block
 // of `act`. JUMP: Purpose::Jump.
 #define OUTPUTS (Q == 2 ? 1 : Q)
 #define CHUNK ((SITES + BLOCK - 1) / BLOCK)
@@ -9,11 +9,11 @@
 
 // g(exp(-du)); for relu the factor of a negative flux.
 __device__ __forceinline__ double balanced(double du) {
-#if PARAMETRISATION == 0
+#if PARAMETRISATION == RELU
     return exp(-du);
-#elif PARAMETRISATION == 1
+#elif PARAMETRISATION == BARKER
     return 2.0 / (1.0 + exp(du));
-#elif PARAMETRISATION == 2
+#elif PARAMETRISATION == SQRT
     return exp(-0.5 * du);
 #else
     return fmin(exp(-du), 1.0);
@@ -21,12 +21,12 @@ __device__ __forceinline__ double balanced(double du) {
 }
 
 __device__ __forceinline__ double rate_factor(double j, double du) {
-    return PARAMETRISATION == 0 && j >= 0.0 ? 1.0 : balanced(du);
+    return PARAMETRISATION == RELU && j >= 0.0 ? 1.0 : balanced(du);
 }
 
 // The derivative of out - back with respect to the flux.
 __device__ __forceinline__ double rate_slope(double j, double du) {
-    if (PARAMETRISATION == 0 && j >= 0.0) return j > 0.0 ? 1.0 : 0.0;
+    if (PARAMETRISATION == RELU && j >= 0.0) return j > 0.0 ? 1.0 : 0.0;
     return balanced(du);
 }
 
@@ -75,16 +75,7 @@ __device__ __forceinline__ bool find_value(const double* weights, double& point,
 
 // ---- Walkers in slots.
 
-// The structure WalkArguments is declared by arguments.rs.
-
-// Places of the counters.
-#define WAITING 0
-#define FINISHED 1
-#define CROSSED 2
-#define FAILED 3
-#define FAILED_WALKER 4
-#define FAILED_INTERVAL 5
-#define FAILED_VALUE 6
+// The structure WalkArguments and the places of the counters are declared by arguments.rs.
 
 // Keep the first number that is not finite: kind 1 is the sum of the rates, 2 + k is energy term k.
 __device__ void fail(const WalkArguments& a, u64 kind, u32 walker, u32 interval, double value) {
@@ -96,7 +87,7 @@ __device__ void fail(const WalkArguments& a, u64 kind, u32 walker, u32 interval,
 
 // U_{t_{k-1}}(x) - U_{t_k}(x), which only events weighs by.
 __device__ double energy_drop(const WalkArguments& a, u32 walker, u32 k) {
-    if (SCHEME != 2) return 0.0;
+    if (SCHEME != EVENTS) return 0.0;
     const double* after = a.lambda + (size_t)k * TERMS;
     return plus_energy_drop<TERMS>(0.0, after - TERMS, after, a.energies + (size_t)walker * TERMS);
 }
@@ -109,7 +100,7 @@ __device__ void enter(const WalkArguments& a, u32 slot, u32 walker, u32 k) {
             if (a.weigh) a.log_weights[walker] += energy_drop(a, walker, k);
             if (a.durations[k] > 0.0) {
                 a.rows[slot] = walker;
-                a.time_indices[slot] = SCHEME == 2 ? k : k - 1;
+                a.time_indices[slot] = SCHEME == EVENTS ? k : k - 1;
                 a.intervals[slot] = k;
                 a.passed[slot] = 0;
                 a.left[slot] = a.durations[k];
@@ -180,14 +171,21 @@ extern "C" __global__ void compact(WalkArguments a, u32 slots, u32 keep) {
     for (u32 i = base + threadIdx.x; i < keep; i += 1024) a.intervals[i] = 0;
 }
 
-// Use the network's outputs for the walkers in the slots: one block each.
+// Whether the outputs for interval k are those for the next one, too: a substep of the same interval of the network.
+__device__ __forceinline__ bool goes_on(const WalkArguments& a, u32 k) {
+    return k + 1 < a.end && a.durations[k + 1] > 0.0 && a.calls[k + 1] == a.calls[k];
+}
+
+// Use the network's outputs for the walkers in the slots: one block each. A walker that does not jump goes on through the
+// substeps that have the same outputs.
 extern "C" __global__ void __launch_bounds__(BLOCK) act(Pairs p, WalkArguments a) {
     extern __shared__ u8 values[];
     __shared__ double space[33], parts[BLOCK / 32], measured[TERMS];
-#if SCHEME == 2
+#if SCHEME == EVENTS
     __shared__ u32 chosen;
     if (threadIdx.x == 0) chosen = 0;
     u32 passed = a.passed[blockIdx.x];
+    bool in_step = false;
 #endif
     u32 slot = blockIdx.x, thread = threadIdx.x;
     u32 k = a.intervals[slot];
@@ -196,146 +194,171 @@ extern "C" __global__ void __launch_bounds__(BLOCK) act(Pairs p, WalkArguments a
     double left = a.left[slot];
     u8* row = a.states + (size_t)walker * SITES;
     for (u32 site = thread; site < SITES; site += BLOCK) values[site] = row[site];
-    double lambda[TERMS];
-#pragma unroll
-    for (u32 term = 0; term < TERMS; term++) lambda[term] = a.lambda[time_index * TERMS + term];
     const float* outputs = a.outputs + (size_t)slot * SITES * OUTPUTS;
     State<1> x{values};
-#if SCHEME != 2
+#if SCHEME != EVENTS
     State<1> y{values + SITES};
 #endif
-    __syncthreads();
-
-    // Every thread has a stretch of sites.
-    u32 first = thread * CHUNK, stop = first + CHUNK < SITES ? first + CHUNK : SITES;
-    double out = 0.0, back = 0.0, rates[Q];
-    for (u32 site = first; site < stop; site++) {
-        rates_at(p, lambda, x, outputs, site, rates, out, back);
-#if SCHEME != 2
-        u32 site_value = x.get(site);
-        double total = 0.0;
-#pragma unroll
-        for (u32 t = 0; t < Q; t++) total += rates[t];
-        if (total > 0.0) {
-            Words words = stream_block(a.seed, JUMP, walker, k, site);
-            if (uniform(words.w[0], words.w[1]) < left * total) {
-                double point = uniform(words.w[2], words.w[3]) * total;
-                find_value(rates, point, site_value);
-            }
-        }
-        y.set(site, site_value);
-#endif
-    }
-
-    // Sums over the stretches before this one.
-    double sum = out;
-    for (int offset = 1; offset < 32; offset <<= 1) {
-        double lower = __shfl_up_sync(0xffffffffu, sum, offset);
-        if ((int)(thread & 31) >= offset) sum += lower;
-    }
-    double prefix = __shfl_up_sync(0xffffffffu, sum, 1);
-    if ((thread & 31) == 0) prefix = 0.0;
-    if ((thread & 31) == 31) parts[thread >> 5] = sum;
-    double total_back = block_sum(back, space);
-    double offset = 0.0, total_out = 0.0;
-    for (u32 warp = 0; warp < BLOCK / 32; warp++) {
-        if (warp < thread >> 5) offset += parts[warp];
-        total_out += parts[warp];
-    }
-    prefix += offset;
-    double balance = total_out - total_back;
     if (thread == 0) a.passes[walker]++;
-    if (!isfinite(balance)) {
-        if (thread == 0) {
-            fail(a, 1, walker, k, balance);
-            a.intervals[slot] = 0;
-            atomicAdd(a.counters + FINISHED, 1ull);
-        }
-        return;
-    }
 
-#if SCHEME == 2
-    Words words = stream_block(a.seed, JUMP, walker, k, passed);
-    double wait = -log(1.0 - uniform(words.w[0], words.w[1])) / total_out;
-    double stay = fmin(wait, left);
-    left -= stay;
-    if (thread == 0) a.log_weights[walker] = plus_product(a.log_weights[walker], stay, balance);
-    if (!(wait > stay || left <= 0.0)) {
-        // The last stretch that starts at or before the point.
-        double point = uniform(words.w[2], words.w[3]) * total_out;
-        if (out > 0.0 && prefix <= point) atomicMax(&chosen, thread);
-        __syncthreads();
-        if (thread == chosen) {
-            double rest = point - prefix;
-            u32 site = first, site_value = 0, last_site = first;
-            for (; site < stop; site++) {
-                double ignored = 0.0;
-                u32 candidate = Q;
-                rates_at(p, lambda, x, outputs, site, rates, ignored, ignored);
-                bool found = find_value(rates, rest, candidate);
-                if (candidate < Q) {
-                    site_value = candidate;
-                    last_site = site;
+    for (;;) {
+        double lambda[TERMS];
+#pragma unroll
+        for (u32 term = 0; term < TERMS; term++) lambda[term] = a.lambda[time_index * TERMS + term];
+        __syncthreads(); // values are there, and all have read the sums of the substep before
+
+        // Every thread has a stretch of sites.
+        u32 first = thread * CHUNK, stop = first + CHUNK < SITES ? first + CHUNK : SITES;
+        double out = 0.0, back = 0.0, rates[Q];
+        for (u32 site = first; site < stop; site++) {
+            rates_at(p, lambda, x, outputs, site, rates, out, back);
+#if SCHEME != EVENTS
+            u32 site_value = x.get(site);
+            double total = 0.0;
+#pragma unroll
+            for (u32 t = 0; t < Q; t++) total += rates[t];
+            if (total > 0.0) {
+                Words words = stream_block(a.seed, JUMP, walker, k, site);
+                if (uniform(words.w[0], words.w[1]) < left * total) {
+                    double point = uniform(words.w[2], words.w[3]) * total;
+                    find_value(rates, point, site_value);
                 }
-                if (found) break;
             }
-            row[last_site] = (u8)site_value;
-            a.left[slot] = left;
-            a.passed[slot] = passed + 1;
+            y.set(site, site_value);
+#endif
         }
-        return;
-    }
+
+        // Sums over the stretches before this one.
+        double sum = out;
+        for (int offset = 1; offset < 32; offset <<= 1) {
+            double lower = __shfl_up_sync(0xffffffffu, sum, offset);
+            if ((int)(thread & 31) >= offset) sum += lower;
+        }
+        double prefix = __shfl_up_sync(0xffffffffu, sum, 1);
+        if ((thread & 31) == 0) prefix = 0.0;
+        if ((thread & 31) == 31) parts[thread >> 5] = sum;
+        double total_back = block_sum(back, space);
+        double offset = 0.0, total_out = 0.0;
+        for (u32 warp = 0; warp < BLOCK / 32; warp++) {
+            if (warp < thread >> 5) offset += parts[warp];
+            total_out += parts[warp];
+        }
+        prefix += offset;
+        double balance = total_out - total_back;
+        if (!isfinite(balance)) {
+            if (thread == 0) {
+                fail(a, 1, walker, k, balance);
+                a.intervals[slot] = 0;
+                atomicAdd(a.counters + FINISHED, 1ull);
+            }
+            return;
+        }
+
+#if SCHEME == EVENTS
+        Words words = stream_block(a.seed, JUMP, walker, k, passed);
+        double wait = -log(1.0 - uniform(words.w[0], words.w[1])) / total_out;
+        double stay = fmin(wait, left);
+        left -= stay;
+        if (thread == 0) a.log_weights[walker] = plus_product(a.log_weights[walker], stay, balance);
+        if (!(wait > stay || left <= 0.0)) {
+            // The last stretch that starts at or before the point.
+            double point = uniform(words.w[2], words.w[3]) * total_out;
+            if (out > 0.0 && prefix <= point) atomicMax(&chosen, thread);
+            __syncthreads();
+            if (thread == chosen) {
+                double rest = point - prefix;
+                u32 site = first, site_value = 0, last_site = first;
+                for (; site < stop; site++) {
+                    double ignored = 0.0;
+                    u32 candidate = Q;
+                    rates_at(p, lambda, x, outputs, site, rates, ignored, ignored);
+                    bool found = find_value(rates, rest, candidate);
+                    if (candidate < Q) {
+                        site_value = candidate;
+                        last_site = site;
+                    }
+                    if (found) break;
+                }
+                row[last_site] = (u8)site_value;
+                a.intervals[slot] = k;
+                a.time_indices[slot] = time_index;
+                a.left[slot] = left;
+                a.passed[slot] = passed + 1;
+            }
+            return;
+        }
+        if (!in_step)
 #else
-    double pending = a.pending[walker], slope = 0.0;
-    for (u32 term = 0; term < TERMS; term++)
-        slope = plus_product(slope, a.energies[(size_t)walker * TERMS + term], a.slopes[time_index * TERMS + term]);
-    double k_value = balance - slope;
-    bool closing = pending < 0.0;
-    double share = SCHEME == 1 ? 0.5 * left : left;
-    __syncthreads(); // all have read what one will write
-    if (closing) {
-        // The pass at the end of the last step.
+        double pending = a.pending[walker], slope = 0.0;
+        for (u32 term = 0; term < TERMS; term++)
+            slope = plus_product(slope, a.energies[(size_t)walker * TERMS + term], a.slopes[time_index * TERMS + term]);
+        double k_value = balance - slope;
+        bool closing = pending < 0.0;
+        double share = SCHEME == TRAPEZOID ? 0.5 * left : left;
+        __syncthreads(); // all have read what one will write
+        if (closing) {
+            // The pass at the end of the last step.
+            if (thread == 0) {
+                a.log_weights[walker] = plus_product(a.log_weights[walker], -pending, k_value);
+                a.pending[walker] = 0.0;
+                atomicAdd(a.counters + CROSSED, 1ull);
+                enter(a, slot, walker, k);
+            }
+            return;
+        }
+        for (u32 site = thread; site < SITES; site += BLOCK) {
+            u8 site_value = (u8)y.get(site);
+            values[site] = site_value;
+            row[site] = site_value;
+        }
+        __syncthreads();
+#endif
+        {
+            for (u32 term = 0; term < TERMS; term++) {
+                double field = 0.0, twice = 0.0;
+                add_energy(p, term, x, thread, BLOCK, field, twice);
+                field = block_sum(field, space);
+                twice = block_sum(twice, space);
+                if (thread == 0) measured[term] = (p.constants[term] + field) - 0.5 * twice;
+            }
+            if (thread == 0) {
+                for (u32 term = 0; term < TERMS; term++) {
+                    a.energies[(size_t)walker * TERMS + term] = measured[term];
+                    if (!isfinite(measured[term])) fail(a, 2 + term, walker, k, measured[term]);
+                }
+            }
+        }
+#if SCHEME == EVENTS
+        if (goes_on(a, k)) {
+            in_step = true;
+            time_index = ++k;
+            left = a.durations[k];
+            passed = 0;
+            if (thread == 0) {
+                atomicAdd(a.counters + CROSSED, 1ull);
+                if (a.weigh) a.log_weights[walker] += energy_drop(a, walker, k);
+            }
+            continue;
+        }
+#else
+        if (thread == 0) a.log_weights[walker] = plus_product(a.log_weights[walker], share + pending, k_value);
+        pending = left - share;
+        if (SCHEME == TRAPEZOID && k + 1 == a.closing) {
+            // One more pass at the end of the stretch.
+            if (thread == 0) {
+                a.pending[walker] = -pending;
+                a.intervals[slot] = k + 1;
+                a.time_indices[slot] = k;
+                a.left[slot] = 0.0;
+            }
+            return;
+        }
+        if (thread == 0) a.pending[walker] = pending;
+#endif
         if (thread == 0) {
-            a.log_weights[walker] = plus_product(a.log_weights[walker], -pending, k_value);
-            a.pending[walker] = 0.0;
             atomicAdd(a.counters + CROSSED, 1ull);
             enter(a, slot, walker, k);
         }
         return;
     }
-    for (u32 site = thread; site < SITES; site += BLOCK) {
-        u8 site_value = (u8)y.get(site);
-        values[site] = site_value;
-        row[site] = site_value;
-    }
-    __syncthreads();
-#endif
-
-    for (u32 term = 0; term < TERMS; term++) {
-        double field = 0.0, twice = 0.0;
-        add_energy(p, term, x, thread, BLOCK, field, twice);
-        field = block_sum(field, space);
-        twice = block_sum(twice, space);
-        if (thread == 0) measured[term] = (p.constants[term] + field) - 0.5 * twice;
-    }
-    if (thread != 0) return;
-    for (u32 term = 0; term < TERMS; term++) {
-        a.energies[(size_t)walker * TERMS + term] = measured[term];
-        if (!isfinite(measured[term])) fail(a, 2 + term, walker, k, measured[term]);
-    }
-#if SCHEME != 2
-    a.log_weights[walker] = plus_product(a.log_weights[walker], share + pending, k_value);
-    pending = left - share;
-    if (SCHEME == 1 && k + 1 == a.closing) {
-        // One more pass at the end of the stretch.
-        a.pending[walker] = -pending;
-        a.intervals[slot] = k + 1;
-        a.time_indices[slot] = k;
-        a.left[slot] = 0.0;
-        return;
-    }
-    a.pending[walker] = pending;
-#endif
-    atomicAdd(a.counters + CROSSED, 1ull);
-    enter(a, slot, walker, k);
 }

@@ -5,29 +5,31 @@
 //! are empty, the batch shrinks. No result depends on slots or on their number.
 
 mod arguments;
+mod follow;
+mod tables;
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use cudarc::driver::{CudaEvent, CudaFunction, CudaSlice, PinnedHostSlice};
 
-use crate::device::cuda::arguments::{Input, Output, join};
+use crate::device::cuda::arguments::join;
 use crate::device::cuda::memory::fitting;
-use crate::device::cuda::{Gpu, address, failed, launch};
-use crate::device::{Precision, Progress, Purpose, StopOnly};
-use crate::net::cuda::{CudaBatch, CudaNetwork, time_features};
+use crate::device::cuda::{Gpu, failed};
+use crate::device::{Precision, Progress, StopOnly};
+use crate::net::cuda::CudaNetwork;
 use crate::path::Path;
 use crate::rates::Parametrisation;
 use crate::sampler::walkers::cuda::ensemble::CudaEnsemble;
-use crate::sampler::walkers::cuda::resample::{CudaResampler, Judged};
+use crate::sampler::walkers::cuda::resample::CudaResampler;
 use crate::sampler::walkers::cuda::sweeps::KEY;
 use crate::sampler::walkers::{Cost, Lineage, Population, Visit, Walkers, interval_by_interval};
-use crate::sampler::{Grid, Interval, NetworkWalk, RateModel, Resampling, Scheme, Span, WalkPlan};
+use crate::sampler::{Interval, NetworkWalk, RateModel, Resampling, Scheme, Span, WalkPlan};
 use crate::target::Target;
-use crate::target::cuda::{CudaTarget, Sweep, Weights};
+use crate::target::cuda::CudaTarget;
 use crate::{Error, Result};
-use arguments::WalkArguments;
 pub(crate) use arguments::defines;
+use arguments::{COUNTERS, WalkArguments};
+use tables::Tables;
 
 /// Source of the kernels.
 pub(crate) const NETWORK_WALK: &str = join!(WalkArguments::SOURCE, include_str!("network.cu"));
@@ -44,12 +46,6 @@ pub(crate) const SLOTS: usize = 16384;
 /// Fewer are not worth while, however little memory there is.
 const FEWEST_SLOTS: usize = 64;
 
-/// Passes between looks at the counters.
-const PERIOD: usize = 4;
-
-/// Counters of `network.cu`.
-const COUNTERS: usize = 8;
-
 /// A network on a GPU and how its fluxes become rates.
 pub(crate) struct CudaRates<'a> {
     /// With space for `slots` slots.
@@ -58,6 +54,8 @@ pub(crate) struct CudaRates<'a> {
     pub(crate) parametrisation: Parametrisation,
     /// What the network is conditioned on beside the time.
     pub(crate) condition: Vec<f64>,
+    /// Couplings of the instance that it is shown.
+    pub(crate) couplings: Arc<[f32]>,
     /// Whether walkers go back in time.
     pub(crate) reversed: bool,
 }
@@ -81,6 +79,8 @@ pub(crate) struct CudaWalkers<'n> {
     network: Box<dyn CudaNetwork + 'n>,
     /// What it is conditioned on beside the time.
     condition: Vec<f64>,
+    /// Couplings of the instance that it is shown.
+    couplings: CudaSlice<f32>,
     plan: WalkPlan,
     slots: usize,
     kernels: Kernels,
@@ -124,8 +124,8 @@ pub(in crate::sampler) fn network_walkers(
         network.refresh(&gpu.upload(rates.parameters())?)?;
         let on_gpu = &Arc::new(CudaTarget::new(gpu, &**target)?);
         let RateModel { parametrisation, reversed, .. } = *rates;
-        let condition = rates.condition.clone();
-        let there = CudaRates { network, slots, parametrisation, condition, reversed };
+        let (condition, couplings) = (rates.condition.clone(), rates.couplings.clone());
+        let there = CudaRates { network, slots, parametrisation, condition, couplings, reversed };
         let walk = CudaWalk { target, on_gpu, path, plan, population };
         let made: Box<dyn Walkers> = Box::new(CudaWalkers::new(there, walk)?);
         Ok(made)
@@ -138,32 +138,6 @@ struct Kernels {
     check: CudaFunction,
     compact: CudaFunction,
     act: CudaFunction,
-}
-
-/// What the GPU knows of a grid.
-struct Tables {
-    grid: Grid,
-    lambda: CudaSlice<f64>,
-    slopes: CudaSlice<f64>,
-    durations: CudaSlice<f64>,
-    /// Time features.
-    features: CudaSlice<f32>,
-}
-
-/// Intervals that walkers cross without a stop between them. Trapezoid weighs with the state at the end of the stretch before interval `closing`.
-#[derive(Clone)]
-struct Stretch {
-    intervals: Range<usize>,
-    closing: usize,
-    /// Whether to weigh first in each.
-    weigh: bool,
-}
-
-/// What the counters say.
-#[derive(Clone, Copy)]
-struct News {
-    finished: usize,
-    crossed: u64,
 }
 
 impl<'n> CudaWalkers<'n> {
@@ -200,6 +174,7 @@ impl<'n> CudaWalkers<'n> {
             path: path.clone(),
             network: rates.network,
             condition: rates.condition,
+            couplings: gpu.upload(&rates.couplings)?,
             plan: plan.clone(),
             slots,
             kernels,
@@ -256,262 +231,6 @@ impl<'n> CudaWalkers<'n> {
 
     fn gpu(&self) -> Arc<Gpu> {
         self.ensemble.gpu()
-    }
-
-    /// What kernels need of `grid`, on the GPU.
-    fn tables_of(&self, grid: &Grid) -> Result<Tables> {
-        let (mut lambda, mut slopes, mut features) = (Vec::new(), Vec::new(), Vec::new());
-        for (k, &t) in grid.times().iter().enumerate() {
-            lambda.extend_from_slice(grid.lambda(k));
-            slopes.extend(self.path.slope(t));
-            features.extend(time_features(t, &self.condition));
-        }
-        let gpu = self.gpu();
-        Ok(Tables {
-            grid: grid.clone(),
-            lambda: gpu.upload(&lambda)?,
-            slopes: gpu.upload(&slopes)?,
-            durations: gpu.upload(&self.plan.durations)?,
-            features: gpu.upload(&features)?,
-        })
-    }
-
-    /// The arguments of the kernels for a stretch of intervals.
-    fn arguments(&self, tables: &Tables, stretch: &Stretch) -> WalkArguments {
-        let gpu = &self.gpu();
-        let CudaEnsemble { walkers, seed, states, energies, log_weights, .. } = &self.ensemble;
-        WalkArguments {
-            states: Output::of(gpu, states),
-            log_weights: Output::of(gpu, log_weights),
-            energies: Output::of(gpu, energies),
-            pending: Output::of(gpu, &self.pending),
-            passes: Output::of(gpu, &self.passes),
-            rows: Output::of(gpu, &self.rows),
-            time_indices: Output::of(gpu, &self.times),
-            intervals: Output::of(gpu, &self.phase[0]),
-            passed: Output::of(gpu, &self.phase[1]),
-            left: Output::of(gpu, &self.left),
-            outputs: Input::of(gpu, &self.outputs),
-            lambda: Input::of(gpu, &tables.lambda),
-            slopes: Input::of(gpu, &tables.slopes),
-            durations: Input::of(gpu, &tables.durations),
-            counters: Output::of(gpu, &self.counters),
-            seed: *seed,
-            start: stretch.intervals.start as u64,
-            end: stretch.intervals.end as u64,
-            closing: stretch.closing as u64,
-            walkers: *walkers as u64,
-            weigh: u64::from(stretch.weigh),
-        }
-    }
-
-    /// Do something with what the GPU knows of a grid.
-    fn along<T>(
-        &mut self,
-        grid: &Grid,
-        work: impl FnOnce(&mut Self, &Tables) -> Result<T>,
-    ) -> Result<T> {
-        let tables = match self.tables.take() {
-            Some(tables) if tables.grid == *grid => tables,
-            _ => self.tables_of(grid)?,
-        };
-        let done = work(self, &tables);
-        self.tables = Some(tables);
-        done
-    }
-
-    /// Run all walkers through the intervals, weighing first in each if `weigh`.
-    fn drive(
-        &mut self,
-        span: Span<'_>,
-        weigh: bool,
-        log_weights: &mut [f64],
-        progress: &dyn Progress,
-    ) -> Result<()> {
-        self.ensemble.take_log_weights(log_weights)?;
-        self.along(span.grid, |this, tables| {
-            let closing = span.intervals.end;
-            this.walk(tables, Stretch { intervals: span.intervals, closing, weigh }, progress)
-        })?;
-        self.ensemble.give_log_weights(log_weights)
-    }
-
-    /// Move all walkers through a stretch, with sweeps if there are any.
-    fn walk(&mut self, tables: &Tables, stretch: Stretch, progress: &dyn Progress) -> Result<()> {
-        match self.plan.sweeps {
-            0 => self.follow(tables, stretch, progress),
-            _ => self.sweep_and_follow(tables, stretch, progress),
-        }
-    }
-
-    /// Weigh all walkers for an interval.
-    fn weigh_there(&self, tables: &Tables, stretch: &Stretch, k: usize) -> Result<()> {
-        let (gpu, arguments) = (self.gpu(), self.arguments(tables, stretch));
-        let (grid, interval) = ((self.ensemble.walkers.div_ceil(128) as u32, 1, 1), k as u32);
-        launch!(gpu, self.kernels.weigh, (grid, 128, 0), &arguments, &interval)
-    }
-
-    /// Interval by interval, resampling before the walkers move.
-    fn resample_and_follow(
-        &mut self,
-        tables: &Tables,
-        span: &Span<'_>,
-        (rule, seed): (&Resampling, u64),
-        resampler: &mut CudaResampler,
-        progress: &dyn Progress,
-    ) -> Result<()> {
-        for (place, at) in span.iter().enumerate() {
-            progress.check()?;
-            resampler.remember(&self.ensemble.log_weights)?;
-            // A stretch of its own, whose weights are complete when they are judged.
-            let stretch = Stretch { intervals: at.k..at.k + 1, closing: at.k + 1, weigh: false };
-            self.weigh_there(tables, &stretch, at.k)?;
-            let mut rows = self.ensemble.rows();
-            rows[2] = (address(&self.gpu(), &self.pending), size_of::<f64>());
-            let judged = Judged { rule, at, place, seed };
-            resampler.resample(&mut self.ensemble.log_weights, rows, judged)?;
-            self.walk(tables, stretch, &StopOnly(progress))?;
-            progress.advance(self.ensemble.walkers as u64);
-        }
-        Ok(())
-    }
-
-    /// Interval by interval, all walkers in step, heat-bath sweeps before the jumps.
-    fn sweep_and_follow(
-        &mut self,
-        tables: &Tables,
-        stretch: Stretch,
-        progress: &dyn Progress,
-    ) -> Result<()> {
-        let gpu = self.gpu();
-        let grid = (self.ensemble.walkers.div_ceil(128) as u32, 1, 1);
-        for k in stretch.intervals.clone() {
-            let part = Stretch { intervals: k..k + 1, weigh: false, ..stretch };
-            if stretch.weigh {
-                self.weigh_there(tables, &part, k)?;
-            }
-            let sweeps = self.plan.sweeps;
-            let CudaEnsemble { target, walkers, seed, states, .. } = &mut self.ensemble;
-            let (at, terms) = (self.plan.time(k), target.terms);
-            let lambda = tables.lambda.slice(at * terms..(at + 1) * terms);
-            target.sweep(
-                Sweep::HeatBath,
-                states,
-                (&self.everyone, *walkers),
-                Weights::Same(&lambda),
-                (*seed, Purpose::Move),
-                (k as u64 * sweeps, sweeps),
-            )?;
-            self.ensemble.measure()?;
-            gpu.stream.memset_zeros(&mut self.counters).map_err(failed("a kernel"))?;
-            let (arguments, number) = (self.arguments(tables, &part), k as u32);
-            launch!(gpu, self.kernels.check, (grid, 128, 0), &arguments, &number)?;
-            let counters = gpu.download(&self.counters)?;
-            self.heed(&counters)?;
-            self.follow(tables, part, progress)?;
-        }
-        Ok(())
-    }
-
-    /// Let the network move all walkers through the intervals.
-    fn follow(&mut self, tables: &Tables, stretch: Stretch, progress: &dyn Progress) -> Result<()> {
-        let (gpu, walkers) = (self.gpu(), self.ensemble.walkers);
-        let arguments = self.arguments(tables, &stretch);
-        let mut counters = [0u64; COUNTERS];
-        counters[0] = self.slots as u64;
-        gpu.write(&counters, &mut self.counters)?;
-        let (grid, slots) = ((self.slots.div_ceil(128) as u32, 1, 1), self.slots as u32);
-        launch!(gpu, self.kernels.begin, (grid, 128, 0), &arguments, &slots)?;
-
-        // Every walker needs a pass in every interval that lasts; other schemes need no more.
-        let scheme = self.plan.scheme;
-        let lasting = |k: &usize| self.plan.durations[*k] > 0.0;
-        let mut least = stretch.intervals.clone().filter(lasting).count();
-        let closes =
-            scheme == Scheme::Trapezoid && least > 0 && stretch.intervals.end == stretch.closing;
-        least = (least + usize::from(closes)) * walkers.div_ceil(self.slots);
-        let mut batch = self.slots;
-        let mut crossed = 0;
-        let (mut turn, mut asked) = (0, false);
-        loop {
-            progress.check()?;
-            let passes = least.clamp(1, 32).max(if least == 0 { PERIOD } else { 1 });
-            for _ in 0..passes {
-                self.pass(tables, &arguments, batch)?;
-            }
-            least = least.saturating_sub(passes);
-            // Look at the counters of the last turn while the GPU works on this one's passes, except at the very end.
-            let exact = scheme != Scheme::Events && least == 0;
-            let old = self.news_of(1 - turn, asked && !exact)?;
-            gpu.stream
-                .memcpy_dtoh(&self.counters, &mut self.news[turn])
-                .map_err(failed("a kernel"))?;
-            self.came[turn].record(&gpu.stream).map_err(failed("a kernel"))?;
-            let news = if exact { self.news_of(turn, true)? } else { old };
-            (turn, asked) = (1 - turn, true);
-            let Some(news) = news else { continue };
-            progress.advance(news.crossed - crossed);
-            crossed = news.crossed;
-            let remaining = walkers.saturating_sub(news.finished);
-            if remaining == 0 {
-                return Ok(());
-            }
-            if 2 * remaining <= batch {
-                let (slots, keep) = (batch as u32, remaining as u32);
-                launch!(
-                    gpu,
-                    self.kernels.compact,
-                    ((1, 1, 1), 1024, 0),
-                    &arguments,
-                    &slots,
-                    &keep
-                )?;
-                batch = remaining;
-            }
-        }
-    }
-
-    /// One network pass and what follows from it.
-    fn pass(&mut self, tables: &Tables, arguments: &WalkArguments, batch: usize) -> Result<()> {
-        let slots = CudaBatch {
-            slots: batch,
-            states: &self.ensemble.states,
-            rows: &self.rows,
-            time_indices: &self.times,
-            table: &tables.features,
-        };
-        self.network.forward(&slots, &mut self.outputs)?;
-        let grid = (batch as u32, 1, 1);
-        let (gpu, pairs) = (self.gpu(), self.ensemble.target.arguments());
-        launch!(gpu, self.kernels.act, (grid, BLOCK, self.shared), pairs, arguments)
-    }
-
-    /// The counters in `news[turn]`, once they have come.
-    fn news_of(&self, turn: usize, there: bool) -> Result<Option<News>> {
-        if !there {
-            return Ok(None);
-        }
-        self.came[turn].synchronize().map_err(failed("a kernel"))?;
-        let counters = self.news[turn].as_slice().map_err(failed("a kernel"))?.to_vec();
-        self.heed(&counters)?;
-        Ok(Some(News { finished: counters[1] as usize, crossed: counters[2] }))
-    }
-
-    /// Turn a number that is not finite into an error.
-    fn heed(&self, counters: &[u64]) -> Result<()> {
-        let kind = counters[3];
-        if kind == 0 {
-            return Ok(());
-        }
-        // Whoever failed first may still have been writing down where.
-        let counters = self.gpu().download(&self.counters)?;
-        let (walker, value) = (counters[4] as usize, f64::from_bits(counters[6]));
-        let visit = self.visit(walker, counters[5]);
-        let what = match kind {
-            1 => "sum of the rates".into(),
-            _ => visit.energy_term(kind as usize - 2),
-        };
-        Err(visit.infinite(what, value, &self.ensemble.host_state(walker)?))
     }
 }
 

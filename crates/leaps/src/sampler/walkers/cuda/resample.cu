@@ -1,20 +1,6 @@
-// Judge the weights of walkers and resample them on a GPU: walkers::cuda::resample.rs.
+// Judge the weights of walkers and resample them on a GPU. The structures Record, Judgement and Carried are declared by resample.rs.
 
 // Given: RESAMPLE, which is Purpose::Resample, and BLOCK, the threads of a block of `decide`.
-
-// What came of an interval.
-struct Record {
-    double ess;         // as a fraction; the bad log-weight if it failed
-    double conditional; // effective sample size of the step alone; the bad walker if it failed
-    double log_mean;    // of the weights
-    double outcome;     // 0 went on, 1 resampled, 2 a log-weight that is none, 3 all weights zero
-};
-
-// Arrays whose rows go with the walkers; unused ones have rows of no bytes.
-struct Carried {
-    u8* arrays[4];
-    u64 bytes[4];
-};
 
 __device__ double block_max(double value, double* space) {
     u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
@@ -36,14 +22,12 @@ __device__ __forceinline__ double stream_number(u64 seed, u64 k, u32 i) {
 // Judge the log-weights after interval k, and draw ancestors if their effective sample size is below `threshold`. One block:
 // thread i has a stretch of walkers, and sums go from walker to walker and then from thread to thread, so that running sums
 // never fall. `stratified` draws a number for every walker, else one for all.
-extern "C" __global__ void __launch_bounds__(BLOCK) decide(
-    const double* before, const double* after, double* sums, u32* ancestors, Record* record, double threshold, u64 seed,
-    u64 k, u32 stratified, u32 walkers) {
+extern "C" __global__ void __launch_bounds__(BLOCK) decide(Judgement j) {
     __shared__ double space[33], stretches[BLOCK + 1];
     __shared__ u32 bad, last;
     const double NOTHING = -1.0 / 0.0;
-    u32 thread = threadIdx.x, length = (walkers + BLOCK - 1) / BLOCK;
-    u32 from = min(thread * length, walkers), to = min(from + length, walkers);
+    u32 thread = threadIdx.x, length = (j.walkers + BLOCK - 1) / BLOCK;
+    u32 from = min(thread * length, j.walkers), to = min(from + length, j.walkers);
     if (thread == 0) {
         bad = NONE;
         last = 0;
@@ -53,9 +37,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK) decide(
     double most_before = NOTHING, most = NOTHING;
     for (u32 i = from; i < to; i++) {
         // Neither NaN nor +inf is a log-weight.
-        if (!(after[i] < 1.0 / 0.0)) atomicMin(&bad, i);
-        most_before = fmax(most_before, before[i]);
-        most = fmax(most, after[i]);
+        if (!(j.after[i] < 1.0 / 0.0)) atomicMin(&bad, i);
+        most_before = fmax(most_before, j.before[i]);
+        most = fmax(most, j.after[i]);
     }
     most_before = block_max(most_before, space);
     most = block_max(most, space);
@@ -63,24 +47,24 @@ extern "C" __global__ void __launch_bounds__(BLOCK) decide(
     if (bad != NONE || most == NOTHING) {
         if (thread == 0) {
             bool none = bad == NONE;
-            *record = Record{none ? 0.0 : after[bad], none ? 0.0 : (double)bad, 0.0, none ? 3.0 : 2.0};
+            *j.record = Record{none ? 0.0 : j.after[bad], none ? 0.0 : (double)bad, 0.0, none ? 3.0 : 2.0};
         }
         return;
     }
 
     double top = NOTHING;
     for (u32 i = from; i < to; i++)
-        if (exp(before[i] - most_before) > 0.0) top = fmax(top, after[i] - before[i]);
+        if (exp(j.before[i] - most_before) > 0.0) top = fmax(top, j.after[i] - j.before[i]);
     top = block_max(top, space);
     double sum = 0.0, squares = 0.0, old = 0.0, first = 0.0, second = 0.0;
     for (u32 i = from; i < to; i++) {
-        double weight = exp(after[i] - most), past = exp(before[i] - most_before);
+        double weight = exp(j.after[i] - most), past = exp(j.before[i] - most_before);
         sum += weight;
-        sums[i] = sum;
+        j.sums[i] = sum;
         squares += weight * weight;
         if (weight > 0.0) atomicMax(&last, i);
         if (past > 0.0) {
-            double growth = exp(after[i] - before[i] - top);
+            double growth = exp(j.after[i] - j.before[i] - top);
             old += past;
             first += past * growth;
             second += past * growth * growth;
@@ -98,28 +82,28 @@ extern "C" __global__ void __launch_bounds__(BLOCK) decide(
     }
     __syncthreads();
     double total = stretches[BLOCK];
-    double ess = fmin(total * total / ((double)walkers * squares), 1.0);
-    bool resamples = ess < threshold;
+    double ess = fmin(total * total / ((double)j.walkers * squares), 1.0);
+    bool resamples = ess < j.threshold;
     if (thread == 0) {
         double conditional = fmin(first * first / (old * second), 1.0);
-        *record = Record{ess, conditional, most + log(total / (double)walkers), resamples ? 1.0 : 0.0};
+        *j.record = Record{ess, conditional, most + log(total / (double)j.walkers), resamples ? 1.0 : 0.0};
     }
     if (!resamples) return;
 
-    for (u32 i = from; i < to; i++) sums[i] += stretches[thread];
+    for (u32 i = from; i < to; i++) j.sums[i] += stretches[thread];
     __syncthreads();
-    double shift = stream_number(seed, k, 0);
-    for (u32 i = thread; i < walkers; i += BLOCK) {
-        if (stratified) shift = stream_number(seed, k, i);
-        double point = __dmul_rn(((double)i + shift) / (double)walkers, total);
+    double shift = stream_number(j.seed, j.k, 0);
+    for (u32 i = thread; i < j.walkers; i += BLOCK) {
+        if (j.stratified) shift = stream_number(j.seed, j.k, i);
+        double point = __dmul_rn(((double)i + shift) / (double)j.walkers, total);
         // The first walker whose running sum is beyond the point; rounding may leave none.
         u32 low = 0, high = last;
         while (low < high) {
             u32 middle = (low + high) / 2;
-            if (sums[middle] <= point) low = middle + 1;
+            if (j.sums[middle] <= point) low = middle + 1;
             else high = middle;
         }
-        ancestors[i] = low;
+        j.ancestors[i] = low;
     }
 }
 

@@ -9,13 +9,57 @@ use std::sync::Arc;
 use cudarc::driver::{CudaFunction, CudaSlice};
 
 use crate::device::Purpose;
-use crate::device::cuda::{Gpu, address, failed, launch};
+use crate::device::cuda::arguments::{Input, Output, arguments, join};
+use crate::device::cuda::{Gpu, failed, launch};
 use crate::sampler::walkers::Lineage;
 use crate::sampler::{Interval, Resampler, Resampling};
 use crate::{Error, Result};
 
+arguments! {
+    /// What came of an interval.
+    struct Record {
+        /// As a fraction; the bad log-weight if it failed.
+        ess: f64,
+        /// Effective sample size of the step alone; the bad walker if it failed.
+        conditional: f64,
+        /// Of the weights.
+        log_mean: f64,
+        /// 0 went on, 1 resampled, 2 a log-weight that is none, 3 all weights zero.
+        outcome: f64,
+    }
+}
+
+arguments! {
+    /// Log-weights before and after an interval, and how they are judged.
+    struct Judgement {
+        before: Input<f64>,
+        after: Input<f64>,
+        /// `[walker]`: space for running sums.
+        sums: Output<f64>,
+        ancestors: Output<u32>,
+        record: Output<Record>,
+        /// Effective sample size, as a fraction, below which walkers are resampled.
+        threshold: f64,
+        seed: u64,
+        /// The interval.
+        k: u64,
+        /// 1 draws a number for every walker, 0 one for all.
+        stratified: u32,
+        walkers: u32,
+    }
+}
+
+arguments! {
+    /// Arrays whose rows go with the walkers; unused ones have rows of no bytes.
+    struct Carried {
+        arrays: [Output<u8>; 4],
+        bytes: [u64; 4],
+    }
+}
+
 /// Source of the kernels.
-const RESAMPLE: &str = include_str!("resample.cu");
+const RESAMPLE: &str =
+    join!(Record::SOURCE, Judgement::SOURCE, Carried::SOURCE, include_str!("resample.cu"));
 
 /// Threads that judge the weights.
 const BLOCK: usize = 1024;
@@ -24,7 +68,7 @@ const BLOCK: usize = 1024;
 const DEFINES: [(&str, usize); 2] = [("RESAMPLE", Purpose::Resample as usize), ("BLOCK", BLOCK)];
 
 /// Numbers of a record.
-const RECORD: usize = 4;
+const RECORD: usize = size_of::<Record>() / size_of::<f64>();
 
 /// Most blocks that copy rows.
 const COPIERS: usize = 4096;
@@ -45,7 +89,7 @@ pub(crate) struct CudaResampler {
 }
 
 /// Arrays that go with the walkers: where they lie, and the bytes of a row.
-pub(crate) type Rows = [(u64, usize); 3];
+pub(crate) type Rows = [(Output<u8>, usize); 3];
 
 /// A decision whether to resample.
 #[derive(Clone, Copy)]
@@ -113,29 +157,28 @@ impl CudaResampler {
     ) -> Result<()> {
         let Judged { rule, at, place, seed } = judged;
         let gpu = &self.gpu;
-        let (n, k, threshold) = (self.walkers as u32, at.k as u64, rule.threshold_at(at));
-        let stratified = u32::from(rule.resampler == Resampler::Stratified);
+        let n = self.walkers as u32;
         let record = self.records.slice(place * RECORD..(place + 1) * RECORD);
-        launch!(
-            gpu,
-            self.decide,
-            ((1, 1, 1), BLOCK, 0),
-            &self.before,
-            &*log_weights,
-            &self.sums,
-            &self.ancestors,
-            &record,
-            &threshold,
-            &seed,
-            &k,
-            &stratified,
-            &n,
-        )?;
-        let mut carried = [0u64; 8];
-        let ancestry = (address(gpu, &self.ancestry), size_of::<u32>());
-        for (i, (array, bytes)) in rows.into_iter().chain([ancestry]).enumerate() {
-            (carried[i], carried[4 + i]) = (array, bytes as u64);
-        }
+        let judgement = Judgement {
+            before: Input::of(gpu, &self.before),
+            after: Input::of(gpu, &*log_weights),
+            sums: Output::of(gpu, &self.sums),
+            ancestors: Output::of(gpu, &self.ancestors),
+            record: Output::cast(gpu, &record),
+            threshold: rule.threshold_at(at),
+            seed,
+            k: at.k as u64,
+            stratified: u32::from(rule.resampler == Resampler::Stratified),
+            walkers: n,
+        };
+        launch!(gpu, self.decide, ((1, 1, 1), BLOCK, 0), &judgement)?;
+        let ancestry = (Output::cast(gpu, &self.ancestry), size_of::<u32>());
+        let [first, second, third] = rows;
+        let all = [first, second, third, ancestry];
+        let carried = Carried {
+            arrays: all.map(|(array, _)| array),
+            bytes: all.map(|(_, bytes)| bytes as u64),
+        };
         let grid = (self.walkers.min(COPIERS) as u32, 1, 1);
         launch!(
             gpu,

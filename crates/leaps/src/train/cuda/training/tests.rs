@@ -3,12 +3,12 @@
 use super::*;
 use crate::device::cuda::testing::compiles;
 use crate::device::{Draw, NoProgress, Precision, Stream};
-use crate::net::{FreeEnergy, MlpSpec, Net, NetSpec};
+use crate::net::{FreeEnergy, GlassSpec, MlpSpec, Net, NetSpec};
 use crate::path::{Path, Ranges, Schedule};
 use crate::sampler::{Lineage, Resampling, Span};
 use crate::target::cuda::PAIRWISE;
-use crate::target::{Boundary, Lattice, Pairwise, Target};
-use crate::train::{Buffer, Family, Loss, Optimiser, Pool, Trainer};
+use crate::target::{Boundary, Disorder, Lattice, Pairwise, Target, on_shells};
+use crate::train::{Buffer, Family, Instances, Loss, Optimiser, Pool, Trainer};
 
 const HIDDEN: usize = 4;
 
@@ -27,14 +27,19 @@ fn kernels_compile() {
             ("Q", q),
             ("TERMS", 2),
             ("CLASSES", 0),
+            ("GROUPS", 0),
+            ("SURROUNDINGS", 0),
             ("DEGREE", 4),
             ("REGULAR", 1),
             ("THREADS", 128),
             ("PITCH", 132),
             ("STAGED", 1),
         ];
-        let defines = [&target[..], &train_defines(parametrisation, conditions)].concat();
-        compiles(&[PAIRWISE, NETWORK_WALK, TRAIN].concat(), &defines);
+        let mut defines = [&target[..], &train_defines(parametrisation, conditions)].concat();
+        let source = [PAIRWISE, NETWORK_WALK, TRAIN].concat();
+        compiles(&source, &defines);
+        defines.push(("INSTANCES", 1));
+        compiles(&source, &defines);
     }
 }
 
@@ -45,6 +50,7 @@ fn objectives() -> Vec<Objective> {
         (Pairwise::ising(torus(&[4, 5]), 1.0, 0.2).unwrap(), FreeEnergySpec::Rate),
         (Pairwise::potts(torus(&[3, 4]), 3, 1.0, 0.3).unwrap(), FreeEnergySpec::Rate),
         (Pairwise::ising(torus(&[4, 4]), 1.0, 0.0).unwrap(), mlp),
+        (on_shells(&[4, 6], None, &[1.0, -0.6]), FreeEnergySpec::Rate),
     ]
     .into_iter()
     .map(|(target, free)| {
@@ -65,7 +71,7 @@ fn families() -> Vec<Objective> {
     [(0.2, None), (0.0, Some([-0.4, 0.4]))]
         .into_iter()
         .map(|(fixed, field)| {
-            let ranges = Ranges { beta: Some([0.1, 0.5]), field };
+            let ranges = Ranges { beta: Some([0.1, 0.5]), field, ..Ranges::default() };
             let member = |(beta, field): (f64, f64)| {
                 let path = Path::new(&[beta, beta * field], Schedule::Trigonometric).unwrap();
                 Member { path, condition: ranges.condition(beta, field).unwrap() }
@@ -82,6 +88,43 @@ fn families() -> Vec<Objective> {
             Objective::new(&target, &own.path, &net, &free, barker).over(&family).unwrap()
         })
         .collect()
+}
+
+/// Random instances, for networks that are not shown them, as kernels of energies and losses do not care, and for one that is.
+fn over_instances() -> Vec<(Objective, TrainSpec)> {
+    let free = Lattice::new(&[4, 5], Boundary::Free).unwrap();
+    let torus = Lattice::new(&[3, 3, 4], Boundary::Periodic).unwrap();
+    let plane = Lattice::new(&[6, 5], Boundary::Periodic).unwrap();
+    let mlp = NetSpec::Mlp(MlpSpec { hidden: HIDDEN });
+    let glass = NetSpec::Glass(GlassSpec { channels: 8, ..GlassSpec::default() });
+    [
+        (free, Disorder::Gaussian, 4, mlp.clone()),
+        (torus, Disorder::Pm1, 8, mlp),
+        (plane.clone(), Disorder::Pm1, 4, glass.clone()),
+        (plane, Disorder::Gaussian, 2, glass),
+    ]
+    .into_iter()
+    .map(|(lattice, disorder, walkers, net)| {
+        let count = 40;
+        let instances = Instances { lattice, disorder, seed: 1, count, walkers, drawn: 16 };
+        let spec = TrainSpec {
+            batch: 16 * walkers,
+            instances: Some(count),
+            walkers_per_instance: Some(walkers),
+            lr: 5e-3,
+            warmup: 5,
+            ..TrainSpec::default()
+        };
+        let own = Pairwise::edwards_anderson(instances.lattice.clone(), disorder, 3).unwrap();
+        let path = Path::new(&[0.8], Schedule::Trigonometric).unwrap();
+        let net = Net::new(&net, &own).unwrap();
+        let free = FreeEnergy::new(&FreeEnergySpec::None, own.sites()).unwrap();
+        let (net, free): (_, Arc<FreeEnergy>) = (Arc::new(net), Arc::new(free));
+        let target: Arc<dyn Target> = Arc::new(own);
+        let plain = Objective::new(&target, &path, &net, &free, Parametrisation::Barker);
+        (plain.over_instances(&instances).unwrap(), spec)
+    })
+    .collect()
 }
 
 fn training(
@@ -276,6 +319,78 @@ fn training_goes_as_on_the_cpu() {
     }
 }
 
+#[test]
+#[ignore = "needs a GPU: cargo test -p leaps --lib cuda -- --ignored --skip speed"]
+fn residuals_over_instances_are_the_cpus() {
+    let gpu = Gpu::open(0).unwrap();
+    for (objective, spec) in over_instances() {
+        let all = parameters(&objective);
+        let mut state = state(&objective, all.clone());
+        state.pool = Some(Pool::new(&objective, 1, 1, &NoProgress).unwrap());
+        // Instances have been renewed by then: 1 of them every 64 steps.
+        state.optimiser.step = 64 * 45;
+        let mut training = training(&objective, &spec, &gpu, spec.batch);
+        training.upload(&state).unwrap();
+        training.reference(&mut state, Source::Pool, &NoProgress).unwrap();
+        let batch = training.batch().unwrap();
+        assert!(batch.instances.len() > 8 && batch.len() > 8 * spec.walkers_per_instance());
+        training.differentiate().unwrap();
+        let mut want = vec![0.0; all.len()];
+        let residuals =
+            Loss::new(&objective).gradient(&all, &batch, &mut want, &NoProgress).unwrap();
+        let got = gpu.download(&training.residuals).unwrap();
+        let largest = residuals.iter().fold(1.0f64, |m, r| m.max(r.abs()));
+        let worst = residuals.iter().zip(&got).fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
+        let loss = |r: &[f64]| r.iter().map(|r| r * r).sum::<f64>() / batch.len() as f64;
+        let ratio = loss(&got[..batch.len()]) / loss(&residuals);
+        println!("residuals of {largest} differ by {worst}, losses by a factor {ratio}");
+        assert!(worst < 1e-5 * largest && (ratio - 1.0).abs() < 1e-5);
+        let got = gpu.download(&training.gradient).unwrap();
+        let largest = want.iter().fold(0.0f32, |m, g| m.max(g.abs()));
+        let worst = want.iter().zip(&got).fold(0.0f32, |m, (a, b)| m.max((a - b).abs()));
+        println!("gradients of {largest} differ by {worst}");
+        assert!(worst < 1e-4 * largest);
+    }
+}
+
+#[test]
+#[ignore = "needs a GPU: cargo test -p leaps --lib cuda -- --ignored --skip speed"]
+fn training_over_instances_goes_as_on_the_cpu() {
+    let gpu = Gpu::open(0).unwrap();
+    for (objective, spec) in over_instances() {
+        let spec = TrainSpec { steps: 300, ..spec };
+        let trainer = || Trainer::new(&objective, &spec, 1, &NoProgress).unwrap();
+        let on_gpu = |trainer: Trainer, slots| {
+            trainer.with_device(Box::new(training(&objective, &spec, &gpu, slots))).unwrap()
+        };
+        let (mut here, mut there) = (trainer(), on_gpu(trainer(), spec.batch + 10));
+        // Beyond two renewals.
+        for step in 0..140 {
+            let (want, got) = (here.step(&NoProgress).unwrap(), there.step(&NoProgress).unwrap());
+            if step < 8 {
+                println!("step {step}: loss {} {}", want.loss, got.loss);
+                assert!((got.loss / want.loss - 1.0).abs() < 2e-3, "{want:?} {got:?}");
+                assert!((got.norm / want.norm - 1.0).abs() < 2e-3, "{want:?} {got:?}");
+            }
+        }
+        there.sync().unwrap();
+        // Walkers do not depend on the network: they are the same to the bit.
+        assert_eq!(here.state.pool, there.state.pool);
+        assert_eq!(here.batch(), there.batch());
+        let want = here.validate(400, 20, &NoProgress).unwrap().log_z();
+        let got = there.validate(400, 20, &NoProgress).unwrap().log_z();
+        assert!((want.mean - got.mean).abs() < 5.0 * want.error.hypot(got.error));
+        // Going on from host copies is going on, also over a renewal.
+        let mut again = trainer();
+        again.state = there.state.clone();
+        let mut again = on_gpu(again, spec.batch);
+        for _ in 140..200 {
+            let (a, b) = (there.step(&NoProgress).unwrap(), again.step(&NoProgress).unwrap());
+            assert_eq!(a, b);
+        }
+    }
+}
+
 /// A network that always says the same, and costs nothing.
 struct Still;
 
@@ -344,6 +459,7 @@ fn speed_of_steps_and_passes_without_the_network() {
                 slots,
                 parametrisation: barker,
                 condition: Vec::new(),
+                couplings: Vec::new().into(),
                 reversed: false,
             };
             let (on_gpu, population) = (&training.on_gpu, Population::new(walkers, 1));

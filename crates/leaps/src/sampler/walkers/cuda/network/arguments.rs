@@ -1,4 +1,4 @@
-//! What the kernels that move walkers along a network are compiled with, and their arguments.
+//! Arguments of the kernels that move walkers along a network, and the constants that they are compiled with.
 
 use super::BLOCK;
 use crate::device::Purpose;
@@ -36,6 +36,8 @@ arguments! {
         slopes: Input<f64>,
         /// `[interval]`.
         durations: Input<f64>,
+        /// `[interval]`: which call of the network serves it.
+        calls: Input<u32>,
         counters: Output<u64>,
         seed: u64,
         start: u64,
@@ -47,16 +49,33 @@ arguments! {
     }
 }
 
+/// Places of the counters: walkers that have entered a slot, that have arrived; intervals that were crossed; what failed first,
+/// 1 for the sum of the rates and 2 + k for energy term k, with its walker, its interval and its value.
+pub(super) const WAITING: usize = 0;
+pub(super) const FINISHED: usize = 1;
+pub(super) const CROSSED: usize = 2;
+pub(super) const FAILED: usize = 3;
+pub(super) const FAILED_WALKER: usize = 4;
+pub(super) const FAILED_INTERVAL: usize = 5;
+pub(super) const FAILED_VALUE: usize = 6;
+/// How many there are.
+pub(super) const COUNTERS: usize = 7;
+
+/// Numbers of the schemes.
+const EULER: usize = 0;
+const TRAPEZOID: usize = 1;
+const EVENTS: usize = 2;
+
 /// What the kernels of `network.cu` are compiled with.
 pub(crate) fn defines(
     parametrisation: Parametrisation,
     scheme: Scheme,
     reversed: bool,
-) -> [(&'static str, usize); 5] {
+) -> [(&'static str, usize); 5 + 3 + 2 + COUNTERS] {
     let scheme = match scheme {
-        Scheme::Euler => 0,
-        Scheme::Trapezoid => 1,
-        Scheme::Events => 2,
+        Scheme::Euler => EULER,
+        Scheme::Trapezoid => TRAPEZOID,
+        Scheme::Events => EVENTS,
     };
     [
         ("PARAMETRISATION", parametrisation as usize),
@@ -64,5 +83,17 @@ pub(crate) fn defines(
         ("REVERSED", usize::from(reversed)),
         ("BLOCK", BLOCK),
         ("JUMP", Purpose::Jump as usize),
+        ("RELU", Parametrisation::Relu as usize),
+        ("BARKER", Parametrisation::Barker as usize),
+        ("SQRT", Parametrisation::Sqrt as usize),
+        ("TRAPEZOID", TRAPEZOID),
+        ("EVENTS", EVENTS),
+        ("WAITING", WAITING),
+        ("FINISHED", FINISHED),
+        ("CROSSED", CROSSED),
+        ("FAILED", FAILED),
+        ("FAILED_WALKER", FAILED_WALKER),
+        ("FAILED_INTERVAL", FAILED_INTERVAL),
+        ("FAILED_VALUE", FAILED_VALUE),
     ]
 }

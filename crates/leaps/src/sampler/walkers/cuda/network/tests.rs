@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use super::*;
 use crate::device::cuda::testing::compiles;
-use crate::device::{NoProgress, Placement, Precision};
-use crate::net::{MlpSpec, Net, NetSpec};
+use crate::device::{NoProgress, Placement, Precision, Purpose};
+use crate::net::{GlassSpec, MlpSpec, Net, NetSpec};
 use crate::observe::LogWeights;
 use crate::path::Schedule;
-use crate::sampler::{NetworkWalkers, RateModel, Resampler};
+use crate::sampler::{Grid, NetworkWalkers, RateModel, Resampler};
 use crate::target::cuda::PAIRWISE;
-use crate::target::{Boundary, Disorder, Lattice, Pairwise};
+use crate::target::{Boundary, Disorder, Lattice, Pairwise, on_shells};
 
 const SCHEMES: [Scheme; 3] = [Scheme::Euler, Scheme::Trapezoid, Scheme::Events];
 const HIDDEN: usize = 8;
@@ -35,6 +35,8 @@ fn kernels_compile_for_all_schemes_and_parametrisations() {
             ("Q", q),
             ("TERMS", 2),
             ("CLASSES", 0),
+            ("GROUPS", 0),
+            ("SURROUNDINGS", 0),
             ("DEGREE", 4),
             ("REGULAR", 1),
             ("THREADS", 128),
@@ -54,6 +56,7 @@ struct Case {
     beta: f64,
     parametrisation: Parametrisation,
     scheme: Scheme,
+    substeps: usize,
     sweeps: u64,
     walkers: usize,
     slots: usize,
@@ -111,7 +114,8 @@ fn compare(gpu: &Arc<Gpu>, case: &Case) {
     let rates = &RateModel::new(&net, &parameters, case.parametrisation);
     let path = &Path::new(&vec![case.beta; target.terms()], Schedule::Trigonometric).unwrap();
     let cuts: Vec<f64> = (0..=20).map(|k| k as f64 / 20.0).collect();
-    let plan = &WalkPlan::new(path, case.scheme, &cuts).unwrap().sweeps(case.sweeps);
+    let plan = WalkPlan::with_substeps(path, case.scheme, (&cuts, case.substeps), &[0.3]);
+    let plan = &plan.unwrap().sweeps(case.sweeps);
     let population = Population::new(case.walkers, 17);
     let on_gpu = &Arc::new(CudaTarget::new(gpu, &**target).unwrap());
     let mut network = net.on_gpu(gpu, case.slots, Precision::Float32).unwrap();
@@ -121,6 +125,7 @@ fn compare(gpu: &Arc<Gpu>, case: &Case) {
         slots: case.slots,
         parametrisation: case.parametrisation,
         condition: Vec::new(),
+        couplings: Vec::new().into(),
         reversed: false,
     };
     let walk = CudaWalk { target, on_gpu, path, plan, population };
@@ -169,6 +174,7 @@ fn cases() -> Vec<Case> {
                 beta: 0.4,
                 parametrisation,
                 scheme,
+                substeps: 1,
                 sweeps: 0,
                 walkers: 500,
                 slots: 500,
@@ -188,6 +194,7 @@ fn cases() -> Vec<Case> {
             ("sweeps and resampled", ising(), 1, 300, true),
             ("potts", Arc::new(potts) as _, 0, 100, false),
             ("glass", Arc::new(glass) as _, 1, 300, false),
+            ("J1-J2", Arc::new(on_shells(&[6, 4], None, &[1.0, -0.6])) as _, 1, 300, false),
         ] {
             all.push(Case {
                 name,
@@ -195,12 +202,27 @@ fn cases() -> Vec<Case> {
                 beta: 0.5,
                 parametrisation: barker,
                 scheme,
+                substeps: 1,
                 sweeps,
                 walkers: 300,
                 slots,
                 resample,
             });
         }
+    }
+    for (substeps, slots) in [(4, 300), (7, 37)] {
+        all.push(Case {
+            name: "substeps",
+            target: ising(),
+            beta: 0.5,
+            parametrisation: Parametrisation::Barker,
+            scheme: Scheme::Events,
+            substeps,
+            sweeps: 0,
+            walkers: 300,
+            slots,
+            resample: false,
+        });
     }
     all
 }
@@ -233,6 +255,7 @@ fn walkers_of_a_conditioned_network_go_where_they_go_on_the_cpu() {
             beta: 0.4,
             parametrisation: Parametrisation::Barker,
             scheme,
+            substeps: 1,
             sweeps: 0,
             walkers: 200,
             slots: 200,
@@ -254,6 +277,46 @@ fn walkers_of_a_conditioned_network_go_where_they_go_on_the_cpu() {
 
 #[test]
 #[ignore = "needs a GPU: cargo test -p leaps --lib cuda -- --ignored --skip speed"]
+fn walkers_that_are_shown_couplings_go_where_they_go_on_the_cpu() {
+    let gpu = Placement::Cuda(Gpu::open(0).unwrap(), Precision::Float32);
+    let glass =
+        |seed| Pairwise::edwards_anderson(torus(&[6, 5]), Disorder::Gaussian, seed).unwrap();
+    let target: &Arc<dyn Target> = &(Arc::new(glass(4)) as _);
+    let spec = NetSpec::Glass(GlassSpec { channels: HIDDEN, ..GlassSpec::default() });
+    let net = Arc::new(Net::new(&spec, &**target).unwrap());
+    let parameters: Vec<f32> = net.initial(3).iter().map(|p| 2.2 * p).collect();
+    let path = &Path::new(&[0.6], Schedule::Trigonometric).unwrap();
+    let cuts: Vec<f64> = (0..=20).map(|k| k as f64 / 20.0).collect();
+    for scheme in SCHEMES {
+        let plan = &WalkPlan::new(path, scheme, &cuts).unwrap();
+        let case = Case {
+            name: "glass",
+            target: target.clone(),
+            beta: 0.6,
+            parametrisation: Parametrisation::Barker,
+            scheme,
+            substeps: 1,
+            sweeps: 0,
+            walkers: 200,
+            slots: 200,
+            resample: false,
+        };
+        let run = |instance: &[f32], placement: &Placement| {
+            let rates = RateModel::new(&net, &parameters, case.parametrisation);
+            let rates = &rates.on_instance(instance);
+            let population = Population::new(case.walkers, 17);
+            let walk = NetworkWalk { target, path, rates, plan, population };
+            go(&mut *walk.on(placement).unwrap(), &plan.grid, case.resample)
+        };
+        let got = run(net.instance(), &gpu);
+        agree(&case, &got, &run(net.instance(), &Placement::Cpu));
+        let other = run(&glass(5).axis_couplings().unwrap(), &gpu);
+        assert_ne!(got.log_weights, other.log_weights, "{scheme:?}: couplings are not read");
+    }
+}
+
+#[test]
+#[ignore = "needs a GPU: cargo test -p leaps --lib cuda -- --ignored --skip speed"]
 fn rates_that_are_not_finite_are_reported() {
     let gpu = Gpu::open(0).unwrap();
     let target: &Arc<dyn Target> =
@@ -270,6 +333,7 @@ fn rates_that_are_not_finite_are_reported() {
             slots: 64,
             parametrisation: Parametrisation::Barker,
             condition: Vec::new(),
+            couplings: Vec::new().into(),
             reversed: false,
         };
         let population = Population::new(100, 1);

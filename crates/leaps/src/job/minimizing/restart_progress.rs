@@ -20,7 +20,7 @@ enum Measure {
 }
 
 /// Passes on what restarts say about themselves, and ends them in time.
-pub struct Watch<'a> {
+pub struct RestartProgress<'a> {
     outer: &'a dyn Progress,
     start: Instant,
     until: Option<Instant>,
@@ -31,8 +31,8 @@ pub struct Watch<'a> {
     said: AtomicU64,
 }
 
-impl<'a> Watch<'a> {
-    /// Watch so many restarts, any number if none is given, for so long.
+impl<'a> RestartProgress<'a> {
+    /// The progress of so many restarts, any number if none is given, for so long.
     pub fn new(outer: &'a dyn Progress, limit: Option<Duration>, restarts: Option<usize>) -> Self {
         let start = Instant::now();
         let until = limit.and_then(|limit| start.checked_add(limit));
@@ -42,7 +42,7 @@ impl<'a> Watch<'a> {
             (None, None) => (Measure::Restarts, 0),
         };
         outer.total(total);
-        Watch {
+        RestartProgress {
             outer,
             start,
             until,
@@ -88,7 +88,7 @@ impl<'a> Watch<'a> {
     }
 }
 
-impl Progress for Watch<'_> {
+impl Progress for RestartProgress<'_> {
     fn total(&self, units: u64) {
         self.total.store(units, Ordering::Relaxed);
     }

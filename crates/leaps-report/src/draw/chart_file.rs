@@ -8,11 +8,11 @@ use super::series::{GREY, Mark, Series};
 
 /// A chart as files have it. Files of older versions have names, axes and points alone.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct ChartInFile {
     title: String,
     x: String,
     y: String,
-    series: Vec<KeptSeries>,
+    series: Vec<SeriesInFile>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     size: Option<(f64, f64)>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -37,7 +37,7 @@ struct Kept {
 
 /// A series; numbers that are not finite are `null`.
 #[derive(Serialize, Deserialize)]
-struct KeptSeries {
+struct SeriesInFile {
     name: String,
     points: Vec<[Option<f64>; 3]>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -48,15 +48,15 @@ struct KeptSeries {
 
 impl Chart {
     /// The chart as a JSON object.
-    pub fn kept(&self) -> Value {
+    pub fn to_json(&self) -> Value {
         let finite = |value: f64| value.is_finite().then_some(value);
-        let series = self.series.iter().map(|series| KeptSeries {
+        let series = self.series.iter().map(|series| SeriesInFile {
             name: series.name.clone(),
             points: series.points.iter().map(|p| [finite(p.0), finite(p.1), finite(p.2)]).collect(),
             mark: Some(series.mark),
             colour: Some(series.colour),
         });
-        let kept = Kept {
+        let file = ChartInFile {
             title: self.title.clone(),
             x: self.x.label.clone(),
             y: self.y.label.clone(),
@@ -72,13 +72,14 @@ impl Chart {
             unjoined: !self.joined,
             dodged: self.dodged,
         };
-        serde_json::to_value(kept).unwrap_or_default()
+        // Numbers and text under keys of text cannot fail.
+        serde_json::to_value(file).unwrap_or_else(|_| unreachable!())
     }
 
     /// The chart of such an object, if it is one.
     pub fn read(value: &Value) -> Option<Chart> {
-        let kept = Kept::deserialize(value).ok()?;
-        let series = kept.series.into_iter().enumerate().map(|(number, series)| {
+        let file = ChartInFile::deserialize(value).ok()?;
+        let series = file.series.into_iter().enumerate().map(|(number, series)| {
             // Older files do not say how: what others are held against is a line, the rest are points.
             let exact = series.name.starts_with("exact");
             let points = series.points.into_iter().map(|[x, y, error]| {
@@ -92,16 +93,16 @@ impl Chart {
             }
         });
         Some(Chart {
-            title: kept.title,
-            size: kept.size.unwrap_or(Chart::SIZE),
-            x: Axis { label: kept.x, log: kept.log_x, fixed: kept.x_between },
-            y: Axis { label: kept.y, log: kept.log_y, fixed: kept.y_between },
-            rows: kept.rows,
-            columns: kept.columns,
+            title: file.title,
+            size: file.size.unwrap_or(Chart::SIZE),
+            x: Axis { label: file.x, log: file.log_x, fixed: file.x_between },
+            y: Axis { label: file.y, log: file.log_y, fixed: file.y_between },
+            rows: file.rows,
+            columns: file.columns,
             series: series.collect(),
-            rule: kept.rule,
-            joined: !kept.unjoined,
-            dodged: kept.dodged,
+            rule: file.rule,
+            joined: !file.unjoined,
+            dodged: file.dodged,
         })
     }
 }
@@ -130,7 +131,7 @@ mod tests {
             plain.sized(540.0, 340.0).series("s", Mark::Line, points).unjoined(),
         ];
         for chart in charts {
-            let text = chart.kept().to_string();
+            let text = chart.to_json().to_string();
             let again = Chart::read(&serde_json::from_str(&text).unwrap()).unwrap();
             assert_eq!(again.svg(), chart.svg());
         }
