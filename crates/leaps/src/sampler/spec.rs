@@ -64,7 +64,7 @@ pub struct SchemeSpec {
     /// Ends of a network's intervals, rising from 0 to 1, in place of --intervals
     #[cfg_attr(feature = "clap", arg(long, value_name = "T,...", value_delimiter = ',', value_parser = number))]
     pub times: Vec<f64>,
-    /// Steps of each interval at which energies follow the path while the network's output is kept (events, on the CPU)
+    /// Steps of each interval at which energies follow the path while the network's output is kept (events)
     #[cfg_attr(feature = "clap", arg(long, default_value_t = SchemeSpec::default().substeps, value_name = "N", value_parser = count))]
     pub substeps: usize,
 }

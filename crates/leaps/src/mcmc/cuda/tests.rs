@@ -110,6 +110,10 @@ fn difference(here: &Rows<'_>, there: &Rows<'_>) -> Option<String> {
     let waves = layout.structure(0)..layout.structure(layout.sides.len());
     for (kept, (a, b)) in here.rows.iter().zip(&there.rows).enumerate() {
         for (column, (a, b)) in a.iter().zip(b).enumerate() {
+            // Structure factors at wave vectors are measured on the CPU alone.
+            if column >= layout.wave(0) && b.is_nan() {
+                continue;
+            }
             let bound = if waves.contains(&column) { 1e-12 * (1.0 + a.abs()) } else { 0.0 };
             if (a - b).abs() > bound || a.is_nan() != b.is_nan() {
                 let names = (waves.clone(), layout.width());
