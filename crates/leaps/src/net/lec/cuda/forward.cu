@@ -299,12 +299,16 @@ layer_tf32(LayerForward pass) {
     for (int n = 0; n < TILES; n++) {
         u32 at = min(base + mine + n * 8 + g, all - 1), slot = at / SITES;
         const float* from = pass.u + (u64)slot * (CHANNELS * SITES) + at % SITES;
-        float scale = pass.is_first ? __ldg(&pass.ends[2 * slot]) : 1.0f;
+        auto enter = [&](float scale) {
 #pragma unroll
-        for (int j = 0; j < COLUMNS * 2; j++) {
-            u32 c = j * 4 + t;
-            h[n][j / 2][j % 2] = c < CHANNELS ? tf32(exact_silu(__ldg(&from[c * SITES]) * scale)) : c == CHANNELS ? 0x3f800000u : 0u;
-        }
+            for (int j = 0; j < COLUMNS * 2; j++) {
+                u32 c = j * 4 + t;
+                h[n][j / 2][j % 2] = c < CHANNELS ? tf32(exact_silu(__ldg(&from[c * SITES]) * scale)) : c == CHANNELS ? 0x3f800000u : 0u;
+            }
+        };
+        // Two branches: a scale that is chosen costs the loop below registers.
+        if (pass.is_first) enter(__ldg(&pass.ends[2 * slot]));
+        else enter(1.0f);
 #pragma unroll
         for (int c = 0; c < SOME; c++) sum[c][n][0] = sum[c][n][1] = 0.0f;
     }
