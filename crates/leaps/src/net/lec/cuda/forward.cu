@@ -4,14 +4,12 @@
 // The input is x[slot * PLACES + site], with nothing behind the last site: spins as numbers, else values whose channels
 // are in `values[site_value * CHANNELS + channel]`, zeros for nothing.
 //
-// Given: SITES, CHANNELS, Q, SPINS (two values, one channel), IMPORTED, UNITS (of a function of time), THETAS (what
+// Given: SITES, PLACES (sites and nothing), CHANNELS, COLUMNS (eighths of the channels and a constant), ROW (weights of a kernel
+// element, its inner and its outer bias), Q, SPINS (two values, one channel), IMPORTED, UNITS (of a function of time), THETAS (what
 // all functions of time give for a slot), FIRST_SCALE and LAST_SCALE (where the scales are among them), GROUP and GROUPS
 // (output channels that a thread computes, and how many such groups), PER (slots of a thread), STAGED (taps in shared
 // memory), EXACT (float32 instead of tf32).
 
-#define PLACES (SITES + 1)
-#define COLUMNS ((CHANNELS + 8) / 8)                 // eighths of the channels and a constant
-#define ROW ((CHANNELS + 3) / 4 * 4 + 4)             // weights of a kernel element, its inner and its outer bias
 #define LN_2 0.6931471805599453f
 #define LOG2_E 1.4426950408889634f
 
