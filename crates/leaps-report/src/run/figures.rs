@@ -2,7 +2,7 @@
 
 use leaps::job::Law;
 use leaps::path::Strength;
-use leaps::results::{MinimumResult, SamplerResult, ThermoPoint};
+use leaps::results::{MinimumResult, Record, SamplerResult, ThermoPoint};
 use leaps::target::TargetSpec;
 
 use super::along::{self, Curve};
@@ -85,7 +85,7 @@ pub fn figures(source: &Source, title: &str, law: Option<&Law>, curve: &Curve) -
         let target = source.origin.as_ref().and_then(|origin| origin.spec());
         all.extend(of_minimum(search, target.as_ref()));
     }
-    if let Some(comparison) = &source.compared {
+    if let Some(Record { result: comparison, .. }) = &source.compared {
         let drawn = charts::compared(comparison).into_iter();
         let drawn = drawn.filter(|(_, chart)| !chart.is_empty());
         all.extend(drawn.map(|(name, chart)| Figure::of(name, COMPARISON, &chart)));

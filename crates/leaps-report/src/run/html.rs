@@ -1,6 +1,7 @@
 //! HTML: escaped words, tables, numbers that say where they come from.
 
-use serde_json::Value;
+use leaps::observe::Estimate;
+use serde_json::Number;
 
 pub use crate::draw::escape;
 use crate::text::{Short, beside, fixed, with_error};
@@ -8,8 +9,8 @@ use crate::text::{Short, beside, fixed, with_error};
 /// How a number is written.
 #[derive(Clone, Copy, Debug)]
 pub enum Form {
-    /// With its standard error, which the results have beside it, in the last digits.
-    WithError,
+    /// With its standard error in the last digits.
+    WithError(f64),
     /// As fine as an estimate with this standard error.
     Beside(f64),
     /// With so many decimals.
@@ -20,45 +21,29 @@ pub enum Form {
     Full,
 }
 
-/// A value of `results.json` by its path, such as `log_z.mean`.
-pub fn lookup<'a>(results: &'a Value, path: &str) -> Option<&'a Value> {
-    path.split('.').try_fold(results, |value, key| match value {
-        Value::Array(items) => items.get(key.parse::<usize>().ok()?),
-        _ => value.get(key),
-    })
-}
-
-/// A number of `results.json`, if it is there and finite.
-pub fn number(results: &Value, path: &str) -> Option<f64> {
-    lookup(results, path)?.as_f64()
-}
-
-/// A number of `results.json` as it is shown, with the exact value it was made from beside it: the page can be
-/// held against the file. Words and value are of one number, so that they cannot differ.
-pub fn shown(results: &Value, path: &str, form: Form) -> String {
-    let (Some(value), Some(exact)) = (number(results, path), lookup(results, path)) else {
-        return "-".to_owned();
-    };
+/// A number as it is shown, with the exact value it was made from and its place in `results.json`: the page can be held against the
+/// file. Words and value are of one number, so that they cannot differ; numbers that are not finite are `null` in the file.
+pub fn shown(key: &str, value: f64, form: Form) -> String {
+    let Some(exact) = Number::from_f64(value) else { return "-".to_owned() };
     let words = match form {
-        Form::WithError => {
-            let error = number(results, &error_of(path)).unwrap_or(f64::INFINITY);
-            with_error(value, error)
-        }
+        Form::WithError(error) => with_error(value, error),
         Form::Beside(error) => beside(value, error),
         Form::Fixed(decimals) => fixed(value, decimals),
         Form::Short => Short(value).to_string(),
         Form::Full => value.to_string(),
     };
-    let key = escape(path);
+    let key = escape(key);
     format!("<span data-key=\"{key}\" data-value=\"{exact}\">{}</span>", escape(&words))
 }
 
-/// Where the standard error of a number is.
-fn error_of(path: &str) -> String {
-    match path.strip_suffix(".mean") {
-        Some(estimate) => format!("{estimate}.error"),
-        None => format!("{path}_error"),
-    }
+/// A number of things, of which all digits are shown.
+pub fn counted(key: &str, count: usize) -> String {
+    format!("<span data-key=\"{}\" data-value=\"{count}\">{count}</span>", escape(key))
+}
+
+/// An estimate with its error.
+pub fn estimated(key: &str, estimate: Estimate) -> String {
+    shown(&format!("{key}.mean"), estimate.mean, Form::WithError(estimate.error))
 }
 
 /// A table with a name for those who do not see it; cells are HTML, the first row is the head. It scrolls where it is wider than the screen.
@@ -99,25 +84,20 @@ mod tests {
 
     #[test]
     fn numbers_carry_their_origin() {
-        let results = serde_json::json!({
-            "log_z": {"mean": 15.5222462867, "error": 0.0213},
-            "path": [{"ess": 0.5, "ess_error": 0.031}],
-            "merit": 1234567.0, "lone": {"mean": 2.5}
-        });
-        for (path, form, words) in [
-            ("log_z.mean", Form::WithError, "15.52(2)"),
-            ("log_z.mean", Form::Beside(0.2), "15.52"),
-            ("log_z.mean", Form::Fixed(1), "15.5"),
-            ("log_z.mean", Form::Full, "15.5222462867"),
-            ("path.0.ess", Form::WithError, "0.50(3)"),
-            ("merit", Form::Short, "1.23e6"),
-            ("lone.mean", Form::WithError, "2.5(?)"),
+        for (value, form, words) in [
+            (15.5222462867, Form::WithError(0.0213), "15.52(2)"),
+            (15.5222462867, Form::Beside(0.2), "15.52"),
+            (15.5222462867, Form::Fixed(1), "15.5"),
+            (15.5222462867, Form::Full, "15.5222462867"),
+            (0.5, Form::WithError(0.031), "0.50(3)"),
+            (1234567.5, Form::Short, "1.23e6"),
+            (2.5, Form::WithError(f64::INFINITY), "2.5(?)"),
         ] {
-            let value = lookup(&results, path).unwrap();
-            let wanted = format!("<span data-key=\"{path}\" data-value=\"{value}\">{words}</span>");
-            assert_eq!(shown(&results, path, form), wanted);
+            let wanted = format!("<span data-key=\"log_z\" data-value=\"{value}\">{words}</span>");
+            assert_eq!(shown("log_z", value, form), wanted);
         }
-        assert_eq!(number(&results, "path.0.ess"), Some(0.5));
-        assert_eq!(shown(&results, "log_z.exact", Form::Full), "-");
+        assert_eq!(shown("log_z.exact", f64::NAN, Form::Full), "-");
+        let estimate = Estimate::new(0.5, 0.031);
+        assert_eq!(estimated("ess", estimate), shown("ess.mean", 0.5, Form::WithError(0.031)));
     }
 }

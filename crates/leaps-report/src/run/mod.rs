@@ -3,6 +3,7 @@
 mod along;
 mod charts;
 mod figures;
+mod found;
 mod html;
 mod maps;
 mod modes;
@@ -40,7 +41,7 @@ pub fn page(source: &Source, context: &Context<'_>, monitor: &dyn Monitor) -> Re
     // Free energies over a grid have their exact values beside them.
     let compared = source.free_energy.is_none();
     // A run that is trained still has nothing to be compared yet.
-    let trained = source.results.is_null() && source.comparison.is_null();
+    let trained = source.text.is_none() && source.compared.is_none();
     let reference = match &problem {
         _ if !compared => Reference::none("each point has its exact value where it is known"),
         Ok(_) if trained => Reference::none("there are no results yet"),

@@ -3,7 +3,6 @@
 use leaps::job::Law;
 use leaps::observe::{Estimate, ModeMass, StructureFactor};
 use leaps::results::{SamplerResult, named_modes, named_waves};
-use serde_json::Value;
 
 use super::html::{Form, escape, shown, table};
 use crate::draw::{Chart, GREY, Mark};
@@ -57,20 +56,15 @@ pub fn chart(masses: &[ModeMass], reference: Option<&Law>) -> Chart {
 }
 
 /// The same in numbers.
-pub fn listed(results: &Value, masses: &[ModeMass], reference: Option<&Law>) -> String {
+pub fn listed(masses: &[ModeMass], reference: Option<&Law>) -> String {
     let short = |(name, mass): (String, Estimate)| (short(&name), mass);
     let named: Vec<_> = named_modes(masses).into_iter().map(short).collect();
     let head = ["mode", "probability", "mode_masses"];
-    estimates(
-        "Masses of modes",
-        head,
-        (results, &named),
-        (reference, named_modes(&theirs(reference))),
-    )
+    estimates("Masses of modes", head, &named, (reference, named_modes(&theirs(reference))))
 }
 
 /// Structure factors in numbers.
-pub fn waves(results: &Value, waves: &[StructureFactor], reference: Option<&Law>) -> String {
+pub fn waves(waves: &[StructureFactor], reference: Option<&Law>) -> String {
     let named: Vec<_> = named_waves(waves)
         .into_iter()
         .map(|(name, value)| (name.trim_start_matches("structure_factor").to_owned(), value))
@@ -78,14 +72,14 @@ pub fn waves(results: &Value, waves: &[StructureFactor], reference: Option<&Law>
     let theirs = reference.map(|law| law.samples.observables().structure_factor);
     let others = named_waves(&theirs.unwrap_or_default());
     let head = ["wave vector", "S(k)", "structure_factor"];
-    estimates("Structure factor", head, (results, &named), (reference, others))
+    estimates("Structure factor", head, &named, (reference, others))
 }
 
 /// A table of estimates beside those of a reference: what the rows are, what the numbers are, and the key of the list in the results.
 fn estimates(
     title: &str,
     [what, number, key]: [&str; 3],
-    (results, named): (&Value, &[(String, Estimate)]),
+    named: &[(String, Estimate)],
     (reference, others): (Option<&Law>, Vec<(String, Estimate)>),
 ) -> String {
     if named.is_empty() {
@@ -97,8 +91,7 @@ fn estimates(
     }
     let mut rows = vec![head];
     for (k, (name, value)) in named.iter().enumerate() {
-        let path = format!("{key}.{k}.mean");
-        let own = shown(results, &path, Form::WithError);
+        let own = shown(&format!("{key}.{k}.mean"), value.mean, Form::WithError(value.error));
         let mut row = vec![escape(name), own];
         if let Some(law) = reference {
             let exact = law.name == "exact";

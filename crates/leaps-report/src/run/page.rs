@@ -7,7 +7,8 @@ use leaps::spec::RunSpec;
 
 use super::along::Curve;
 use super::figures::{COMPARISON, END, GRID, LADDER, PATH, SEARCH, TRAINING, figures};
-use super::html::{Form, escape, number, shown};
+use super::found::Found;
+use super::html::{Form, counted, escape, estimated, shown};
 use super::source::Source;
 use super::{modes, pictures, thermo};
 use crate::figure::Figure;
@@ -53,7 +54,6 @@ impl Page<'_> {
 
     /// What is below the title.
     fn contents(&self) -> String {
-        let results = &self.source.results;
         let law = self.reference.law.as_ref();
         let mut out = format!("<p class=\"lead\">{}</p>\n", escape(&self.lead()));
         out += &self.facts();
@@ -76,7 +76,7 @@ impl Page<'_> {
         let dashed = if law.is_some() { "The reference is broken or grey." } else { "" };
         out += &section(SEARCH, &charts(SEARCH, ""));
         out += &section(GRID, &charts(GRID, ""));
-        let listed = grid.map(|grid| thermo::grid(results, grid));
+        let listed = grid.map(thermo::grid);
         out += &section("Free energies", &listed.unwrap_or_default());
         out += &section(TRAINING, &charts(TRAINING, ""));
         let states = walkers.and_then(|walkers| walkers.snapshots.as_ref());
@@ -84,31 +84,30 @@ impl Page<'_> {
         out += &section(PATH, &charts(PATH, ""));
         out += &section("On the way", &self.at_beta());
         out += &section(END, &charts(END, dashed));
-        let masses = result.map(|result| modes::listed(results, modes::masses(result), law));
+        let masses = result.map(|result| modes::listed(modes::masses(result), law));
         out += &section("Modes", &masses.unwrap_or_default());
         out += &section("Observables", &self.observables());
-        let waves = result.map(|result| modes::waves(results, modes::structure(result), law));
+        let waves = result.map(|result| modes::waves(modes::structure(result), law));
         out += &section("Structure factor", &waves.unwrap_or_default());
         out += &section(LADDER, &charts(LADDER, ""));
-        let rungs = tempering.map(|tempering| thermo::ladder(results, tempering));
+        let rungs = tempering.map(thermo::ladder);
         out += &section("Temperatures of the ladder", &rungs.unwrap_or_default());
         out += &section("What a second is worth", &self.worth());
         out += &section(COMPARISON, &(charts(COMPARISON, "") + &self.comparison()));
         out += &section("Settings", &self.settings());
         out += &section("How to repeat it", &self.commands());
-        if !results.is_null() {
-            let text = serde_json::to_string(results).unwrap_or_default().replace('<', "\\u003c");
+        if let Some(text) = &self.source.text {
+            let text = text.replace('<', "\\u003c");
             out += &format!("<script type=\"application/json\" id=\"results\">{text}</script>\n");
         }
         out
     }
 
     fn lead(&self) -> String {
-        let results = &self.source.results;
-        let word = |key: &str| results[key].as_str().map(str::to_owned);
+        let found = Found::of(self.source);
         let mut target = self.config.target.clone();
         // Walkers that were stopped on the way are those of another temperature.
-        target.beta = results["reached"]["beta"].as_f64().or(target.beta);
+        target.beta = self.source.reached().and_then(|reached| reached.beta).or(target.beta);
         let mut parts = vec![target.formula()];
         let ranges = self.config.ranges();
         parts.extend(ranges.map(|ranges| format!("one network for {}", ranges.describe())));
@@ -116,7 +115,7 @@ impl Page<'_> {
         parts.extend(
             instances.map(|n| format!("one network for all instances, {n} random ones at a time")),
         );
-        parts.extend(match (word("model"), word("scheme"), word("kernel")) {
+        parts.extend(match (found.model, found.scheme, found.kernel) {
             (Some(model), Some(scheme), _) => Some(format!("network {model}, scheme {scheme}")),
             (None, Some(scheme), Some(kernel)) => Some(format!("{scheme} with {kernel}")),
             _ => None,
@@ -128,68 +127,61 @@ impl Page<'_> {
             };
             format!("free energies by {how} at {} points", grid.points.len())
         }));
-        for (key, name) in
-            [("walkers", "walkers"), ("chains", "chains"), ("intervals", "intervals")]
+        for (count, name) in
+            [(found.walkers, "walkers"), (found.chains, "chains"), (found.intervals, "intervals")]
         {
-            parts.extend(results[key].as_u64().map(|n| format!("{n} {name}")));
+            parts.extend(count.map(|n| format!("{n} {name}")));
         }
-        parts.extend(results["seed"].as_u64().map(|seed| format!("seed {seed}")));
-        parts.extend(word("version").map(|version| format!("leaps {version}")));
+        parts.extend(found.seed.map(|seed| format!("seed {seed}")));
+        let origin = self.source.origin.as_ref();
+        parts.extend(origin.map(|origin| format!("leaps {}", origin.version)));
         parts.join("; ")
     }
 
     /// The numbers that matter most, large.
     fn facts(&self) -> String {
-        let results = &self.source.results;
+        let found = Found::of(self.source);
         let mut facts: Vec<(String, String)> = Vec::new();
-        if let (Some(mean), error) = (number(results, "log_z.mean"), number(results, "log_z.error"))
-        {
-            let error = error.unwrap_or(f64::INFINITY);
-            let name = match number(results, "log_z.exact") {
+        let error = found.log_z.map_or(f64::INFINITY, |log_z| log_z.error);
+        if let Some(log_z) = found.log_z.filter(|log_z| log_z.mean.is_finite()) {
+            let name = match log_z.exact {
                 Some(exact) => {
-                    let value = shown(results, "log_z.exact", Form::Fixed(4));
-                    format!("log Z (exact {value}, {} &sigma;)", sigmas(mean, error, exact))
+                    let value = shown("log_z.exact", exact, Form::Fixed(4));
+                    format!("log Z (exact {value}, {} &sigma;)", sigmas(log_z.mean, error, exact))
                 }
                 None => "log Z".to_owned(),
             };
-            facts.push((shown(results, "log_z.mean", Form::WithError), name));
+            facts.push((estimated("log_z", log_z), name));
         }
-        if number(results, "ess").is_some() {
-            let value = shown(results, "ess", Form::WithError);
+        if let Some(ess) = found.ess.filter(|ess| ess.mean.is_finite()) {
+            let value = shown("ess", ess.mean, Form::WithError(ess.error));
             facts.push((value, "effective sample size".to_owned()));
         }
-        if number(results, "elbo").is_some() {
-            let error = number(results, "log_z.error").unwrap_or(f64::INFINITY);
-            let value = shown(results, "elbo", Form::Beside(error));
+        if let Some(elbo) = found.elbo.filter(|elbo| elbo.is_finite()) {
+            let value = shown("elbo", elbo, Form::Beside(error));
             facts.push((value, "ELBO, a lower bound of log Z".to_owned()));
         }
-        for (key, name) in [
-            ("network_passes_per_walker", "network passes per walker"),
-            ("energy_calls_per_walker", "energy calls per walker"),
-            ("effective_samples_per_second", "effective samples per second"),
-            ("log_z_merit", "log Z merit, 1/(variance &times; seconds)"),
-            ("seconds", "seconds"),
+        for (key, value, name) in [
+            ("network_passes_per_walker", found.network_passes, "network passes per walker"),
+            ("energy_calls_per_walker", found.energy_calls, "energy calls per walker"),
+            ("effective_samples_per_second", found.samples, "effective samples per second"),
+            ("log_z_merit", found.log_z_merit, "log Z merit, 1/(variance &times; seconds)"),
+            ("seconds", found.seconds, "seconds"),
         ] {
-            if number(results, key).is_some_and(|value| value != 0.0) {
-                facts.push((shown(results, key, Form::Short), name.to_owned()));
+            if let Some(value) = value.filter(|value| value.is_finite() && *value != 0.0) {
+                facts.push((shown(key, value, Form::Short), name.to_owned()));
             }
         }
-        // Of a search for the lowest energy.
-        if let Some(proven) = results["proven"].as_bool() {
-            let name = if proven { "lowest energy, proven" } else { "lowest energy, not proven" };
-            let found = [
-                ("lowest.energy", name),
-                ("cut", "weight of the cut"),
-                ("set_size", "vertices of the set"),
-            ];
-            for (key, name) in found {
-                if number(results, key).is_some() {
-                    facts.push((shown(results, key, Form::Full), name.to_owned()));
-                }
-            }
+        if let Some(search) = &self.source.minimum {
+            let proven =
+                if search.proven { "lowest energy, proven" } else { "lowest energy, not proven" };
+            facts.push((shown("lowest.energy", search.lowest.energy, Form::Full), proven.into()));
+            let cut = search.cut.map(|cut| (shown("cut", cut, Form::Full), "weight of the cut"));
+            let set = search.set_size.map(|n| (counted("set_size", n), "vertices of the set"));
+            facts.extend(cut.into_iter().chain(set).map(|(value, name)| (value, name.to_owned())));
         }
-        if number(results, "lowest.energy_per_site").is_some() {
-            let value = shown(results, "lowest.energy_per_site", Form::Fixed(6));
+        if let Some(lowest) = found.lowest {
+            let value = shown("lowest.energy_per_site", lowest.energy_per_site, Form::Fixed(6));
             facts.push((value, "lowest energy per site that was met".to_owned()));
         }
         if let Some(last) = self.source.metrics.last() {

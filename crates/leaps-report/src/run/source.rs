@@ -6,8 +6,10 @@ use leaps::file::{if_any, read_text};
 use leaps::job;
 use leaps::problem::Problem;
 use leaps::results::{
-    Comparison, FreeEnergyResult, MinimumResult, Origin, Record, SamplerResult, upgrade,
+    AnyResult, Comparison, ExactResult, FreeEnergyResult, MinimumResult, Origin, Record,
+    SamplerResult, upgrade,
 };
+use leaps::sampler::Reached;
 use leaps::spec::RunSpec;
 use leaps::store::{Meta, Metrics};
 use leaps::target::unprinted;
@@ -25,16 +27,18 @@ pub struct Source {
     pub folder: PathBuf,
     /// Whether it is a file that a command has printed.
     pub from_file: bool,
-    /// `results.json`, or null.
-    pub results: Value,
+    /// `results.json` as it is: pages carry it along.
+    pub text: Option<String>,
     /// Where the results come from.
     pub origin: Option<Origin>,
-    /// The same as a result of a sampler, if it is one.
+    /// The results, if they are those of a sampler.
     pub result: Option<SamplerResult>,
-    /// The same as free energies over a grid, if it is that.
+    /// The same, if they are free energies over a grid.
     pub free_energy: Option<FreeEnergyResult>,
-    /// The same as a search for the lowest energy, if it is that.
+    /// The same, if they are of a search for the lowest energy.
     pub minimum: Option<MinimumResult>,
+    /// The same, if they are the exact answer.
+    pub exact: Option<ExactResult>,
     /// `metrics.jsonl`.
     pub metrics: Vec<Metrics>,
     /// What is wrong with lines of `metrics.jsonl` that are left out.
@@ -42,9 +46,7 @@ pub struct Source {
     /// `config.toml`.
     pub config: Option<String>,
     /// `comparison.json`: other samplers on the same target.
-    pub comparison: Value,
-    /// The same as results.
-    pub compared: Option<Comparison>,
+    pub compared: Option<Record<Comparison>>,
     /// The words of the command that started training.
     pub training: Option<Vec<String>>,
     /// Seconds of training, on smaller lattices too.
@@ -56,31 +58,29 @@ impl Source {
     pub fn read(path: &Path) -> Result<Self> {
         let name = path.display().to_string();
         if !path.is_dir() {
-            let results = json(path)?;
-            return Ok(Source { name, results, from_file: true, ..Source::default() }.sorted());
+            let source = Source { name, from_file: true, ..Source::default() };
+            return Ok(source.with(Some(json(path)?), None));
         }
-        let optional = |file: &str| -> Result<Value> {
-            Ok(if_any(json(&path.join(file)))?.unwrap_or_default())
-        };
+        let optional = |file: &str| if_any(json(&path.join(file)));
+        let (results, comparison) = (optional("results.json")?, optional("comparison.json")?);
+        let nothing = results.is_none() && comparison.is_none();
         let (metrics, damaged) = if_any(Metrics::read(path))?.unwrap_or_default();
         let source = Source {
             name: name.clone(),
             folder: path.to_owned(),
             from_file: false,
-            results: optional("results.json")?,
             metrics,
             damaged,
             config: if_any(read_text(&path.join("config.toml")))?,
-            comparison: optional("comparison.json")?,
             training: if_any(Meta::read(path))?
                 .map(|meta| meta.command)
                 .filter(|words| !words.is_empty()),
             seconds: job::seconds(path),
             ..Source::default()
         }
-        .sorted();
+        .with(results, comparison);
         job::still_there(path)?;
-        if source.results.is_null() && source.metrics.is_empty() && source.comparison.is_null() {
+        if nothing && source.metrics.is_empty() {
             let part = job::begun(path).filter(|part| part != path);
             let (condition, advice) = match part {
                 Some(part) => (
@@ -103,7 +103,7 @@ impl Source {
         Source {
             name,
             // Structures of ours have text keys and no failing serialisers.
-            results: serde_json::to_value(found).unwrap_or_else(|_| unreachable!()),
+            text: Some(serde_json::to_string(found).unwrap_or_else(|_| unreachable!())),
             origin: Some(found.origin.clone()),
             result: Some(found.result.clone()),
             ..Source::default()
@@ -123,17 +123,36 @@ impl Source {
         self.origin.as_ref()?.sites()
     }
 
-    /// Results of a comparison are not those of one sampler.
-    fn sorted(mut self) -> Self {
-        if self.results.get("samplers").is_some() {
-            self.comparison = std::mem::take(&mut self.results);
+    /// With what files say; results of a comparison are not those of one sampler.
+    fn with(mut self, results: Option<Value>, comparison: Option<Value>) -> Self {
+        let compared = results.as_ref().and_then(|file| Record::deserialize(file).ok());
+        self.compared = compared.or_else(|| Record::deserialize(&comparison?).ok());
+        let Some(file) = results.filter(|file| Comparison::deserialize(file).is_err()) else {
+            return self;
+        };
+        self.origin = Origin::deserialize(&file).ok();
+        match AnyResult::deserialize(&file) {
+            Ok(AnyResult::Sampler(result)) => self.result = Some(*result),
+            Ok(AnyResult::FreeEnergy(result)) => self.free_energy = Some(result),
+            Ok(AnyResult::Minimum(result)) => self.minimum = Some(*result),
+            Ok(AnyResult::Exact(result)) => self.exact = Some(result),
+            _ => {}
         }
-        self.origin = Origin::deserialize(&self.results).ok();
-        self.result = SamplerResult::deserialize(&self.results).ok();
-        self.free_energy = FreeEnergyResult::deserialize(&self.results).ok();
-        self.minimum = MinimumResult::deserialize(&self.results).ok();
-        self.compared = Comparison::deserialize(&self.comparison).ok();
+        self.text = Some(file.to_string());
         self
+    }
+
+    /// Where results or, without them, those of a comparison come from.
+    fn any_origin(&self) -> Option<&Origin> {
+        self.origin.as_ref().or(self.compared.as_ref().map(|compared| &compared.origin))
+    }
+
+    /// Where walkers were stopped on their way.
+    pub fn reached(&self) -> Option<&Reached> {
+        match self.result.as_ref()? {
+            SamplerResult::Walkers(result) => result.reached.as_ref(),
+            SamplerResult::Chains(_) => None,
+        }
     }
 
     /// The target and the path that everything is about; in place of the latter two why they cannot be had.
@@ -142,21 +161,20 @@ impl Source {
         let spec = if let Some(config) = &self.config {
             RunSpec::parse(config, &self.folder.join("config.toml"))?
         } else {
-            let custom = |results: &Value| results["target"]["kind"] == "custom";
-            if custom(&self.results) || custom(&self.comparison) {
-                let own = "the energy is that of a program, which alone has it".to_owned();
-                return Ok((RunSpec::default(), Err(own)));
-            }
-            let results = if self.results.is_null() { &self.comparison } else { &self.results };
-            let folder =
-                if self.from_file { Path::new(&self.name).parent() } else { Some(&*self.folder) };
-            let folder = folder.unwrap_or(Path::new(""));
-            let mut target;
-            (target, lack) = unprinted(results["target"].clone(), folder);
             let no_target = || {
                 let (condition, advice) = ("a result of leaps", "it has no target");
                 Error::invalid("FILE", &self.name, condition, advice)
             };
+            let origin = self.any_origin().ok_or_else(no_target)?;
+            if origin.is_custom() {
+                let own = "the energy is that of a program, which alone has it".to_owned();
+                return Ok((RunSpec::default(), Err(own)));
+            }
+            let folder =
+                if self.from_file { Path::new(&self.name).parent() } else { Some(&*self.folder) };
+            let folder = folder.unwrap_or(Path::new(""));
+            let mut target;
+            (target, lack) = unprinted(origin.target.clone().into(), folder);
             let entries = target.as_object_mut().ok_or_else(no_target)?;
             entries.remove("sites");
             entries.retain(|_, value| !value.is_null());
@@ -174,21 +192,15 @@ impl Source {
             None => Ok(spec.problem().map_err(|error| error.within(&self.name))?),
         };
         // Walkers that were stopped on the way are held against what is true where they are.
-        let reached = &self.results["reached"];
-        let problem = match (problem, reached["beta"].as_f64()) {
-            (Ok(problem), Some(beta)) => Ok(problem.at(beta, None)?),
-            (Ok(_), None) if !reached.is_null() => {
+        let problem = match (problem, self.reached().map(|reached| reached.beta)) {
+            (Ok(problem), Some(Some(beta))) => Ok(problem.at(beta, None)?),
+            (Ok(_), Some(None)) => {
                 Err("the walkers were stopped where energy terms have weights of their own".into())
             }
             (problem, _) => problem,
         };
         Ok((spec, problem))
     }
-}
-
-/// The words of a command line, if they are there.
-pub fn words(value: &Value) -> Option<Vec<String>> {
-    value.as_array()?.iter().map(|word| word.as_str().map(str::to_owned)).collect()
 }
 
 fn parse_error(path: &Path, line: usize, error: &serde_json::Error) -> Error {

@@ -1,54 +1,58 @@
 //! The tables of a report, and how to repeat it; what has no data is left out.
 
 use leaps::observe::Estimate;
-use leaps::results::{Compared, Comparison, SamplerResult, attach_exact, named};
-use serde_json::Value;
+use leaps::results::{Compared, Comparison, Origin, Record, SamplerResult, attach_exact, named};
 
 use super::charts::merits;
-use super::html::{Form, escape, lookup, number, quoted, shown, table};
+use super::found::Found;
+use super::html::{Form, escape, estimated, quoted, shown, table};
 use super::page::Page;
-use super::source::words;
 use crate::text::{Short, fixed, sigmas, with_error};
 
 impl Page<'_> {
     pub fn observables(&self) -> String {
-        let results = &self.source.results;
-        let Some(all) = results["observables"].as_object() else { return String::new() };
+        let found = Found::of(self.source);
+        let Some(observed) = found.observables.as_ref().map(named) else { return String::new() };
+        let mean_of = |name: &str| {
+            let own = observed.iter().find(|(other, _)| *other == name);
+            own.map(|(_, value)| *value).filter(|value| value.mean.is_finite())
+        };
         let law = self.reference.law.as_ref();
         let mut law = law.map(|law| (law.name.as_str(), named(&law.samples.observables())));
         let known = self.known();
         let exact_of = |name: &str| {
-            let own = number(results, &format!("observables.{name}.exact"));
+            let own = mean_of(name).and_then(|value| value.exact);
             own.or_else(|| known.iter().find(|(other, _)| *other == name)?.1.exact)
         };
         // Where the exact value is known nothing else is worth a look, and a column of nothing is none.
         law.as_mut().into_iter().for_each(|(of, others)| {
             others.retain(|(name, _)| *of == "exact" || exact_of(name).is_none());
-            others
-                .retain(|(name, _)| number(results, &format!("observables.{name}.mean")).is_some());
+            others.retain(|(name, _)| mean_of(name).is_some());
         });
         let law = law.filter(|(_, others)| !others.is_empty());
         let mut head = ["", "estimate", "exact", "sigmas"].map(str::to_owned).to_vec();
         head.extend(law.iter().map(|(name, _)| escape(name)));
         let mut rows = vec![head];
-        let free = ["free_energy_per_site", "entropy_per_site"].map(|name| (name, ""));
-        let observed = all.keys().map(|name| (name.as_str(), "observables."));
-        for (name, place) in free.into_iter().chain(observed) {
-            let path = |part: &str| format!("{place}{name}.{part}");
-            let value = |part: &str| number(results, &path(part));
-            let Some(mean) = value("mean") else { continue };
-            let error = value("error").unwrap_or(f64::INFINITY);
-            let own = value("exact");
+        let free =
+            [("free_energy_per_site", found.free_energy), ("entropy_per_site", found.entropy)];
+        let free = free.into_iter().filter_map(|(name, value)| Some((name, "", value?)));
+        let mut listed: Vec<_> = observed.iter().map(|&(n, v)| (n, "observables.", v)).collect();
+        listed.sort_by_key(|(name, ..)| *name);
+        for (name, place, value) in free.chain(listed) {
+            let (path, own) = (format!("{place}{name}"), value.exact);
+            if !value.mean.is_finite() {
+                continue;
+            }
             let exact = own.or_else(|| exact_of(name));
             let cell = |value: f64| match own {
-                Some(_) => shown(results, &path("exact"), Form::Fixed(6)),
+                Some(_) => shown(&format!("{path}.exact"), value, Form::Fixed(6)),
                 None => escape(&fixed(value, 6)),
             };
             let mut row = vec![
                 escape(&name.replace('_', " ")),
-                shown(results, &path("mean"), Form::WithError),
+                estimated(&path, value),
                 exact.map(cell).unwrap_or_default(),
-                exact.map(|exact| sigmas(mean, error, exact)).unwrap_or_default(),
+                exact.map(|exact| sigmas(value.mean, value.error, exact)).unwrap_or_default(),
             ];
             if let Some((name_of, others)) = &law {
                 let other = others.iter().find(|(other, _)| *other == name);
@@ -67,28 +71,31 @@ impl Page<'_> {
 
     /// Both measures of merit, and what each is for.
     pub fn worth(&self) -> String {
-        let results = &self.source.results;
+        let found = Found::of(self.source);
         let measures = [
             (
                 "effective_samples_per_second",
+                found.samples,
                 "effective samples per second",
                 "averages: their variance after a second is that of one sample divided by this",
             ),
             (
                 "log_z_merit",
+                found.log_z_merit,
                 "log Z merit, 1/(variance &times; seconds)",
                 "log Z: its variance after a second is one over this",
             ),
             (
                 "two_sided.log_z_merit",
+                found.two_sided.map(|both| both.log_z_merit),
                 "the same of walkers that go both ways",
                 "log Z from both ends of the path",
             ),
         ];
         let mut rows = vec![["measure", "value", "for"].map(str::to_owned).to_vec()];
-        for (key, name, purpose) in measures {
-            if number(results, key).is_some() {
-                let value = shown(results, key, Form::Short);
+        for (key, value, name, purpose) in measures {
+            if let Some(value) = value.filter(|value| value.is_finite()) {
+                let value = shown(key, value, Form::Short);
                 rows.push(vec![name.to_owned(), value, purpose.to_owned()]);
             }
         }
@@ -101,25 +108,28 @@ impl Page<'_> {
 
     /// Estimates at inverse temperatures that the walkers passed.
     pub fn at_beta(&self) -> String {
-        let results = &self.source.results;
-        let stops = results["at_beta"].as_array().map_or(0, Vec::len);
-        if stops == 0 {
+        let stops = match &self.source.result {
+            Some(SamplerResult::Walkers(result)) => &result.at_beta[..],
+            _ => &[],
+        };
+        if stops.is_empty() {
             return String::new();
         }
         let head = ["beta", "log Z", "F/N", "S/N", "E/N", "C/N", "|m|", "ESS"];
         let mut rows = vec![head.map(str::to_owned).to_vec()];
-        for stop in 0..stops {
-            let cell = |key: &str, form| shown(results, &format!("at_beta.{stop}.{key}"), form);
-            let estimate = |name: &str| cell(&format!("{name}.mean"), Form::WithError);
+        for (at, stop) in stops.iter().enumerate() {
+            let cell = |key: &str, value, form| shown(&format!("at_beta.{at}.{key}"), value, form);
+            let estimate = |key: &str, value| estimated(&format!("at_beta.{at}.{key}"), value);
+            let averages = &stop.observables;
             rows.push(vec![
-                cell("beta", Form::Full),
-                estimate("log_z"),
-                estimate("free_energy_per_site"),
-                estimate("entropy_per_site"),
-                estimate("observables.energy_per_site"),
-                estimate("observables.heat_capacity_per_site"),
-                estimate("observables.abs_magnetization"),
-                cell("ess", Form::WithError),
+                cell("beta", stop.beta, Form::Full),
+                estimate("log_z", stop.log_z),
+                estimate("free_energy_per_site", stop.free_energy_per_site),
+                estimate("entropy_per_site", stop.entropy_per_site),
+                estimate("observables.energy_per_site", averages.energy_per_site),
+                estimate("observables.heat_capacity_per_site", averages.heat_capacity_per_site),
+                estimate("observables.abs_magnetization", averages.abs_magnetization),
+                cell("ess", stop.ess, Form::WithError(stop.ess_error)),
             ]);
         }
         table("On the way", "numbers", &rows)
@@ -141,7 +151,7 @@ impl Page<'_> {
     }
 
     pub fn comparison(&self) -> String {
-        let Some(Comparison { samplers, .. }) = &self.source.compared else {
+        let Some(Record { result: Comparison { samplers, .. }, .. }) = &self.source.compared else {
             return String::new();
         };
         let head = [
@@ -182,29 +192,27 @@ impl Page<'_> {
     }
 
     pub fn settings(&self) -> String {
-        let results = &self.source.results;
         let mut rows = vec![vec!["setting".to_owned(), "value".to_owned()]];
-        for (key, value) in results["target"].as_object().into_iter().flatten() {
-            rows.push(vec![format!("target {}", escape(&key.replace('_', " "))), plain(value)]);
+        let mut set = |key: &str, value: &str| rows.push(vec![key.to_owned(), escape(value)]);
+        // Targets may be described by programs: their keys are not ours.
+        let origin = self.source.origin.as_ref();
+        for (key, value) in origin.into_iter().flat_map(|origin| &origin.target) {
+            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            set(&format!("target {}", escape(&key.replace('_', " "))), &value);
         }
-        for key in [
-            "method",
-            "scheme",
-            "kernel",
-            "model",
-            "walkers",
-            "intervals",
-            "resamplings",
-            "chains",
-            "steps",
-            "interrupted",
-            "reached",
-            "seed",
-            "device",
-        ] {
-            if let Some(value) = lookup(results, key) {
-                rows.push(vec![key.to_owned(), plain(value)]);
-            }
+        let found = Found::of(self.source);
+        found.settings().iter().for_each(|(key, value)| set(key, value));
+        if found.interrupted {
+            set("interrupted", "true");
+        }
+        if let Some(reached) = self.source.reached() {
+            set("reached", &serde_json::to_string(reached).unwrap_or_default());
+        }
+        if let Some(seed) = found.seed {
+            set("seed", &seed.to_string());
+        }
+        if let Some(origin) = origin {
+            set("device", &origin.device);
         }
         let mut out =
             if rows.len() > 1 { table("Settings", "settings", &rows) } else { String::new() };
@@ -224,9 +232,9 @@ impl Page<'_> {
             program.chain(rest).collect::<Vec<_>>().join(" ")
         };
         lines.extend(self.source.training.as_deref().map(line));
-        for results in [&self.source.results, &self.source.comparison] {
-            let Some(words) = words(&results["command"]) else { continue };
-            let mut own = line(&words);
+        let compared = self.source.compared.as_ref().map(|compared| &compared.origin);
+        for Origin { command: words, .. } in self.source.origin.iter().chain(compared) {
+            let mut own = line(words);
             if self.source.from_file {
                 own += &format!(" > {}", quoted(&self.source.name));
             }
@@ -253,8 +261,4 @@ fn untimed(words: &[String]) -> Vec<&str> {
         }
     }
     kept
-}
-
-fn plain(value: &Value) -> String {
-    escape(&value.as_str().map_or_else(|| value.to_string(), str::to_owned))
 }

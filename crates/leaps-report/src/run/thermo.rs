@@ -1,9 +1,8 @@
 //! Sections about temperatures: the rungs of a ladder, and free energies over a grid.
 
 use leaps::results::{FreeEnergyResult, TemperingResult, ThermoPoint};
-use serde_json::Value;
 
-use super::html::{Form, shown, table};
+use super::html::{Form, estimated, shown, table};
 use crate::text::sigmas;
 
 /// Names of quantities at the heads of tables.
@@ -22,7 +21,6 @@ const KEYS: [&str; 7] = [
 
 /// A list of points of a result, where it lies in it, and the columns before its quantities.
 struct Points<'a> {
-    results: &'a Value,
     place: &'a str,
     points: &'a [ThermoPoint],
 }
@@ -44,11 +42,11 @@ impl Points<'_> {
     fn cells(&self, at: usize, exact: bool) -> Vec<String> {
         let mut cells = Vec::new();
         for ((name, e), key) in self.points[at].named().into_iter().zip(KEYS) {
-            let path = |part: &str| format!("{}.{at}.{key}.{part}", self.place);
-            cells.push(shown(self.results, &path("mean"), Form::WithError));
+            let path = format!("{}.{at}.{key}", self.place);
+            cells.push(estimated(&path, e));
             if name == "log_z" && exact {
                 let known = e.exact.map(|value| {
-                    let cell = shown(self.results, &path("exact"), Form::Fixed(4));
+                    let cell = shown(&format!("{path}.exact"), value, Form::Fixed(4));
                     [cell, sigmas(e.mean, e.error, value)]
                 });
                 cells.extend(known.unwrap_or_else(|| ["-".to_owned(), "-".to_owned()]));
@@ -58,15 +56,20 @@ impl Points<'_> {
     }
 
     /// A number of a point.
-    fn number(&self, at: usize, key: &str, form: Form) -> String {
-        shown(self.results, &format!("{}.{at}.{key}", self.place), form)
+    fn number(&self, at: usize, key: &str, value: f64, form: Form) -> String {
+        shown(&format!("{}.{at}.{key}", self.place), value, form)
+    }
+
+    /// The inverse temperature of a point.
+    fn beta(&self, at: usize, form: Form) -> String {
+        self.number(at, "beta", self.points[at].beta, form)
     }
 }
 
 /// The temperatures of a ladder: how well neighbours exchange, and what all of them together say about each.
-pub fn ladder(results: &Value, tempering: &TemperingResult) -> String {
-    let rungs = Points { results, place: "tempering.rungs", points: &tempering.rungs };
-    let between = Points { results, place: "tempering.at_beta", points: &tempering.at_beta };
+pub fn ladder(tempering: &TemperingResult) -> String {
+    let rungs = Points { place: "tempering.rungs", points: &tempering.rungs };
+    let between = Points { place: "tempering.at_beta", points: &tempering.at_beta };
     if rungs.points.is_empty() {
         return String::new();
     }
@@ -75,19 +78,21 @@ pub fn ladder(results: &Value, tempering: &TemperingResult) -> String {
     head.extend(Points::head(exact));
     let mut rows = vec![head];
     // Swaps and overlaps are those with the next rung; the first overlap is that of the hottest with infinite temperature.
-    let share =
-        |key: &str, at: usize| shown(results, &format!("tempering.{key}.{at}"), Form::Fixed(3));
+    let share = |key: &str, all: &[f64], at: usize| {
+        let value = all.get(at).copied().unwrap_or(f64::NAN);
+        shown(&format!("tempering.{key}.{at}"), value, Form::Fixed(3))
+    };
     for at in 0..rungs.points.len() {
         let mut row = vec![
-            rungs.number(at, "beta", Form::Fixed(6)),
-            share("swap_rates", at),
-            share("overlaps", at + 1),
+            rungs.beta(at, Form::Fixed(6)),
+            share("swap_rates", &tempering.swap_rates, at),
+            share("overlaps", &tempering.overlaps, at + 1),
         ];
         row.extend(rungs.cells(at, exact));
         rows.push(row);
     }
     for at in 0..between.points.len() {
-        let beta = between.number(at, "beta", Form::Fixed(6));
+        let beta = between.beta(at, Form::Fixed(6));
         let mut row = vec![beta, "-".to_owned(), "-".to_owned()];
         row.extend(between.cells(at, exact));
         rows.push(row);
@@ -96,8 +101,8 @@ pub fn ladder(results: &Value, tempering: &TemperingResult) -> String {
     if let Some(first) = tempering.overlaps.first() {
         notes.push(format!("Overlap of infinite temperature and the hottest rung: {first:.3}."));
     }
-    if tempering.log_z_by_integration.is_some() {
-        let value = shown(results, "tempering.log_z_by_integration.mean", Form::WithError);
+    if let Some(log_z) = tempering.log_z_by_integration {
+        let value = estimated("tempering.log_z_by_integration", log_z);
         notes.push(format!("log Z of the last by thermodynamic integration: {value}."));
     }
     table("Temperatures of the ladder", "numbers", &rows)
@@ -105,8 +110,8 @@ pub fn ladder(results: &Value, tempering: &TemperingResult) -> String {
 }
 
 /// Free energies and averages, point by point.
-pub fn grid(results: &Value, result: &FreeEnergyResult) -> String {
-    let points = Points { results, place: "points", points: &result.points };
+pub fn grid(result: &FreeEnergyResult) -> String {
+    let points = Points { place: "points", points: &result.points };
     let fields = result.points.iter().any(|point| point.field.is_some());
     let exact = points.exact();
     let mut head = vec!["beta".to_owned()];
@@ -115,12 +120,13 @@ pub fn grid(results: &Value, result: &FreeEnergyResult) -> String {
     head.extend(Points::head(exact));
     head.push("log Z merit".to_owned());
     let mut rows = vec![head];
-    for at in 0..result.points.len() {
-        let mut row = vec![points.number(at, "beta", Form::Full)];
-        row.extend(fields.then(|| points.number(at, "field", Form::Full)));
-        row.push(points.number(at, "ess", Form::Fixed(3)));
+    for (at, point) in result.points.iter().enumerate() {
+        let mut row = vec![points.beta(at, Form::Full)];
+        let field = point.field.unwrap_or(f64::NAN);
+        row.extend(fields.then(|| points.number(at, "field", field, Form::Full)));
+        row.push(points.number(at, "ess", point.ess, Form::Fixed(3)));
         row.extend(points.cells(at, exact));
-        row.push(points.number(at, "log_z_merit", Form::Short));
+        row.push(points.number(at, "log_z_merit", point.log_z_merit, Form::Short));
         rows.push(row);
     }
     table("Free energies", "numbers", &rows)

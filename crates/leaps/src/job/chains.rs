@@ -6,12 +6,10 @@ use super::measured::measure;
 use super::{Context, Run, Samples, memory, total_energies};
 use crate::device::Placement;
 use crate::exact;
-use crate::mcmc::cuda::{check_gpu, check_measured, run_cuda_chains, run_cuda_ladders};
-use crate::mcmc::lanes::{LadderPlan, Plan, run_lane_chains, run_lane_tempering};
-use crate::mcmc::lockstep::run_lockstep_chains;
+use crate::mcmc::cuda::{check_gpu, check_measured, ladder_plan};
+use crate::mcmc::runner::{Moves, runner};
 use crate::mcmc::{
-    self, AnyKernel, ChainSettings, ChainSpec, Kernel, KernelName, KernelSpec, Move,
-    TemperingSettings, run_tempering,
+    self, ChainSettings, ChainSpec, KernelName, KernelSpec, Move, TemperingSettings,
 };
 use crate::observe::{
     Autocorrelation, ChainRecorder, ChainSummary, ChainWarning, Estimate, LadderTable, Mbar,
@@ -24,7 +22,7 @@ use crate::results::{
 };
 use crate::sampler::WalkerSpec;
 use crate::spec::{RunSpec, SEED};
-use crate::target::{Density, Target};
+use crate::target::Target;
 use crate::{Error, Result};
 
 /// Bytes of kept states beyond which a file of samples is refused.
@@ -222,12 +220,9 @@ impl Chains {
         match self.kernel.kernel {
             Move::Kernel(kernel) => check_gpu("sample.kernel", kernel, target),
             Move::ParallelTempering | Move::Ladder => {
-                check_gpu("sample.tempering_kernel", self.chains.tempering_kernel, target)?;
-                if self.ladder_plan(true).is_none() {
-                    let reason = "ladders run there where tables serve the target, and this one has too many neighbours";
-                    return Err(Error::not_applicable("a GPU", reason));
-                }
-                Ok(())
+                let kernel = self.chains.tempering_kernel;
+                check_gpu("sample.tempering_kernel", kernel, target)?;
+                ladder_plan(target, kernel, self.kernel.scan).map(drop)
             }
             Move::Houdayer => Err(Error::invalid(
                 "sample.kernel",
@@ -410,6 +405,8 @@ impl Chains {
         let make =
             || Keeper { recorder: fresh.clone(), states: self.keep.then(Vec::new), lowest: None };
         let progress = context.progress;
+        let runner = runner(placement);
+        let moves = |kernel| Moves { target, lambda, kernel, scan: self.kernel.scan };
         let kernel = match self.kernel.kernel {
             Move::Kernel(kernel) => kernel,
             exchange => {
@@ -421,44 +418,11 @@ impl Chains {
                     table: Some(LadderTable::width_for(target, self.seed)),
                     chains: settings,
                 };
-                let local = spec.tempering_kernel;
-                let outcomes =
-                    match (placement, self.ladder_plan(matches!(placement, Placement::Cuda(..)))) {
-                        (Placement::Cuda(gpu, _), Some(plan)) => {
-                            run_cuda_ladders(gpu, target, &plan, &tempering, |_| make(), progress)?
-                        }
-                        (Placement::Cpu, Some(plan)) => {
-                            run_lane_tempering(target, &plan, &tempering, |_| make(), progress)?
-                        }
-                        (_, None) => {
-                            let local = AnyKernel::new(local, target, lambda)?;
-                            run_tempering(target, &local, &tempering, |_, _| make(), progress)?
-                        }
-                    };
-                return Ok(tempered(outcomes, betas));
+                let moves = moves(spec.tempering_kernel);
+                return Ok(tempered(runner.ladders(moves, &tempering, &make, progress)?, betas));
             }
         };
-        let model = Density::new(target, lambda);
-        // Tables move 64 chains at once; targets they do not fit are moved one by one.
-        let plan = kernel.rule().and_then(|rule| Plan::of(target, rule, self.kernel.scan).ok());
-        let outcomes = match (placement, plan) {
-            (Placement::Cuda(gpu, _), _) => {
-                let moves = (kernel, self.kernel.scan);
-                run_cuda_chains(gpu, &model, moves, &settings, |_| make(), progress)?
-            }
-            (_, Some(plan)) => run_lane_chains(&model, &plan, &settings, |_| make(), progress)?,
-            (_, None) => {
-                let any = AnyKernel::new(kernel, target, lambda)?;
-                match kernel.rule() {
-                    Some(rule) if target.prefers_batches() => {
-                        let calls = any.energy_calls(target.q());
-                        let moves = (rule, calls);
-                        run_lockstep_chains(&model, moves, &settings, |_| make(), progress)?
-                    }
-                    _ => mcmc::run_chains(&model, &any, &settings, |_| make(), progress)?,
-                }
-            }
-        };
+        let outcomes = runner.chains(moves(kernel), &settings, &make, progress)?;
         let n = outcomes.len() as f64;
         Ok(Finished {
             steps: outcomes.first().map_or(0, |chain| chain.steps),
@@ -467,19 +431,6 @@ impl Chains {
             groups: outcomes.into_iter().map(|chain| vec![chain.recorder]).collect(),
             ladder: None,
         })
-    }
-
-    /// Sweeps of 64 ladders at a time, where plans serve the target and the kernel; GPUs have fewer of them.
-    fn ladder_plan(&self, on_gpu: bool) -> Option<LadderPlan> {
-        let (rule, scan) = (self.chains.tempering_kernel.rule()?, self.kernel.scan);
-        if self.kernel.kernel == Move::Houdayer {
-            return None;
-        }
-        let target = &*self.problem.target;
-        match on_gpu {
-            true => LadderPlan::new(target.pairwise()?, rule, scan).ok(),
-            false => LadderPlan::of(target, rule, scan).ok(),
-        }
     }
 
     /// The inverse temperatures within the ladder that are asked for, from hot to cold.

@@ -46,6 +46,7 @@ mod neighbours;
 mod path_auxiliary;
 mod random_walk;
 mod rounds;
+pub(crate) mod runner;
 mod spec;
 mod swendsen_wang;
 mod tempering;

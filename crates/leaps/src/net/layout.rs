@@ -81,6 +81,7 @@ pub(crate) fn take_mut<'a, T>(rest: &mut &'a mut [T], n: usize) -> &'a mut [T] {
 ///
 /// `layout! { struct Parts(owner: &Owner) { part: owner.length(), ... } }` is a structure `Parts<T>` with a field for every
 /// part; `Parts::len` is the length of the whole, `Parts::cut` and `Parts::cut_mut` take a slice apart.
+/// `Parts::starts` tells kernels where the parts start.
 macro_rules! layout {
     (
         $(#[$meta:meta])*
@@ -104,6 +105,17 @@ macro_rules! layout {
             $visibility fn len($($argument: $type),+) -> usize {
                 let lengths = Self::lengths($($argument),+);
                 0 $(+ lengths.$part)+
+            }
+
+            /// `#define`s of where the parts start and, at last, of where the whole ends, with these names.
+            $visibility fn starts(
+                $($argument: $type,)+
+                names: [&'static str; [$(stringify!($part)),+].len() + 1],
+            ) -> impl Iterator<Item = (&'static str, usize)> {
+                let lengths = Self::lengths($($argument),+);
+                let mut at = 0;
+                let ends = [$({ at += lengths.$part; at }),+];
+                names.into_iter().zip(std::iter::once(0).chain(ends))
             }
 
             #[inline(always)]

@@ -15,17 +15,18 @@ mod ladders;
 mod places;
 #[cfg(feature = "cuda")]
 mod rungs;
+#[cfg(feature = "cuda")]
+mod runner;
 #[cfg(all(test, feature = "cuda"))]
 mod tests;
 
 #[cfg(not(feature = "cuda"))]
-pub(crate) use absent::{run_cuda_chains, run_cuda_ladders};
+pub(crate) use absent::cuda_runner;
 #[cfg(feature = "cuda")]
-pub(crate) use chains::run_cuda_chains;
-#[cfg(feature = "cuda")]
-pub(crate) use rungs::run_cuda_ladders;
+pub(crate) use runner::cuda_runner;
 
 use super::KernelName;
+use super::lanes::{LadderPlan, Scan};
 use crate::target::{Target, pairwise_for_gpu};
 use crate::{Error, Result};
 
@@ -38,6 +39,20 @@ pub(crate) fn check_gpu(key: &str, kernel: KernelName, target: &dyn Target) -> R
         return Err(Error::invalid(key, kernel, condition, advice));
     }
     pairwise_for_gpu(target).map(drop)
+}
+
+/// Tables for the rungs of a ladder, where they serve the kernel and the target.
+pub(crate) fn ladder_plan(
+    target: &dyn Target,
+    kernel: KernelName,
+    scan: Scan,
+) -> Result<LadderPlan> {
+    let plan = |rule| LadderPlan::new(target.pairwise()?, rule, scan).ok();
+    kernel.rule().and_then(plan).ok_or_else(|| {
+        let reason =
+            "ladders run there where tables serve the target, and this one has too many neighbours";
+        Error::not_applicable("a GPU", reason)
+    })
 }
 
 /// Refuse a target whose chains cannot be measured where they are.

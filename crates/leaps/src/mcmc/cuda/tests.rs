@@ -3,8 +3,9 @@
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::chains::run_cuda_chains;
 use super::places::{PLACES, defines};
-use super::{run_cuda_chains, run_cuda_ladders};
+use super::rungs::run_cuda_ladders;
 use crate::device::cuda::Gpu;
 use crate::device::{NoProgress, Progress};
 use crate::mcmc::lanes::{LadderPlan, Plan, Scan, run_lane_chains, run_lane_tempering};

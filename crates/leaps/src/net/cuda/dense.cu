@@ -1,4 +1,4 @@
-// Functions of time for every slot: features, a hidden layer of 32 silu units, `outputs` numbers. Parameters are in their
+// Functions of time for every slot: features, a hidden layer of TIME_UNITS silu units, `outputs` numbers. Parameters are in their
 // natural order.
 
 // Write `times[slot * outputs + o]`, and keep the hidden units of a slot: before and after their activation. A block for
@@ -25,7 +25,7 @@ extern "C" __global__ void embed_time(const float* p, const u32* time_indices, c
     }
 }
 
-// Write the gradient of the hidden units before their activation. A block of 32 threads for every slot.
+// Write the gradient of the hidden units before their activation. A block of TIME_UNITS threads for every slot.
 extern "C" __global__ void embed_time_back(const float* p, const float* saved, const float* d_times, float* d_hidden,
                                            u32 outputs) {
     u32 slot = blockIdx.x, k = threadIdx.x;

@@ -179,7 +179,16 @@ impl CudaTime {
         let (saved, d_times, d_hidden) = (&self.saved, &self.d_times, &mut self.d_hidden);
         let outputs = self.embedding.outputs as u32;
         let grid = (self.embedding.parameters().div_ceil(128) as u32, 1, 1);
-        launch!(gpu, self.back, ((n, 1, 1), 32, 0), &p, saved, d_times, d_hidden, &outputs)?;
+        launch!(
+            gpu,
+            self.back,
+            ((n, 1, 1), TIME_UNITS, 0),
+            &p,
+            saved,
+            d_times,
+            d_hidden,
+            &outputs
+        )?;
         let pass = TimeGradient {
             time_indices: Input::of(gpu, batch.time_indices),
             table: Input::of(gpu, batch.table),

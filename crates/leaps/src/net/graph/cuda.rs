@@ -11,8 +11,7 @@ use crate::device::cuda::{Gpu, Kernels, launch};
 use crate::net::cuda::{
     BLOCKS, Base, Compiled, CudaBatch, CudaPasses, CudaTime, DENSE, SumRows, time_defines,
 };
-use crate::net::layout::total;
-use crate::net::network::Network;
+use crate::net::layout::layout;
 
 arguments! {
     /// A batch and what a pass reads beside it.
@@ -45,6 +44,73 @@ arguments! {
 }
 
 const SOURCE: &str = join!(Batch::SOURCE, Gradients::SOURCE, DENSE, include_str!("graph.cu"),);
+
+layout! {
+    /// Parameters in their natural order.
+    struct Parameters(graph: &HollowGraph) {
+        value: graph.inputs * graph.channels,
+        bias: graph.sites * graph.channels,
+        bond: graph.bonds * graph.channels,
+        pass_on: graph.pass_on.len(),
+        time: graph.time.parameters(),
+        mix: graph.head.width() * graph.width(),
+        mix_bias: graph.head.width(),
+        hidden: graph.head.width() * graph.head.width(),
+        hidden_bias: graph.head.width(),
+        out: graph.head.out.inputs * graph.head.out.outputs,
+        out_bias: graph.head.out.outputs,
+        head_time: graph.head.time.parameters(),
+    }
+}
+
+layout! {
+    /// What the forward pass saves of a slot.
+    struct Activations(graph: &HollowGraph) {
+        /// `[step][ALL]`: what is collected, a site's own, passed on.
+        collected: graph.sites * graph.width(),
+        own: graph.sites * graph.width(),
+        passed: graph.sites * graph.width(),
+        /// `[site][ALL]`.
+        context: graph.sites * graph.width(),
+        /// `[site][HEAD]`.
+        u: graph.sites * graph.head.width(),
+        v: graph.sites * graph.head.width(),
+        w: graph.sites * graph.head.width(),
+    }
+}
+
+layout! {
+    /// Space of a block of the backward pass.
+    struct Space(graph: &HollowGraph) {
+        /// `[step][ALL]`: gradients of what is passed on, collected, active; and z.
+        passed: graph.sites * graph.width(),
+        collected: graph.sites * graph.width(),
+        active: graph.sites * graph.width(),
+        z: graph.sites * graph.width(),
+        /// `[site][ALL]`: a gradient.
+        context: graph.sites * graph.width(),
+        /// `[site][HEAD]`: r and gradients.
+        r: graph.sites * graph.head.width(),
+        w: graph.sites * graph.head.width(),
+        dz: graph.sites * graph.head.width(),
+        u: graph.sites * graph.head.width(),
+    }
+}
+
+/// What the source calls where the parts of these layouts start, and where they end.
+#[rustfmt::skip]
+const PARAMETERS: [&str; 13] = [
+    "P_VALUE", "P_BIAS", "P_BOND", "P_PASS", "P_TIME", "P_MIX", "P_MIX_BIAS", "P_HIDDEN", "P_HIDDEN_BIAS", "P_OUT",
+    "P_OUT_BIAS", "P_ALL", "P_END",
+];
+const ACTIVATIONS: [&str; 8] =
+    ["K_COLLECTED", "K_OWN", "K_PASSED", "K_CONTEXT", "K_U", "K_V", "K_W", "SAVED"];
+#[rustfmt::skip]
+const SPACE: [&str; 10] =
+    ["S_PASSED", "S_COLLECTED", "S_ACTIVE", "S_Z", "S_CONTEXT", "S_R", "S_W", "S_DZ", "S_U", "SPACE"];
+
+/// Threads of a block.
+const THREADS: usize = 128;
 
 /// See the [module](self).
 struct CudaGraph {
@@ -107,12 +173,15 @@ impl Compiled for HollowGraph {
             ("INPUTS", self.inputs),
             ("CHANNELS", self.channels),
             ("ORDERS", self.orders.len()),
+            ("ALL", self.width()),
             ("BONDS", self.bonds),
-            ("TIME_PARAMETERS", self.time.parameters()),
             ("HEAD", self.head.width()),
             ("OUTPUTS", self.head.out.outputs),
         ]
         .into_iter()
+        .chain(Parameters::starts(self, PARAMETERS))
+        .chain(Activations::starts(self, ACTIVATIONS))
+        .chain(Space::starts(self, SPACE))
         .chain(time_defines(self.time.features))
         .collect()
     }
@@ -123,20 +192,19 @@ impl Compiled for HollowGraph {
         kernels: &Kernels,
         slots: usize,
     ) -> Result<impl CudaPasses + 'static> {
-        let (all, c, width) = (total(&self.tensors()), self.channels, self.head.width());
-        let messages = (self.inputs + self.sites + self.bonds + c) * c;
-        let head_time = self.head.time;
-        let head_start = all - head_time.parameters();
+        let lengths = Parameters::lengths(self);
+        let messages = lengths.value + lengths.bias + lengths.bond + lengths.pass_on;
+        let head_start = Parameters::len(self) - lengths.head_time;
         Ok(CudaGraph {
             forward: kernels.get("graph_forward", 0)?,
             backward: kernels.get("graph_backward", 0)?,
             rows: SumRows::new(kernels)?,
             time: CudaTime::new(gpu, kernels, self.time, slots, messages)?,
-            head_time: CudaTime::new(gpu, kernels, head_time, slots, head_start)?,
+            head_time: CudaTime::new(gpu, kernels, self.head.time, slots, head_start)?,
             head_start,
             tables: gpu.upload(&self.tables())?,
-            saved: gpu.zeros(slots * self.sites * (4 * self.width() + 3 * width))?,
-            space: self.sites * (5 * self.width() + 4 * width),
+            saved: gpu.zeros(slots * Activations::len(self))?,
+            space: Space::len(self),
         })
     }
 }
@@ -178,7 +246,7 @@ impl CudaPasses for CudaGraph {
         self.time.forward(base, batch)?;
         self.head_time.forward(base, batch)?;
         let given = self.batch(base, batch);
-        launch!(gpu, self.forward, (grid, 128, 0), &given, &mut self.saved, out)
+        launch!(gpu, self.forward, (grid, THREADS, 0), &given, &mut self.saved, out)
     }
 
     fn backward(
@@ -198,7 +266,7 @@ impl CudaPasses for CudaGraph {
             parts: Output::of(gpu, &saved.parts),
         };
         let grid = (blocks as u32, 1, 1);
-        launch!(gpu, self.backward, (grid, 128, 0), &given, &to, &self.saved, d_out, &n)?;
+        launch!(gpu, self.backward, (grid, THREADS, 0), &given, &to, &self.saved, d_out, &n)?;
         // The messages' functions of time are among the others: written as 0 here, then as they are.
         self.rows.sum(gpu, &saved.parts, gradient, 0, self.head_start, blocks)?;
         self.time.backward(base, batch, gradient)?;

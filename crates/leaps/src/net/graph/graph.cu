@@ -1,42 +1,9 @@
 // Messages along orders of the sites, in float32, parameters in their natural order. A block has a slot (forward) or some
 // slots, one after the other (backward), and keeps their rows in global memory.
 //
-// Given: SITES, INPUTS (1 for spins, else the number of values), CHANNELS, ORDERS, BONDS (directed), HEAD, OUTPUTS.
-
-#define ALL (ORDERS * CHANNELS) // channels of all orders at one step or site
-#define P_BIAS (INPUTS * CHANNELS)
-#define P_BOND (P_BIAS + SITES * CHANNELS)
-#define P_PASS (P_BOND + BONDS * CHANNELS)
-#define P_TIME (P_PASS + CHANNELS * CHANNELS)
-#define P_MIX (P_TIME + TIME_PARAMETERS)
-#define P_MIX_BIAS (P_MIX + HEAD * ALL)
-#define P_HIDDEN (P_MIX_BIAS + HEAD)
-#define P_HIDDEN_BIAS (P_HIDDEN + HEAD * HEAD)
-#define P_OUT (P_HIDDEN_BIAS + HEAD)
-#define P_OUT_BIAS (P_OUT + OUTPUTS * HEAD)
-#define P_ALL (P_OUT_BIAS + OUTPUTS)
-
-// What the forward pass keeps of a slot: [step][ALL] of what is collected, a site's own, passed on; [site][ALL] of the
-// context; [site][HEAD] of u, v, w.
-#define SAVED (SITES * (4 * ALL + 3 * HEAD))
-#define K_OWN (SITES * ALL)
-#define K_PASSED (2 * SITES * ALL)
-#define K_CONTEXT (3 * SITES * ALL)
-#define K_U (4 * SITES * ALL)
-#define K_V (K_U + SITES * HEAD)
-#define K_W (K_V + SITES * HEAD)
-
-// Space of a block of the backward pass: [step][ALL] of gradients of what is passed on, collected, active, and of z;
-// [site][ALL] of the context; [site][HEAD] of r and of gradients.
-#define SPACE (SITES * (5 * ALL + 4 * HEAD))
-#define S_COLLECTED (SITES * ALL)
-#define S_ACTIVE (2 * SITES * ALL)
-#define S_Z (3 * SITES * ALL)
-#define S_CONTEXT (4 * SITES * ALL)
-#define S_R (5 * SITES * ALL)
-#define S_W (S_R + SITES * HEAD)
-#define S_DZ (S_W + SITES * HEAD)
-#define S_U (S_DZ + SITES * HEAD)
+// Given: SITES, INPUTS (1 for spins, else the number of values), CHANNELS, ORDERS, ALL (channels of all orders at one step or
+// site), BONDS (directed), HEAD, OUTPUTS; and where the parts of parameters (P_), of what a slot saves (K_) and of the
+// space of a block of the backward pass (S_) start, which cuda.rs describes.
 
 #define FOR(k, n) for (u32 k = threadIdx.x; k < (n); k += blockDim.x)
 

@@ -4,11 +4,9 @@
 // the rows of all sites, which come through shared memory, TILE sites at a time. So many numbers are multiplied for each that is
 // read. Scores are in units of log 2.
 //
-// Given: SLICES (a power of 2, up to 32), SLICE (even), TILE; ROWS, THREADS and PARTS, and the same with BACK_ on the way back.
+// Given: SLICES (a power of 2, up to 32), SLICE (even), STRIDE (from slice to slice), ROW (from row to row), TILE; ROWS, THREADS and
+// PARTS, and the same with BACK_ on the way back.
 
-// An uneven number of pairs, so that the slices of a row lie in different banks.
-#define STRIDE (SLICE + (SLICE % 4 == 0 ? 2 : 0))
-#define ROW (SLICES * STRIDE)
 #define LOG2_E 1.44269504f
 #define LOG_2 0.69314718f
 // A score whose weight is 0, and a first one for weights to be relative to, which others may exceed by SLACK until it is replaced.

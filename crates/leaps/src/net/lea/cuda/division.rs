@@ -8,6 +8,8 @@ const SHARED: usize = 10 << 10;
 pub(super) struct Division {
     pub(super) slices: usize,
     pub(super) slice: usize,
+    /// From slice to slice: an uneven number of pairs, so that the slices of a row lie in different banks.
+    pub(super) stride: usize,
     pub(super) tile: usize,
     pub(super) forward: Rows,
     pub(super) back: Rows,
@@ -30,12 +32,18 @@ impl Rows {
 }
 
 impl Division {
+    /// From row to row.
+    pub(super) fn row(&self) -> usize {
+        self.slices * self.stride
+    }
+
     pub(super) fn new(sites: usize, width: usize) -> Self {
         // With slices of up to 10 numbers four rows and their sums leave registers for two blocks on a multiprocessor. On the
         // way back a row is twice as much.
         let slices = width.div_ceil(10).next_power_of_two().min(32);
         let slice = width.div_ceil(slices).next_multiple_of(2);
-        let row = slices * (slice + if slice.is_multiple_of(4) { 2 } else { 0 });
+        let stride = slice + if slice.is_multiple_of(4) { 2 } else { 0 };
+        let row = slices * stride;
         // Few sites go to more threads instead.
         let rows = match sites * slices {
             512.. => 4,
@@ -45,6 +53,7 @@ impl Division {
         Division {
             slices,
             slice,
+            stride,
             tile: (SHARED / (2 * row + 2)).clamp(1, sites),
             forward: Rows::new(sites, slices, rows),
             back: Rows::new(sites, slices, rows.min(2)),
@@ -60,10 +69,11 @@ mod tests {
     fn threads_have_all_rows_and_all_numbers() {
         for sites in 2..700 {
             for width in (1..70).chain([127, 128, 129, 300, 512, 513, 4000]) {
-                let Division { slices, slice, tile, forward, back } = Division::new(sites, width);
+                let division = Division::new(sites, width);
+                let (row, Division { slices, slice, tile, forward, back, .. }) =
+                    (division.row(), division);
                 assert!(slices * slice >= width && slice.is_multiple_of(2) && 32 % slices == 0);
-                let stride = slice + if slice.is_multiple_of(4) { 2 } else { 0 };
-                let row = slices * stride;
+                assert!((row / slices / 2) % 2 == 1);
                 assert!((1..=sites).contains(&tile) && 4 * tile * (2 * row + 2) <= 48 << 10);
                 for Rows { rows, threads, parts } in [forward, back] {
                     let each = threads / slices * rows;

@@ -5,26 +5,14 @@
 // slots, then of the parameters. What is left for every slot is attention itself (attention.cu) and the read-out (readout.cu).
 // All sums are in a fixed order.
 //
-// Given: SITES, INPUTS (1 for spins, else the number of values), EMBEDDING, HEADS, WIDTH, OUTPUTS, TIMES; and what attention.cu
-// and readout.cu say.
+// Given: SITES, INPUTS (1 for spins, else the number of values), Q (values), EMBEDDING, HEADS, WIDTH, SIZE (of all heads), OUTPUTS,
+// TIMES, where parameters (P_) start, BLOCK (threads of most blocks); and what attention.cu and readout.cu say.
 
-#define SIZE (HEADS * WIDTH)
-#define P_TOKENS 0
-#define P_PLACES (INPUTS * EMBEDDING)
-#define P_KEY (P_PLACES + SITES * EMBEDDING)
-#define P_VALUE (P_KEY + SIZE * EMBEDDING)
-#define P_QUERY (P_VALUE + SIZE * EMBEDDING)
-#define P_HIDDEN (P_QUERY + SIZE * EMBEDDING)
-#define P_HIDDEN_BIAS (P_HIDDEN + EMBEDDING * SIZE)
-#define P_OUT (P_HIDDEN_BIAS + EMBEDDING)
-#define P_OUT_BIAS (P_OUT + OUTPUTS * EMBEDDING)
-#define P_ALL (P_OUT_BIAS + OUTPUTS)
-
-// Tables of [site][SIZE]: keys with every value, values with every value, queries before the time's scale and shift.
-#define Q (INPUTS == 1 ? 2 : INPUTS)
-#define TABLE ((u64)SITES * SIZE)
-#define T_VALUE (Q * TABLE)
-#define T_QUERY (2 * Q * TABLE)
+// Tables of [site][SIZE]: keys with every value, values with every value, queries before the time's scale and shift. Given are
+// TABLE_LENGTH and where those of values and queries start.
+#define TABLE ((u64)TABLE_LENGTH)
+#define T_VALUE ((u64)VALUE_TABLES)
+#define T_QUERY ((u64)QUERY_TABLE)
 
 #define FOR(k, n) for (u32 k = threadIdx.x; k < (n); k += blockDim.x)
 
@@ -53,9 +41,8 @@ extern "C" __global__ void lea_tables(const float* p, float* tables) {
     }
 }
 
-// ---- Sums along columns. A block of 256 threads has 32 columns, so that neighbours read neighbours.
+// ---- Sums along columns. A block of BLOCK threads has COLUMNS columns and STRIPES stripes, so that neighbours read neighbours.
 
-#define STRIPES 8
 #define COLUMN(block) ((block) * COLUMNS + threadIdx.x % COLUMNS)
 #define FIRST_STRIPE (threadIdx.x < COLUMNS)
 

@@ -13,6 +13,7 @@ use crate::device::cuda::{Gpu, Kernels, launch};
 use crate::net::cuda::{
     Base, Compiled, CudaBatch, CudaPasses, CudaTime, DENSE, SumRows, functions, time_defines,
 };
+use crate::net::layout::layout;
 use division::{Division, Rows};
 
 arguments! {
@@ -69,6 +70,25 @@ const HIDDEN_PARTS: usize = 32;
 /// Rows and columns of a block of `product` in `readout.cu`, columns of one of `column_sum` in `lea.cu`.
 const EDGE: usize = 64;
 const COLUMNS: usize = 32;
+
+/// Threads of a block of all kernels but those of attention: 4 by 4 numbers each of a product, or a stripe of a column.
+const BLOCK: usize = EDGE * EDGE / 16;
+
+/// What the source calls where parameters start, and where the last ones end.
+#[rustfmt::skip]
+const PARAMETERS: [&str; 11] = [
+    "P_TOKENS", "P_PLACES", "P_KEY", "P_VALUE", "P_QUERY", "P_HIDDEN", "P_HIDDEN_BIAS", "P_OUT", "P_OUT_BIAS", "P_ALL",
+    "P_END",
+];
+
+layout! {
+    /// Tables of `[site][SIZE]`.
+    struct Tables(lea: &Lea) {
+        keys: lea.q() * lea.table(),
+        values: lea.q() * lea.table(),
+        queries: lea.table(),
+    }
+}
 
 functions!(
     Functions, "lea_";
@@ -133,11 +153,6 @@ impl Lea {
         self.sites * self.attention.size()
     }
 
-    /// Numbers of all tables: of keys and of values for every value, of queries.
-    fn tables(&self) -> usize {
-        (2 * self.q() + 1) * self.table()
-    }
-
     /// Rows of a slot: sites of all heads.
     fn rows(&self) -> usize {
         self.sites * self.attention.heads
@@ -159,13 +174,19 @@ impl Compiled for Lea {
         [
             ("SITES", self.sites),
             ("INPUTS", self.inputs),
+            ("Q", self.q()),
             ("EMBEDDING", self.embedding),
             ("HEADS", self.attention.heads),
             ("WIDTH", self.attention.width),
+            ("SIZE", self.attention.size()),
+            ("TABLE_LENGTH", self.table()),
+            ("ENDS", self.ends().0),
             ("OUTPUTS", self.outputs),
             ("TIMES", self.time.outputs),
             ("SLICES", division.slices),
             ("SLICE", division.slice),
+            ("STRIDE", division.stride),
+            ("ROW", division.row()),
             ("TILE", division.tile),
             ("ROWS", division.forward.rows),
             ("THREADS", division.forward.threads),
@@ -176,8 +197,12 @@ impl Compiled for Lea {
             ("HIDDEN_PARTS", HIDDEN_PARTS),
             ("EDGE", EDGE),
             ("COLUMNS", COLUMNS),
+            ("STRIPES", BLOCK / COLUMNS),
+            ("BLOCK", BLOCK),
         ]
         .into_iter()
+        .chain(Parameters::starts(self, PARAMETERS))
+        .chain(Tables::starts(self, ["KEY_TABLES", "VALUE_TABLES", "QUERY_TABLE", "TABLES"]))
         .chain(time_defines(self.time.features))
         .collect()
     }
@@ -193,7 +218,7 @@ impl Compiled for Lea {
             functions: Functions::new(kernels, |_| 0)?,
             rows: SumRows::new(kernels)?,
             time: CudaTime::new(gpu, kernels, self.time, slots, own)?,
-            tables: gpu.zeros(self.tables())?,
+            tables: gpu.zeros(Tables::len(self))?,
             context: gpu.zeros(slots * self.table())?,
             logs: gpu.zeros(slots * self.rows())?,
             before: gpu.zeros(slots * self.sites * self.embedding)?,
@@ -232,16 +257,24 @@ impl CudaLea {
             d_times: Output::of(gpu, &self.time.d_times),
             ends: Output::of(gpu, &saved.ends),
         };
-        launch!(gpu, f.hidden_back, ((slots as u32, 1, 1), 256, 0), &pass)?;
+        launch!(gpu, f.hidden_back, ((slots as u32, 1, 1), BLOCK, 0), &pass)?;
         let (ends, start) = lea.ends();
         self.rows.sum(gpu, &saved.ends, gradient, start, ends, slots)?;
         let grid = (size.div_ceil(EDGE) as u32, e.div_ceil(EDGE) as u32, HIDDEN_PARTS as u32);
         let parts = &mut saved.hidden_parts;
-        launch!(gpu, f.hidden_weights, (grid, 256, 0), &saved.d_hidden, &self.context, parts, &n)?;
+        launch!(
+            gpu,
+            f.hidden_weights,
+            (grid, BLOCK, 0),
+            &saved.d_hidden,
+            &self.context,
+            parts,
+            &n
+        )?;
         let (start, parts) = (start - e * size, &saved.hidden_parts);
         self.rows.sum(gpu, parts, gradient, start, e * size, HIDDEN_PARTS)?;
         let grid = (sites.div_ceil(EDGE) as u32, size.div_ceil(EDGE) as u32, 1);
-        launch!(gpu, f.context_back, (grid, 256, 0), p, &saved.d_hidden, &mut saved.d_context, &n)
+        launch!(gpu, f.context_back, (grid, BLOCK, 0), p, &saved.d_hidden, &mut saved.d_context, &n)
     }
 
     /// Back through attention: gradients of keys, values and queries take the places of `context`, `d_value` and `d_context`.
@@ -253,11 +286,11 @@ impl CudaLea {
     ) -> Result<()> {
         let (f, rows) = (&self.functions, self.division.back);
         let (grid, n) = (self.heads(batch.slots, rows), batch.slots as u32);
-        let means = ((batch.slots * self.lea.rows()).div_ceil(256) as u32, 1, 1);
+        let means = ((batch.slots * self.lea.rows()).div_ceil(BLOCK) as u32, 1, 1);
         launch!(
             gpu,
             f.means,
-            (means, 256, 0),
+            (means, BLOCK, 0),
             &self.context,
             &saved.d_context,
             &mut saved.means,
@@ -286,13 +319,13 @@ impl CudaLea {
         for (d, start) in [(&self.context, 0), (&saved.d_value, q * table)] {
             let mut to = saved.d_tables.slice_mut(start..start + q * table);
             let grid = (columns, q as u32, 1);
-            launch!(gpu, f.sum_table, (grid, 256, 0), d, batch.states, batch.rows, &mut to, &n)?;
+            launch!(gpu, f.sum_table, (grid, BLOCK, 0), d, batch.states, batch.rows, &mut to, &n)?;
         }
         let mut to = saved.d_tables.slice_mut(2 * q * table..);
         let (d, times) = (&saved.d_context, &self.time.times);
-        launch!(gpu, f.sum_queries, ((columns, 1, 1), 256, 0), d, times, &mut to, &n)?;
+        launch!(gpu, f.sum_queries, ((columns, 1, 1), BLOCK, 0), d, times, &mut to, &n)?;
         let grid = (n, size.div_ceil(COLUMNS) as u32, 1);
-        launch!(gpu, f.sum_times, (grid, 256, 0), d, &self.tables, &mut self.time.d_times)
+        launch!(gpu, f.sum_times, (grid, BLOCK, 0), d, &self.tables, &mut self.time.d_times)
     }
 
     /// From the gradients of the tables to those of values, places, keys, values and queries.
@@ -307,12 +340,20 @@ impl CudaLea {
         let columns = e.div_ceil(COLUMNS) as u32;
         let grid = (lea.sites as u32, lea.q() as u32, columns);
         let (d_tables, d_described) = (&saved.d_tables, &mut saved.d_described);
-        launch!(gpu, f.described_back, (grid, 256, 0), p, d_tables, &mut *d_described)?;
+        launch!(gpu, f.described_back, (grid, BLOCK, 0), p, d_tables, &mut *d_described)?;
         let (grid, d_described) = ((lea.sites + lea.inputs) as u32, &saved.d_described);
         let grid = (grid, columns, 1);
-        launch!(gpu, f.embeddings_back, (grid, 256, 0), p, d_tables, d_described, &mut *gradient)?;
+        launch!(
+            gpu,
+            f.embeddings_back,
+            (grid, BLOCK, 0),
+            p,
+            d_tables,
+            d_described,
+            &mut *gradient
+        )?;
         let grid = (size.div_ceil(COLUMNS) as u32, e as u32, 3);
-        launch!(gpu, f.projections_back, (grid, 256, 0), p, d_tables, gradient)
+        launch!(gpu, f.projections_back, (grid, BLOCK, 0), p, d_tables, gradient)
     }
 }
 
@@ -322,7 +363,7 @@ impl CudaPasses for CudaLea {
     fn refresh(&mut self, base: &Base) -> Result<()> {
         let grid = (self.lea.sites as u32, 2 * self.lea.q() as u32 + 1, 1);
         let tables = &mut self.tables;
-        launch!(base.gpu, self.functions.tables, (grid, 256, 0), &base.parameters, tables)
+        launch!(base.gpu, self.functions.tables, (grid, BLOCK, 0), &base.parameters, tables)
     }
 
     fn reserve(&mut self, base: &Base) -> Result<Saved> {
@@ -337,7 +378,7 @@ impl CudaPasses for CudaLea {
             d_context: gpu.zeros(slots * lea.table())?,
             d_value: gpu.zeros(slots * lea.table())?,
             means: gpu.zeros(slots * lea.rows())?,
-            d_tables: gpu.zeros(lea.tables())?,
+            d_tables: gpu.zeros(Tables::len(lea))?,
             d_described: gpu.zeros(lea.q() * lea.sites * lea.embedding)?,
         })
     }
@@ -366,9 +407,9 @@ impl CudaPasses for CudaLea {
         let (p, sites) = (&base.parameters, batch.slots * self.lea.sites);
         let grid = (sites.div_ceil(EDGE) as u32, self.lea.embedding.div_ceil(EDGE) as u32, 1);
         let (n, before) = (sites as u32, &mut self.before);
-        launch!(gpu, f.hidden, (grid, 256, 0), p, &self.context, &mut *before, &n)?;
-        let grid = (sites.div_ceil(256) as u32, 1, 1);
-        launch!(gpu, f.outputs, (grid, 256, 0), p, &self.time.times, &self.before, out, &n)
+        launch!(gpu, f.hidden, (grid, BLOCK, 0), p, &self.context, &mut *before, &n)?;
+        let grid = (sites.div_ceil(BLOCK) as u32, 1, 1);
+        launch!(gpu, f.outputs, (grid, BLOCK, 0), p, &self.time.times, &self.before, out, &n)
     }
 
     fn backward(

@@ -1,8 +1,9 @@
 // From contexts of heads to outputs, and back: hidden units `[slot][site][EMBEDDING]`, with time as a scale and a shift.
 //
-// Given: HIDDEN_PARTS, into which rows are divided to sum the gradient of the hidden weights.
+// Given: HIDDEN_PARTS, into which rows are divided to sum the gradient of the hidden weights; ENDS, what a slot adds to the
+// gradient of the hidden bias and of what follows it; EDGE.
 
-// ---- Products of matrices. A block of 256 threads has a tile of 64 by 64, a thread 4 by 4 of it.
+// ---- Products of matrices. A block of BLOCK threads has a tile of EDGE by EDGE, a thread 4 by 4 of it.
 
 #define DEPTH 16
 
@@ -11,7 +12,7 @@
 template <bool LEFT_ALONG, bool RIGHT_ALONG, class Left, class Right, class Out>
 __device__ __forceinline__ void product(u32 first_m, u32 all_m, u32 first_n, u32 all_n, u32 depth, Left left, Right right, Out out) {
     __shared__ __align__(16) float a[DEPTH][EDGE + 4], b[DEPTH][EDGE + 4];
-    u32 x = threadIdx.x % 16 * 4, y = threadIdx.x / 16 * 4;
+    u32 x = threadIdx.x % (EDGE / 4) * 4, y = threadIdx.x / (EDGE / 4) * 4;
     float sum[4][4] = {};
     for (u32 start = 0; start < depth; start += DEPTH) {
         FOR(i, DEPTH * EDGE) {
@@ -42,7 +43,7 @@ __device__ __forceinline__ void product(u32 first_m, u32 all_m, u32 first_n, u32
 }
 
 // Write hidden units before the time's scale and shift; `sites` of all slots.
-extern "C" __global__ void __launch_bounds__(256) lea_hidden(const float* p, const float* context, float* before, u32 sites) {
+extern "C" __global__ void __launch_bounds__(BLOCK) lea_hidden(const float* p, const float* context, float* before, u32 sites) {
     product<true, true>(
         blockIdx.x * EDGE, sites, blockIdx.y * EDGE, EMBEDDING, SIZE, [&](u32 m, u32 k) { return context[(u64)m * SIZE + k]; },
         [&](u32 k, u32 n) { return p[P_HIDDEN + n * SIZE + k]; },
@@ -62,9 +63,6 @@ extern "C" __global__ void lea_outputs(const float* p, const float* times, const
     }
     for (int s = 0; s < OUTPUTS; s++) out[(u64)row * OUTPUTS + s] = sum[s];
 }
-
-// What a slot adds to the gradient of the hidden bias and of what follows it.
-#define ENDS (P_ALL - P_HIDDEN_BIAS)
 
 // Write hidden units after their activation, their gradients before (`d_z`) and after the time's scale (`d_hidden`), their part of
 // `d_times`, and `ends[slot][ENDS]`: a block for every slot.
@@ -96,7 +94,7 @@ extern "C" __global__ void lea_hidden_back(HiddenBack pass) {
 }
 
 // Write the gradient of contexts of heads.
-extern "C" __global__ void __launch_bounds__(256) lea_context_back(const float* p, const float* d_hidden, float* d_context, u32 sites) {
+extern "C" __global__ void __launch_bounds__(BLOCK) lea_context_back(const float* p, const float* d_hidden, float* d_context, u32 sites) {
     product<true, false>(
         blockIdx.x * EDGE, sites, blockIdx.y * EDGE, SIZE, EMBEDDING,
         [&](u32 m, u32 k) { return d_hidden[(u64)m * EMBEDDING + k]; }, [&](u32 k, u32 n) { return p[P_HIDDEN + k * SIZE + n]; },
@@ -104,7 +102,7 @@ extern "C" __global__ void __launch_bounds__(256) lea_context_back(const float* 
 }
 
 // Write `parts[part][EMBEDDING][SIZE]`, what a part of the sites adds to the gradient of the hidden weights.
-extern "C" __global__ void __launch_bounds__(256) lea_hidden_weights(const float* d_hidden, const float* context, float* parts, u32 sites) {
+extern "C" __global__ void __launch_bounds__(BLOCK) lea_hidden_weights(const float* d_hidden, const float* context, float* parts, u32 sites) {
     u32 each = (sites + HIDDEN_PARTS - 1) / HIDDEN_PARTS, start = min(blockIdx.z * each, sites);
     float* g = parts + (u64)blockIdx.z * EMBEDDING * SIZE;
     product<false, false>(

@@ -4,9 +4,8 @@
 // g = D_c x, dz = g silu'(z): the gradient of A is the sum of dz h over positions (`back_weights`), that of h the sum of
 // A dz over channels and taps (`back_inputs`). Both compute z again. In float32 (EXACT) every factor is two tf32 numbers.
 //
-// Given too: SPAN (positions in shared memory at a time), WARPS and ITEMS (warps of a block, output channels of a warp).
+// Given too: H_ROW (channels that a layer reads, padded), SPAN (positions in shared memory at a time), WARPS and ITEMS (warps of a block, output channels of a warp).
 
-#define H_ROW (COLUMNS * 8)
 #define H_STRIDE (H_ROW + 4) // 4 more than a multiple of 8: no bank conflicts
 #define X_STRIDE (SPAN + 8)
 #define PARTS (CHANNELS + 2) // of a kernel element: A, the inner and the outer bias

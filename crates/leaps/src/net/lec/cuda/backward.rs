@@ -64,7 +64,7 @@ impl CudaLec {
         Ok(Back {
             d: gpu.zeros(cells * c)?,
             d_h: gpu.zeros(cells * c)?,
-            h: gpu.zeros(cells * ((c + 8) / 8 * 8))?,
+            h: gpu.zeros(cells * self.sizes.h_row())?,
             by_context: gpu.zeros(cells * (q + 1))?,
             d_theta: gpu.zeros(slots * self.thetas)?,
             saved: gpu.zeros(slots * self.layers.len() * 4 * units)?,

@@ -4,14 +4,12 @@
 // The input is x[slot * PLACES + site], with nothing behind the last site: spins as numbers, else values whose channels
 // are in `values[site_value * CHANNELS + channel]`, zeros for nothing.
 //
-// Given: SITES, CHANNELS, Q, SPINS (two values, one channel), IMPORTED, UNITS (of a function of time), THETAS (what
+// Given: SITES, PLACES (sites and nothing), CHANNELS, COLUMNS (eighths of the channels and a constant), ROW (weights of a kernel
+// element, its inner and its outer bias), Q, SPINS (two values, one channel), IMPORTED, UNITS (of a function of time), THETAS (what
 // all functions of time give for a slot), FIRST_SCALE and LAST_SCALE (where the scales are among them), GROUP and GROUPS
 // (output channels that a thread computes, and how many such groups), PER (slots of a thread), STAGED (taps in shared
 // memory), EXACT (float32 instead of tf32).
 
-#define PLACES (SITES + 1)
-#define COLUMNS ((CHANNELS + 8) / 8)                 // eighths of the channels and a constant
-#define ROW ((CHANNELS + 3) / 4 * 4 + 4)             // weights of a kernel element, its inner and its outer bias
 #define LN_2 0.6931471805599453f
 #define LOG2_E 1.4426950408889634f
 
@@ -299,12 +297,16 @@ layer_tf32(LayerForward pass) {
     for (int n = 0; n < TILES; n++) {
         u32 at = min(base + mine + n * 8 + g, all - 1), slot = at / SITES;
         const float* from = pass.u + (u64)slot * (CHANNELS * SITES) + at % SITES;
-        float scale = pass.is_first ? __ldg(&pass.ends[2 * slot]) : 1.0f;
+        auto enter = [&](float scale) {
 #pragma unroll
-        for (int j = 0; j < COLUMNS * 2; j++) {
-            u32 c = j * 4 + t;
-            h[n][j / 2][j % 2] = c < CHANNELS ? tf32(exact_silu(__ldg(&from[c * SITES]) * scale)) : c == CHANNELS ? 0x3f800000u : 0u;
-        }
+            for (int j = 0; j < COLUMNS * 2; j++) {
+                u32 c = j * 4 + t;
+                h[n][j / 2][j % 2] = c < CHANNELS ? tf32(exact_silu(__ldg(&from[c * SITES]) * scale)) : c == CHANNELS ? 0x3f800000u : 0u;
+            }
+        };
+        // Two branches: a scale that is chosen costs the loop below registers.
+        if (pass.is_first) enter(__ldg(&pass.ends[2 * slot]));
+        else enter(1.0f);
 #pragma unroll
         for (int c = 0; c < SOME; c++) sum[c][n][0] = sum[c][n][1] = 0.0f;
     }

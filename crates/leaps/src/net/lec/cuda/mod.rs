@@ -48,6 +48,10 @@ const MOST_CHANNELS: usize = 96;
 
 /// Numbers that shape the kernels, as `#define`s.
 struct Sizes {
+    /// Eighths of the channels and a constant.
+    columns: usize,
+    /// Weights of an element of a kernel, its inner and its outer bias.
+    row: usize,
     /// Output channels of a thread of `layer_exact`, and groups of them.
     group: usize,
     groups: usize,
@@ -72,7 +76,13 @@ impl Sizes {
         };
         let span = [64, 32, 16].into_iter().find(|&span| bytes(span) <= 48 << 10).unwrap_or(8);
         let per = if channels <= 24 { 2 } else { 1 };
-        Sizes { group: channels.div_ceil(groups), groups, per, span, warps, items, exact }
+        let (group, row) = (channels.div_ceil(groups), channels.next_multiple_of(4) + 4);
+        Sizes { columns, row, group, groups, per, span, warps, items, exact }
+    }
+
+    /// Channels that a layer reads, with the constant and zeros behind it.
+    fn h_row(&self) -> usize {
+        8 * self.columns
     }
 }
 
@@ -179,7 +189,7 @@ impl Lec {
             ));
         }
         // The kernels count in 32 bits.
-        let row = self.thetas(self.layers.len()).max(self.sites + 1);
+        let row = self.thetas(self.layers.len()).max(self.places());
         if slots * row >= 1 << 31 {
             let most = format!("fewer than {}", (1usize << 31) / row);
             return Err(Error::invalid("slots", slots, most, "use a smaller batch"));
@@ -197,14 +207,23 @@ impl Lec {
         self.inputs.max(2)
     }
 
+    /// Sites and nothing.
+    fn places(&self) -> usize {
+        self.sites + 1
+    }
+
     /// What the source wants to know.
     fn defines(&self, sizes: &Sizes) -> Vec<(&'static str, usize)> {
-        let (depth, row) = (self.layers.len(), self.channels.next_multiple_of(4) + 4);
-        let staged = ((44 << 10) / (4 * sizes.group * row)).clamp(1, 8);
+        let depth = self.layers.len();
+        let staged = ((44 << 10) / (4 * sizes.group * sizes.row)).clamp(1, 8);
         let (first, last) = (self.layers[0].stencil.taps(), self.layers[depth - 1].stencil.taps());
         [
             ("SITES", self.sites),
+            ("PLACES", self.places()),
             ("CHANNELS", self.channels),
+            ("COLUMNS", sizes.columns),
+            ("H_ROW", sizes.h_row()),
+            ("ROW", sizes.row),
             ("Q", self.q()),
             ("SPINS", usize::from(self.inputs == 1)),
             ("OUTPUTS", self.inputs),
@@ -247,7 +266,7 @@ impl CudaLec {
         let (c, sites, depth) = (lec.channels, lec.sites, lec.layers.len());
         let sizes = Sizes::new(c, exact);
         let kernels = gpu.compile(SOURCE, &lec.defines(&sizes))?;
-        let (q, columns) = (lec.q(), (c + 8) / 8);
+        let (q, columns) = (lec.q(), sizes.columns);
         let first_weight = if lec.inputs == 1 { 0 } else { lec.inputs * c };
         let mut at = first_weight + c * lec.planes() * lec.first.taps();
         let (mut layers, mut times, mut turned) = (Vec::new(), Vec::new(), 0);
@@ -255,13 +274,12 @@ impl CudaLec {
             let (taps, time) = (layer.stencil.taps(), &layer.time);
             let fragments = |tile: usize| taps.div_ceil(tile) * c * columns * 32 * 4;
             let two = |n: usize| Ok::<_, Error>([gpu.zeros(n)?, gpu.zeros(n)?]);
-            let row = c.next_multiple_of(4) + 4;
             layers.push(CudaLayer {
                 taps,
                 near: gpu.upload(&neighbours(&layer.stencil, sites))?,
                 weight: at,
                 theta: lec.thetas(l),
-                exact: gpu.zeros(taps * sizes.groups * sizes.group * row)?,
+                exact: gpu.zeros(taps * sizes.groups * sizes.group * sizes.row)?,
                 left: two(fragments(16))?,
                 outer: gpu.zeros(taps.div_ceil(16) * c * 16)?,
                 right: two(fragments(8))?,
@@ -289,7 +307,7 @@ impl CudaLec {
             times: gpu.upload(&times)?,
             turned: gpu.zeros(turned)?,
             thetas,
-            x: gpu.zeros(slots * (sites + 1) * bytes)?,
+            x: gpu.zeros(slots * lec.places() * bytes)?,
             theta: gpu.zeros(slots * thetas)?,
             ends: gpu.zeros(slots * 2)?,
             u: vec![gpu.zeros(slots * c * sites)?, gpu.zeros(slots * c * sites)?],
@@ -423,7 +441,7 @@ impl CudaPasses for CudaLec {
     ) -> Result<()> {
         let (slots, sites, depth) = (batch.slots, self.lec.sites, self.layers.len());
         let (gpu, f, n) = (&base.gpu, &self.functions, slots as u32);
-        let grid = blocks(slots * (sites + 1));
+        let grid = blocks(slots * self.lec.places());
         launch!(gpu, f.place, (grid, 256, 0), batch.states, batch.rows, &mut self.x, &n)?;
         let grid = (n, depth as u32, 1);
         let (times, theta) = (self.times(base, batch), &mut self.theta);

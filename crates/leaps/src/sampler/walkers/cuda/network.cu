@@ -1,7 +1,7 @@
 // Walkers that follow a network on a GPU (walkers::cuda::network.rs), behind pairwise.cu.
 //
 // PARAMETRISATION: RELU, BARKER, SQRT or metropolis. SCHEME: euler, TRAPEZOID or EVENTS. BLOCK: threads of a block
-// of `act`. JUMP: Purpose::Jump.
+// of `act`; COMPACTORS: of `compact`. JUMP: Purpose::Jump. The other constants are described in arguments.rs.
 #define OUTPUTS (Q == 2 ? 1 : Q)
 #define CHUNK ((SITES + BLOCK - 1) / BLOCK)
 
@@ -77,7 +77,7 @@ __device__ __forceinline__ bool find_value(const double* weights, double& point,
 
 // The structure WalkArguments and the places of the counters are declared by arguments.rs.
 
-// Keep the first number that is not finite: kind 1 is the sum of the rates, 2 + k is energy term k.
+// Keep the first number that is not finite: the sum of the rates (RATES_FAILED), or energy term k (TERMS_FAILED + k).
 __device__ void fail(const WalkArguments& a, u64 kind, u32 walker, u32 interval, double value) {
     if (atomicCAS(a.counters + FAILED, 0ull, kind) != 0) return;
     a.counters[FAILED_WALKER] = walker;
@@ -137,15 +137,15 @@ extern "C" __global__ void check(WalkArguments a, u32 k) {
     if (walker >= a.walkers) return;
     for (u32 term = 0; term < TERMS; term++) {
         double energy = a.energies[(size_t)walker * TERMS + term];
-        if (!isfinite(energy)) fail(a, 2 + term, walker, k, energy);
+        if (!isfinite(energy)) fail(a, TERMS_FAILED + term, walker, k, energy);
     }
 }
 
-// Move slots that hold walkers to the front, in order; the rest of the first `keep` becomes empty. One block of 1024 threads.
+// Move slots that hold walkers to the front, in order; the rest of the first `keep` becomes empty. One block of COMPACTORS threads.
 extern "C" __global__ void compact(WalkArguments a, u32 slots, u32 keep) {
-    __shared__ u32 counts[32];
+    __shared__ u32 counts[COMPACTORS / 32];
     u32 base = 0, lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-    for (u32 first = 0; first < slots; first += 1024) {
+    for (u32 first = 0; first < slots; first += COMPACTORS) {
         u32 i = first + threadIdx.x;
         bool there = i < slots;
         u32 k = there ? a.intervals[i] : 0, row = there ? a.rows[i] : 0, time_index = there ? a.time_indices[i] : 0;
@@ -155,7 +155,7 @@ extern "C" __global__ void compact(WalkArguments a, u32 slots, u32 keep) {
         if (lane == 0) counts[warp] = __popc(mask);
         __syncthreads();
         u32 to = base + __popc(mask & ((1u << lane) - 1));
-        for (u32 w = 0; w < 32; w++) {
+        for (u32 w = 0; w < COMPACTORS / 32; w++) {
             if (w < warp) to += counts[w];
             base += counts[w];
         }
@@ -168,7 +168,7 @@ extern "C" __global__ void compact(WalkArguments a, u32 slots, u32 keep) {
         }
         __syncthreads();
     }
-    for (u32 i = base + threadIdx.x; i < keep; i += 1024) a.intervals[i] = 0;
+    for (u32 i = base + threadIdx.x; i < keep; i += COMPACTORS) a.intervals[i] = 0;
 }
 
 // Whether the outputs for interval k are those for the next one, too: a substep of the same interval of the network.
@@ -247,7 +247,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) act(Pairs p, WalkArguments a
         double balance = total_out - total_back;
         if (!isfinite(balance)) {
             if (thread == 0) {
-                fail(a, 1, walker, k, balance);
+                fail(a, RATES_FAILED, walker, k, balance);
                 a.intervals[slot] = 0;
                 atomicAdd(a.counters + FINISHED, 1ull);
             }
@@ -324,7 +324,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) act(Pairs p, WalkArguments a
             if (thread == 0) {
                 for (u32 term = 0; term < TERMS; term++) {
                     a.energies[(size_t)walker * TERMS + term] = measured[term];
-                    if (!isfinite(measured[term])) fail(a, 2 + term, walker, k, measured[term]);
+                    if (!isfinite(measured[term])) fail(a, TERMS_FAILED + term, walker, k, measured[term]);
                 }
             }
         }

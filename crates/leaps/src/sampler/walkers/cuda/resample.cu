@@ -1,6 +1,6 @@
 // Judge the weights of walkers and resample them on a GPU. The structures Record, Judgement and Carried are declared by resample.rs.
 
-// Given: RESAMPLE, which is Purpose::Resample, and BLOCK, the threads of a block of `decide`.
+// Given: RESAMPLE, which is Purpose::Resample; BLOCK, the threads of a block of `decide`; and the outcomes of a record.
 
 __device__ double block_max(double value, double* space) {
     u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
@@ -47,7 +47,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) decide(Judgement j) {
     if (bad != NONE || most == NOTHING) {
         if (thread == 0) {
             bool none = bad == NONE;
-            *j.record = Record{none ? 0.0 : j.after[bad], none ? 0.0 : (double)bad, 0.0, none ? 3.0 : 2.0};
+            *j.record = Record{none ? 0.0 : j.after[bad], none ? 0.0 : (double)bad, 0.0, (double)(none ? NO_WEIGHTS : NOT_A_WEIGHT)};
         }
         return;
     }
@@ -86,7 +86,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) decide(Judgement j) {
     bool resamples = ess < j.threshold;
     if (thread == 0) {
         double conditional = fmin(first * first / (old * second), 1.0);
-        *j.record = Record{ess, conditional, most + log(total / (double)j.walkers), resamples ? 1.0 : 0.0};
+        *j.record = Record{ess, conditional, most + log(total / (double)j.walkers), (double)(resamples ? RESAMPLED : WENT_ON)};
     }
     if (!resamples) return;
 
@@ -109,7 +109,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) decide(Judgement j) {
 
 // If walkers are resampled: every row of `spare` becomes what walker i takes over from its ancestor.
 extern "C" __global__ void spread(const Record* record, Carried c, u8* spare, const u32* ancestors, u32 walkers) {
-    if (record->outcome != 1.0) return;
+    if (record->outcome != RESAMPLED) return;
     u64 row = c.bytes[0] + c.bytes[1] + c.bytes[2] + c.bytes[3];
     for (u32 i = blockIdx.x; i < walkers; i += gridDim.x) {
         u8* to = spare + i * row;
@@ -123,7 +123,7 @@ extern "C" __global__ void spread(const Record* record, Carried c, u8* spare, co
 
 // And it is taken over, with a weight of one.
 extern "C" __global__ void settle(const Record* record, Carried c, const u8* spare, double* log_weights, u32 walkers) {
-    if (record->outcome != 1.0) return;
+    if (record->outcome != RESAMPLED) return;
     u64 row = c.bytes[0] + c.bytes[1] + c.bytes[2] + c.bytes[3];
     for (u32 i = blockIdx.x; i < walkers; i += gridDim.x) {
         const u8* from = spare + i * row;

@@ -24,7 +24,7 @@ arguments! {
         conditional: f64,
         /// Of the weights.
         log_mean: f64,
-        /// 0 went on, 1 resampled, 2 a log-weight that is none, 3 all weights zero.
+        /// One of the outcomes below.
         outcome: f64,
     }
 }
@@ -64,8 +64,21 @@ const RESAMPLE: &str =
 /// Threads that judge the weights.
 const BLOCK: usize = 1024;
 
+/// Outcomes: nothing happened, or walkers were resampled; failures are a log-weight that is none, and weights that are all zero.
+const WENT_ON: usize = 0;
+const RESAMPLED: usize = 1;
+const NOT_A_WEIGHT: usize = 2;
+const NO_WEIGHTS: usize = 3;
+
 /// Numbers that the kernels share with this file.
-const DEFINES: [(&str, usize); 2] = [("RESAMPLE", Purpose::Resample as usize), ("BLOCK", BLOCK)];
+const DEFINES: [(&str, usize); 6] = [
+    ("RESAMPLE", Purpose::Resample as usize),
+    ("BLOCK", BLOCK),
+    ("WENT_ON", WENT_ON),
+    ("RESAMPLED", RESAMPLED),
+    ("NOT_A_WEIGHT", NOT_A_WEIGHT),
+    ("NO_WEIGHTS", NO_WEIGHTS),
+];
 
 /// Numbers of a record.
 const RECORD: usize = size_of::<Record>() / size_of::<f64>();
@@ -198,10 +211,10 @@ impl CudaResampler {
         let records = self.gpu.download(&self.records.slice(..intervals * RECORD))?;
         for record in records.chunks_exact(RECORD) {
             let &[ess, conditional, log_mean, outcome] = record else { continue };
-            match outcome as u32 {
-                0 => lineage.went_on(ess, conditional),
-                1 => lineage.resampled(ess, conditional, log_mean),
-                2 => {
+            match outcome as usize {
+                WENT_ON => lineage.went_on(ess, conditional),
+                RESAMPLED => lineage.resampled(ess, conditional, log_mean),
+                NOT_A_WEIGHT => {
                     let text = format!("walker {conditional} has log-weight {ess}");
                     return Err(Error::Weights(text));
                 }

@@ -49,8 +49,8 @@ arguments! {
     }
 }
 
-/// Places of the counters: walkers that have entered a slot, that have arrived; intervals that were crossed; what failed first,
-/// 1 for the sum of the rates and 2 + k for energy term k, with its walker, its interval and its value.
+/// Places of the counters: walkers that have entered a slot, that have arrived; intervals that were crossed; what failed first, with
+/// its walker, its interval and its value.
 pub(super) const WAITING: usize = 0;
 pub(super) const FINISHED: usize = 1;
 pub(super) const CROSSED: usize = 2;
@@ -60,6 +60,13 @@ pub(super) const FAILED_INTERVAL: usize = 5;
 pub(super) const FAILED_VALUE: usize = 6;
 /// How many there are.
 pub(super) const COUNTERS: usize = 7;
+
+/// Kinds of failure, 0 if nothing failed: the sum of the rates, energy term 0, and the other terms behind it.
+pub(super) const RATES_FAILED: usize = 1;
+pub(super) const TERMS_FAILED: usize = 2;
+
+/// Threads of the block of `compact`.
+pub(super) const COMPACTORS: usize = 1024;
 
 /// Numbers of the schemes.
 const EULER: usize = 0;
@@ -71,7 +78,7 @@ pub(crate) fn defines(
     parametrisation: Parametrisation,
     scheme: Scheme,
     reversed: bool,
-) -> [(&'static str, usize); 5 + 3 + 2 + COUNTERS] {
+) -> [(&'static str, usize); 5 + 3 + 2 + COUNTERS + 3] {
     let scheme = match scheme {
         Scheme::Euler => EULER,
         Scheme::Trapezoid => TRAPEZOID,
@@ -95,5 +102,8 @@ pub(crate) fn defines(
         ("FAILED_WALKER", FAILED_WALKER),
         ("FAILED_INTERVAL", FAILED_INTERVAL),
         ("FAILED_VALUE", FAILED_VALUE),
+        ("RATES_FAILED", RATES_FAILED),
+        ("TERMS_FAILED", TERMS_FAILED),
+        ("COMPACTORS", COMPACTORS),
     ]
 }

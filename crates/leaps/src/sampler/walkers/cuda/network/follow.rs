@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use super::arguments::{
-    COUNTERS, CROSSED, FAILED, FAILED_INTERVAL, FAILED_VALUE, FAILED_WALKER, FINISHED, WAITING,
-    WalkArguments,
+    COMPACTORS, COUNTERS, CROSSED, FAILED, FAILED_INTERVAL, FAILED_VALUE, FAILED_WALKER, FINISHED,
+    RATES_FAILED, TERMS_FAILED, WAITING, WalkArguments,
 };
 use super::tables::Tables;
 use super::{BLOCK, CudaWalkers};
@@ -223,7 +223,7 @@ impl CudaWalkers<'_> {
                 launch!(
                     gpu,
                     self.kernels.compact,
-                    ((1, 1, 1), 1024, 0),
+                    ((1, 1, 1), COMPACTORS, 0),
                     &arguments,
                     &slots,
                     &keep
@@ -262,7 +262,7 @@ impl CudaWalkers<'_> {
 
     /// Turn a number that is not finite into an error.
     fn heed(&self, counters: &[u64]) -> Result<()> {
-        let kind = counters[FAILED];
+        let kind = counters[FAILED] as usize;
         if kind == 0 {
             return Ok(());
         }
@@ -272,8 +272,8 @@ impl CudaWalkers<'_> {
             (counters[FAILED_WALKER] as usize, f64::from_bits(counters[FAILED_VALUE]));
         let visit = self.visit(walker, counters[FAILED_INTERVAL]);
         let what = match kind {
-            1 => "sum of the rates".into(),
-            _ => visit.energy_term(kind as usize - 2),
+            RATES_FAILED => "sum of the rates".into(),
+            _ => visit.energy_term(kind - TERMS_FAILED),
         };
         Err(visit.infinite(what, value, &self.ensemble.host_state(walker)?))
     }
