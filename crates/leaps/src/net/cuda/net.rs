@@ -50,19 +50,14 @@ impl Net {
         }
     }
 
-    /// Bytes that the network takes on a GPU: beside its slots, and for every slot. With `backward`, for training.
+    /// Bytes that the network takes on a GPU: beside its slots, and for every slot, with what it takes when it is made ready.
     pub(crate) fn cuda_bytes(
         &self,
         gpu: &Arc<Gpu>,
         precision: Precision,
-        backward: bool,
+        make_ready: impl Fn(&mut dyn CudaNetwork) -> Result<()>,
     ) -> Result<(usize, usize)> {
-        let bytes = |slots| {
-            counted(|| {
-                let mut network = self.on_gpu(gpu, slots, precision)?;
-                if backward { network.reserve() } else { Ok(()) }
-            })
-        };
+        let bytes = |slots| counted(|| make_ready(&mut *self.on_gpu(gpu, slots, precision)?));
         // Beyond some hundred slots nothing grows but what slots need.
         let (few, many) = (bytes(1024)?, bytes(2048)?);
         let each = (many - few).div_ceil(1024);

@@ -51,6 +51,22 @@ pub(crate) fn time_features(t: f64, condition: &[f64]) -> impl Iterator<Item = f
     std::iter::once(t).chain(conditioned_features(t, condition)).map(|feature| feature as f32)
 }
 
+/// What stands for a slot in place of the site that has changed: everything has, or nobody waits for its outputs.
+pub(crate) const WHOLE: u32 = u32::MAX;
+pub(crate) const IDLE: u32 = u32::MAX - 1;
+
+/// The same for kernels.
+pub(crate) const MARKS: [(&str, usize); 2] = [("WHOLE", WHOLE as usize), ("IDLE", IDLE as usize)];
+
+/// When a network keeps activations, so that after a change at one site it computes only what sees that site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keep {
+    WhereItPays,
+    /// Wherever it can.
+    #[cfg(test)]
+    Always,
+}
+
 /// A network on a GPU, with space for batches up to some number of slots.
 ///
 /// What it computes for a slot does not depend, bit by bit, on the other slots or on the place in the batch.
@@ -65,6 +81,22 @@ pub(crate) trait CudaNetwork: Send {
 
     /// Write `out[(slot * sites + site) * outputs + s]`.
     fn forward(&mut self, batch: &CudaBatch<'_>, out: &mut CudaSlice<f32>) -> Result<()>;
+
+    /// Take the memory that [`forward_changed`](Self::forward_changed) needs to keep activations, and say whether it will.
+    fn keep(&mut self, _keep: Keep) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// [`forward`](Self::forward), the same to the bit, after the states of the slots have changed since the last such pass at the sites `changed`, each at
+    /// most at one. The times of these slots have the same features as then. Slots marked [`WHOLE`] were other ones, the outputs of [`IDLE`] ones are undefined.
+    fn forward_changed(
+        &mut self,
+        batch: &CudaBatch<'_>,
+        _changed: &CudaSlice<u32>,
+        out: &mut CudaSlice<f32>,
+    ) -> Result<()> {
+        self.forward(batch, out)
+    }
 
     /// [`forward`](Self::forward), saving the activations that [`backward`](Self::backward) needs.
     fn forward_train(&mut self, batch: &CudaBatch<'_>, out: &mut CudaSlice<f32>) -> Result<()>;
@@ -90,6 +122,19 @@ impl<T: CudaNetwork + ?Sized> CudaNetwork for &mut T {
 
     fn forward(&mut self, batch: &CudaBatch<'_>, out: &mut CudaSlice<f32>) -> Result<()> {
         (**self).forward(batch, out)
+    }
+
+    fn keep(&mut self, keep: Keep) -> Result<bool> {
+        (**self).keep(keep)
+    }
+
+    fn forward_changed(
+        &mut self,
+        batch: &CudaBatch<'_>,
+        changed: &CudaSlice<u32>,
+        out: &mut CudaSlice<f32>,
+    ) -> Result<()> {
+        (**self).forward_changed(batch, changed, out)
     }
 
     fn forward_train(&mut self, batch: &CudaBatch<'_>, out: &mut CudaSlice<f32>) -> Result<()> {
@@ -135,6 +180,22 @@ pub(crate) trait CudaPasses: Send {
         saved: Option<&mut Self::Saved>,
         out: &mut CudaSlice<f32>,
     ) -> Result<()>;
+
+    /// See [`CudaNetwork::keep`].
+    fn keep(&mut self, _base: &Base, _keep: Keep) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// See [`CudaNetwork::forward_changed`]. There is at least one slot.
+    fn forward_changed(
+        &mut self,
+        base: &Base,
+        batch: &CudaBatch<'_>,
+        _changed: &CudaSlice<u32>,
+        out: &mut CudaSlice<f32>,
+    ) -> Result<()> {
+        self.forward(base, batch, None, out)
+    }
 
     /// See [`CudaNetwork::backward`].
     fn backward(
@@ -232,6 +293,22 @@ impl<P: CudaPasses> CudaNetwork for OnGpu<P> {
     fn forward(&mut self, batch: &CudaBatch<'_>, out: &mut CudaSlice<f32>) -> Result<()> {
         match self.some(batch)? {
             true => self.passes.forward(&self.base, batch, None, out),
+            false => Ok(()),
+        }
+    }
+
+    fn keep(&mut self, keep: Keep) -> Result<bool> {
+        self.passes.keep(&self.base, keep)
+    }
+
+    fn forward_changed(
+        &mut self,
+        batch: &CudaBatch<'_>,
+        changed: &CudaSlice<u32>,
+        out: &mut CudaSlice<f32>,
+    ) -> Result<()> {
+        match self.some(batch)? {
+            true => self.passes.forward_changed(&self.base, batch, changed, out),
             false => Ok(()),
         }
     }

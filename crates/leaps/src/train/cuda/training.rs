@@ -218,7 +218,7 @@ impl<'n> CudaTraining<'n> {
         precision: Precision,
     ) -> Result<(usize, usize)> {
         let (target, net) = (&*objective.target, &objective.net);
-        let (fixed, each) = net.cuda_bytes(gpu, precision, true)?;
+        let (fixed, each) = net.cuda_bytes(gpu, precision, |network| network.reserve())?;
         let (sites, terms) = (target.sites(), target.terms());
         let outputs = sites * if target.q() == 2 { 1 } else { target.q() };
         let words = 3 + time_width(net.conditions()) + 2 * outputs;
@@ -540,6 +540,8 @@ impl TrainStep for CudaTraining<'_> {
         let Objective { target, path, parametrisation, condition, .. } = &self.objective;
         let rates = CudaRates {
             network: Box::new(&mut *self.network),
+            // Backward passes have the memory.
+            keeps: false,
             slots: self.slots,
             parametrisation: *parametrisation,
             condition: condition.clone(),

@@ -18,6 +18,8 @@ pub(super) fn source(matrix: bool) -> String {
     const STRUCTURES: &str = join!(
         Embedding::SOURCE,
         StackForward::SOURCE,
+        Axis::SOURCE,
+        StackChanges::SOURCE,
         HeadForward::SOURCE,
         HeadBackward::SOURCE,
         StackBackward::SOURCE,
@@ -68,6 +70,39 @@ arguments! {
         saved: Output<Word>,
         /// Planes of channels that do not fit into shared memory.
         scratch: Output<Word>,
+    }
+}
+
+arguments! {
+    /// An axis of the lattice as seen along a direction.
+    pub(super) struct Axis {
+        side: u32,
+        stride: u32,
+        /// 1 if it runs the other way.
+        backwards: u32,
+    }
+}
+
+arguments! {
+    /// Of the passes through the stack of slots in which a site has changed.
+    pub(super) struct StackChanges {
+        states: Input<u8>,
+        rows: Input<u32>,
+        time_indices: Input<u32>,
+        times: Input<f32>,
+        first: Input<f32>,
+        biases: Input<f32>,
+        weights: Input<Weights>,
+        /// `[direction][along, across]`.
+        axes: Input<Axis>,
+        /// `[slot]`: the site.
+        changed: Input<u32>,
+        /// The slots, and after the number of those that need a whole pass how many they are.
+        local: Input<u32>,
+        counts: Input<u32>,
+        /// `[slot][layer - 1][direction][site][channel]`: layers between the first and the last before their activation.
+        kept: Output<f32>,
+        context: Output<Word>,
     }
 }
 

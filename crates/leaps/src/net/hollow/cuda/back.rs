@@ -84,7 +84,7 @@ impl CudaHollow {
             sums: Output::of(gpu, &saved.head_sums),
         };
         let grid = (slots, blocks, 1);
-        launch!(gpu, f.head_backward, (grid, s.head_threads(), s.head_shared()), &pass)?;
+        launch!(gpu, f.head_backward, (grid, s.head_threads(), s.head_back_shared()), &pass)?;
         let pass = StackBackward {
             time_indices: Input::of(gpu, batch.time_indices),
             times: Input::of(gpu, &self.times),

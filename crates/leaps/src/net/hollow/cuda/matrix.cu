@@ -75,6 +75,11 @@ __device__ __forceinline__ void multiply(float* d, const u32* a, u32 b0, u32 b1)
 __device__ __forceinline__ void copy_16(u32 to, const void* from) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from));
 }
+
+// The same, or zeros if `bytes` is 0 and not 16.
+__device__ __forceinline__ void copy_16_or_zeros(u32 to, const void* from, u32 bytes) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes));
+}
 __device__ __forceinline__ void end_copies() { asm volatile("cp.async.commit_group;"); }
 template <int LEFT>
 __device__ __forceinline__ void await_copies() { asm volatile("cp.async.wait_group %0;" ::"n"(LEFT)); }
@@ -143,17 +148,19 @@ __device__ __forceinline__ float sum_rows(float value) {
 #define FORWARD_ROWS (FORWARD_WARPS * FORWARD_TILES * 16)
 #define FIRST_CHUNKS (ENTERING / 8)                              // chunks that enter the first layer
 #define TABLE (ENTERING > 0 ? 0 : TAPS * (Q + 1) * CHANNELS) // numbers of its table of values
+#define KEPT (LAYERS - 2)                                    // layers that are kept for passes after jumps
 
-// A block has one direction of one slot; all layers are saved if SAVE.
-template <bool SAVE>
-__device__ __forceinline__ void stack(const StackForward& pass) {
+// A block has one direction of one slot, `item`; all layers are saved for the way back if SAVE. If KEEP, `kept` takes the layers between the first and the last
+// in float32, as matrix_changes.cu starts from them.
+template <bool SAVE, bool KEEP>
+__device__ __forceinline__ void stack(const StackForward& pass, u32 item, float* kept) {
     u8* z = shared;
     u32 ring = shared_address(shared + PLANE);
     u32* tap = (u32*)(shared + PLANE + RING);
     float* time = (float*)(tap + TAPS * FORWARD_ROWS);
     float* table = time + (LAYERS - 1) * 2 * CHANNELS;
     float* bias = table + TABLE;
-    int item = blockIdx.x, slot = item / DIRECTIONS, direction = item % DIRECTIONS;
+    u32 slot = item / DIRECTIONS, direction = item % DIRECTIONS;
     int thread = threadIdx.x, threads = FORWARD_WARPS * 32;
     int lane = thread & 31, warp = thread >> 5, g = lane >> 2, t = lane & 3;
     for (int i = thread; i < TAPS * FORWARD_ROWS; i += threads) tap[i] = pass.taps[direction * TAPS * FORWARD_ROWS + i];
@@ -212,6 +219,7 @@ __device__ __forceinline__ void stack(const StackForward& pass) {
         fetch_weights<K_STEPS, FORWARD_WARPS * 32>(0, ring, own);
         fetch_weights<K_STEPS, FORWARD_WARPS * 32>(1, ring, own);
         u32* keep = pass.saved + (layer - 1) * layer_size + item * plane;
+        float* own_kept = kept + (((u64)slot * KEPT + layer - 2) * DIRECTIONS + direction) * SITES * CHANNELS;
 #pragma unroll
         for (int m = 0; m < FORWARD_TILES; m++) {
 #pragma unroll
@@ -226,6 +234,7 @@ __device__ __forceinline__ void stack(const StackForward& pass) {
                         float a1 = fmaf(v[1], 1.0f + scale[c + 1], shift[c + 1]);
                         *(u32*)(z + row * STRIDE + c * 2) = pack(quick_silu(a0), quick_silu(a1));
                         if (SAVE) keep[row * (CHANNELS / 2) + c / 2] = pack(v[0], v[1]);
+                        if (KEEP && layer > 1) *(float2*)(own_kept + row * CHANNELS + c) = make_float2(v[0], v[1]);
                     }
                     v[0] += bias[layer * CHANNELS + c];
                     v[1] += bias[layer * CHANNELS + c + 1];
@@ -252,9 +261,11 @@ __device__ __forceinline__ void stack(const StackForward& pass) {
     }
 }
 
+#ifndef CHANGES // matrix_changes.cu follows instead of the head and the way back
 extern "C" __global__ void __launch_bounds__(FORWARD_WARPS * 32, FORWARD_BLOCKS)
-stack_forward(StackForward pass) { stack<false>(pass); }
+stack_forward(StackForward pass) { stack<false, false>(pass, blockIdx.x, (float*)0); }
 
 extern "C" __global__ void __launch_bounds__(FORWARD_WARPS * 32, FORWARD_BLOCKS)
-stack_train(StackForward pass) { stack<true>(pass); }
+stack_train(StackForward pass) { stack<true, false>(pass, blockIdx.x, (float*)0); }
+#endif
 

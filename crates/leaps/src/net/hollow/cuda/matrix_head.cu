@@ -9,6 +9,7 @@
 #define MIX_STEPS ((MIX_CHUNKS + 1) / 2)
 #define CONTEXT_WIDTH (DIRECTIONS * CHANNELS)
 #define MIX_WIDTH (CONTEXT_WIDTH + GLOBAL_FEATURES)
+#define MIX_STRIDE ((2 * MIX_STEPS + 1) * 16) // bytes of a row in shared memory: an odd number of 16, against bank conflicts
 
 // Accumulators of two neighbouring tiles of columns as the left factor of a product.
 __device__ __forceinline__ void as_factor(const float* one, const float* two, u32* a) {
@@ -32,12 +33,39 @@ __device__ __forceinline__ void multiply_columns(float (&d)[HEAD_TILES][COLUMNS]
     }
 }
 
+// Start to bring what the rows of a warp read to shared memory, in the order of the weights: contexts, then global features. Zeros where there is none.
+__device__ __forceinline__ void fetch_rows(const HeadForward& pass, u32 slot, int start, u32 to) {
+    const u32* own = pass.context + (u64)slot * DIRECTIONS * SITES * (CHANNELS / 2);
+#pragma unroll 4
+    for (int i = threadIdx.x & 31; i < HEAD_TILES * 16 * 2 * MIX_STEPS; i += 32) {
+        int place = i / (2 * MIX_STEPS), chunk = i % (2 * MIX_STEPS), row = start + place;
+        const u32* from = own;
+        u32 bytes = 0;
+        if (row < SITES && chunk < CONTEXT_CHUNKS) {
+            int direction = chunk / CHUNKS;
+            u32 site = pass.before[direction * SITES + row];
+            if (site != NONE) {
+                from = own + (u64)(direction * SITES + site) * (CHANNELS / 2) + chunk % CHUNKS * 4;
+                bytes = 16;
+            }
+        } else if (row < SITES && chunk < MIX_CHUNKS) {
+            from = pass.global_features + ((u64)slot * SITES + row) * (GLOBAL_FEATURES / 2) + (chunk - CONTEXT_CHUNKS) * 4;
+            bytes = 16;
+        }
+        copy_16_or_zeros(to + place * MIX_STRIDE + chunk * 16, from, bytes);
+    }
+    end_copies();
+}
+
 // What the backward pass needs is saved if SAVE.
 template <bool SAVE>
 __device__ __forceinline__ void head(const HeadForward& pass) {
     __shared__ float scale[HEAD], shift[HEAD], c1[HEAD], c2[HEAD], m3[OUTPUTS * HEAD];
     int thread = threadIdx.x, lane = thread & 31, warp = thread >> 5, g = lane >> 2, t = lane & 3;
     int slot = blockIdx.x;
+    int start = blockIdx.y * HEAD_ROWS + warp * HEAD_TILES * 16;
+    u32 rows = shared_address(shared) + warp * HEAD_TILES * 16 * MIX_STRIDE;
+    fetch_rows(pass, slot, start, rows);
     for (int i = thread; i < HEAD; i += HEAD_WARPS * 32) {
         const float* time = pass.times + (u64)pass.time_indices[slot] * TIME_ROW + (LAYERS - 1) * 2 * CHANNELS;
         scale[i] = 1.0f + time[i];
@@ -46,8 +74,8 @@ __device__ __forceinline__ void head(const HeadForward& pass) {
         c2[i] = pass.hidden_bias[i];
     }
     for (int i = thread; i < OUTPUTS * HEAD; i += HEAD_WARPS * 32) m3[i] = pass.last[i];
+    await_copies<0>();
     __syncthreads();
-    int start = blockIdx.y * HEAD_ROWS + warp * HEAD_TILES * 16;
     float u[HEAD_TILES][H_TILES][4];
 #pragma unroll
     for (int m = 0; m < HEAD_TILES; m++)
@@ -55,29 +83,12 @@ __device__ __forceinline__ void head(const HeadForward& pass) {
         for (int n = 0; n < H_TILES; n++)
 #pragma unroll
             for (int k = 0; k < 4; k++) u[m][n][k] = c1[n * 8 + 2 * t + (k & 1)];
-    const u32* own = pass.context + (u64)slot * DIRECTIONS * SITES * (CHANNELS / 2);
+    u32 own_row = rows + (lane & 15) * MIX_STRIDE + (lane >> 4) * 16;
 #pragma unroll 2
     for (int step = 0; step < MIX_STEPS; step++) {
         u32 a[HEAD_TILES][4];
 #pragma unroll
-        for (int part = 0; part < 2; part++) {
-            int chunk = 2 * step + part, direction = chunk / CHUNKS, c = chunk % CHUNKS;
-#pragma unroll
-            for (int m = 0; m < HEAD_TILES; m++)
-#pragma unroll
-                for (int half = 0; half < 2; half++) {
-                    int row = start + m * 16 + half * 8 + g;
-                    if (GLOBAL_FEATURES > 0 && chunk >= CONTEXT_CHUNKS) {
-                        a[m][2 * part + half] = row < SITES && chunk < MIX_CHUNKS
-                            ? pass.global_features[((u64)slot * SITES + row) * (GLOBAL_FEATURES / 2) + (chunk - CONTEXT_CHUNKS) * 4 + t]
-                            : 0;
-                        continue;
-                    }
-                    u32 from = row < SITES && chunk < CONTEXT_CHUNKS ? pass.before[direction * SITES + row] : NONE;
-                    a[m][2 * part + half] =
-                        from == NONE ? 0 : own[(u64)(direction * SITES + from) * (CHANNELS / 2) + c * 4 + t];
-                }
-        }
+        for (int m = 0; m < HEAD_TILES; m++) load_matrices(own_row + m * 16 * MIX_STRIDE + step * 32, a[m]);
         multiply_columns(u, [&](int m) { return a[m]; }, pass.mix + step * H_PAIRS * 32 + lane);
     }
     u32 v[HEAD_TILES][H_STEPS][4];

@@ -7,6 +7,7 @@
 
 mod arguments;
 mod back;
+mod changes;
 mod global_features;
 mod sizes;
 mod tables;
@@ -24,13 +25,14 @@ use crate::Result;
 use crate::device::cuda::arguments::{Input, Output};
 use crate::device::cuda::{Gpu, Precision, launch};
 use crate::net::cuda::{
-    Base, CudaBatch, CudaNetwork, CudaPasses, Entry, ORDER, Permutation, functions, on_gpu,
+    Base, CudaBatch, CudaNetwork, CudaPasses, Entry, Keep, ORDER, Permutation, functions, on_gpu,
 };
 use crate::net::dense::TIME_UNITS;
 use crate::net::glass::cuda::{BONDS, CudaBonds};
 pub(in crate::net) use arguments::Word;
 use arguments::{Embedding, HeadForward, StackForward};
 pub(in crate::net) use back::Saved;
+use changes::{Changes, Cones};
 use global_features::CudaGlobalFeatures;
 use sizes::Sizes;
 use tables::{Collection, Offsets, Orders};
@@ -114,6 +116,9 @@ pub(in crate::net) struct CudaHollow {
     /// Global features of sites, and how counts become numbers.
     global_features: CudaSlice<u32>,
     scratch: CudaSlice<u32>,
+    /// Where only what a jump has changed can be computed again, and what it takes.
+    cones: Option<Cones>,
+    changes: Option<Changes>,
 }
 
 impl WeightBuffer {
@@ -136,7 +141,8 @@ impl WeightBuffer {
 fn shared(s: &Sizes, kernel: &str) -> usize {
     match kernel {
         "stack_forward" | "stack_train" => s.forward_shared(),
-        "head_forward" | "head_train" | "head_backward" => s.head_shared(),
+        "head_forward" | "head_train" => s.head_shared() + s.head_tables(),
+        "head_backward" => s.head_back_shared(),
         "stack_backward" => s.back_shared(),
         "weights_backward" => s.weights_shared(),
         "first_backward" => s.first_shared(),
@@ -256,6 +262,8 @@ impl CudaHollow {
             nothing: gpu.zeros(0)?,
             collection,
             functions,
+            cones: Cones::new(network, &sizes, gpu.shared()),
+            changes: None,
             sizes,
         })
     }
@@ -283,6 +291,64 @@ impl CudaHollow {
             &mut self.times,
             &mut self.hidden_units,
         )
+    }
+
+    /// What every forward pass starts with: times and global features.
+    fn before_stack(&mut self, base: &Base, batch: &CudaBatch<'_>) -> Result<()> {
+        self.embed(base, batch)?;
+        self.write_global_features(&base.gpu, batch)
+    }
+
+    /// The arguments of the kernels of the stack.
+    fn stack_pass(&self, gpu: &Gpu, batch: &CudaBatch<'_>, saved: Option<&Saved>) -> StackForward {
+        StackForward {
+            states: Input::of(gpu, batch.states),
+            rows: Input::of(gpu, batch.rows),
+            time_indices: Input::of(gpu, batch.time_indices),
+            times: Input::of(gpu, &self.times),
+            taps: Input::of(gpu, &self.taps),
+            entering: Input::cast(gpu, self.entering()),
+            first: Input::cast(gpu, &self.first.data),
+            biases: Input::cast(gpu, &self.biases.data),
+            weights: Input::cast(gpu, &self.weights.data),
+            context: Output::cast(gpu, &self.context),
+            saved: saved.map_or(Output::none(), |saved| Output::cast(gpu, &saved.layers)),
+            scratch: Output::cast(gpu, &self.scratch),
+        }
+    }
+
+    /// The head, from the context on.
+    fn after_stack(
+        &self,
+        gpu: &Gpu,
+        batch: &CudaBatch<'_>,
+        saved: Option<&Saved>,
+        out: &mut CudaSlice<f32>,
+    ) -> Result<()> {
+        let (f, s) = (&self.functions, &self.sizes);
+        let head = if saved.is_some() { &f.head_train } else { &f.head_forward };
+        let saved = |layer: fn(&Saved) -> &CudaSlice<u32>| {
+            saved.map_or(Output::none(), |saved| Output::cast(gpu, layer(saved)))
+        };
+        let pass = HeadForward {
+            context: Input::cast(gpu, &self.context),
+            global_features: Input::cast(gpu, &self.global_features),
+            before: Input::of(gpu, &self.before),
+            time_indices: Input::of(gpu, batch.time_indices),
+            times: Input::of(gpu, &self.times),
+            mix: Input::cast(gpu, &self.mix.data),
+            mix_bias: Input::cast(gpu, &self.mix_bias.data),
+            hidden: Input::cast(gpu, &self.hidden.data),
+            hidden_bias: Input::cast(gpu, &self.hidden_bias.data),
+            last: Input::cast(gpu, &self.last.data),
+            last_bias: Input::cast(gpu, &self.last_bias.data),
+            out: Output::of(gpu, &*out),
+            u: saved(|saved| &saved.u),
+            v: saved(|saved| &saved.v),
+            w: saved(|saved| &saved.w),
+        };
+        let grid = (batch.slots as u32, s.head_blocks() as u32, 1);
+        launch!(gpu, head, (grid, s.head_threads(), s.head_shared()), &pass)
     }
 
     /// What enters the first layer beside the values.
@@ -337,53 +403,38 @@ impl CudaPasses for CudaHollow {
         saved: Option<&mut Saved>,
         out: &mut CudaSlice<f32>,
     ) -> Result<()> {
-        self.embed(base, batch)?;
-        self.write_global_features(&base.gpu, batch)?;
-        let (gpu, f) = (&base.gpu, &self.functions);
-        let (stack, head) = match saved {
-            Some(_) => (&f.stack_train, &f.head_train),
-            None => (&f.stack_forward, &f.head_forward),
-        };
-        let saved = |layers: fn(&Saved) -> &CudaSlice<u32>| match &saved {
-            Some(saved) => Output::cast(gpu, layers(saved)),
-            None => Output::none(),
-        };
-        let s = &self.sizes;
-        let pass = StackForward {
-            states: Input::of(gpu, batch.states),
-            rows: Input::of(gpu, batch.rows),
-            time_indices: Input::of(gpu, batch.time_indices),
-            times: Input::of(gpu, &self.times),
-            taps: Input::of(gpu, &self.taps),
-            entering: Input::cast(gpu, self.entering()),
-            first: Input::cast(gpu, &self.first.data),
-            biases: Input::cast(gpu, &self.biases.data),
-            weights: Input::cast(gpu, &self.weights.data),
-            context: Output::cast(gpu, &self.context),
-            saved: saved(|saved| &saved.layers),
-            scratch: Output::cast(gpu, &self.scratch),
-        };
+        self.before_stack(base, batch)?;
+        let (gpu, f, s, saved) = (&base.gpu, &self.functions, &self.sizes, saved.as_deref());
+        let stack = if saved.is_some() { &f.stack_train } else { &f.stack_forward };
+        let pass = self.stack_pass(gpu, batch, saved);
         let grid = ((batch.slots * s.directions) as u32, 1, 1);
         launch!(gpu, stack, (grid, s.forward_threads(), s.forward_shared()), &pass)?;
-        let pass = HeadForward {
-            context: Input::cast(gpu, &self.context),
-            global_features: Input::cast(gpu, &self.global_features),
-            before: Input::of(gpu, &self.before),
-            time_indices: Input::of(gpu, batch.time_indices),
-            times: Input::of(gpu, &self.times),
-            mix: Input::cast(gpu, &self.mix.data),
-            mix_bias: Input::cast(gpu, &self.mix_bias.data),
-            hidden: Input::cast(gpu, &self.hidden.data),
-            hidden_bias: Input::cast(gpu, &self.hidden_bias.data),
-            last: Input::cast(gpu, &self.last.data),
-            last_bias: Input::cast(gpu, &self.last_bias.data),
-            out: Output::of(gpu, &*out),
-            u: saved(|saved| &saved.u),
-            v: saved(|saved| &saved.v),
-            w: saved(|saved| &saved.w),
+        self.after_stack(gpu, batch, saved, out)
+    }
+
+    fn keep(&mut self, base: &Base, keep: Keep) -> Result<bool> {
+        let Some(cones) = &self.cones else { return Ok(false) };
+        if self.changes.is_none() && (keep != Keep::WhereItPays || cones.pay()) {
+            self.changes = Some(Changes::new(base, cones, &self.sizes)?);
+        }
+        Ok(self.changes.is_some())
+    }
+
+    fn forward_changed(
+        &mut self,
+        base: &Base,
+        batch: &CudaBatch<'_>,
+        changed: &CudaSlice<u32>,
+        out: &mut CudaSlice<f32>,
+    ) -> Result<()> {
+        self.before_stack(base, batch)?;
+        let gpu = &base.gpu;
+        let pass = self.stack_pass(gpu, batch, None);
+        let (Some(changes), Some(cones)) = (&self.changes, &self.cones) else {
+            unreachable!("keep comes first")
         };
-        let grid = (batch.slots as u32, s.head_blocks() as u32, 1);
-        launch!(gpu, head, (grid, s.head_threads(), s.head_shared()), &pass)
+        changes.forward(gpu, (cones, &self.sizes), &pass, (changed, batch.slots))?;
+        self.after_stack(gpu, batch, None, out)
     }
 
     fn backward(

@@ -190,6 +190,7 @@ impl Sizes {
     fn largest_block(&self) -> usize {
         [
             self.forward_shared(),
+            self.head_shared() + self.head_tables(),
             self.back_shared(),
             self.weights_shared(),
             self.first_shared(),
@@ -310,6 +311,11 @@ impl Sizes {
         if self.matrix { self.forward.warps * 32 } else { THREADS }
     }
 
+    /// Blocks of the forward pass that a multiprocessor has at a time.
+    pub(super) fn forward_blocks(&self) -> usize {
+        self.forward.blocks
+    }
+
     pub(super) fn back_threads(&self) -> usize {
         if self.matrix { self.back.warps * 32 } else { THREADS }
     }
@@ -349,6 +355,20 @@ impl Sizes {
     }
 
     pub(super) fn head_shared(&self) -> usize {
+        if !self.matrix {
+            return self.head_back_shared();
+        }
+        let chunks = (self.mix_width() / 8).next_multiple_of(2);
+        HEAD_WARPS * HEAD_TILES * TILE * (chunks + 1) * 16
+    }
+
+    /// Bytes of shared memory of its tables, which the driver adds.
+    pub(super) fn head_tables(&self) -> usize {
+        if self.matrix { (4 + self.outputs) * self.head * 4 } else { 0 }
+    }
+
+    /// Shared memory of the head's backward pass.
+    pub(super) fn head_back_shared(&self) -> usize {
         if self.matrix { 0 } else { HEAD_ROWS * 4 * (self.mix_width() + 2 * self.head) }
     }
 

@@ -5,7 +5,7 @@ use crate::net::hollow::Hollow;
 use crate::net::hollow::geometry::{Frame, Geometry, odometer};
 
 /// The site that a tap of a direction's convolution reads, the number of sites where there is none: `[tap * sites + site]`.
-fn sites_read(geometry: &Geometry, direction: usize) -> Vec<usize> {
+pub(super) fn sites_read(geometry: &Geometry, direction: usize) -> Vec<usize> {
     let frame = Frame::along(&geometry.lattice, direction);
     let (d, none) = (geometry.dimensions(), geometry.sites);
     let at = |position: &[isize]| frame.site(position).unwrap_or(none);

@@ -1,7 +1,8 @@
 //! Compilation of the kernels of the hollow convolution.
 
+use super::changes;
 use super::sizes::{MATRIX, PLAIN, embedding_defines};
-use super::source;
+use super::{arguments, source};
 use crate::device::cuda::testing::compiles;
 use crate::net::glass;
 use crate::net::time_features::features_with;
@@ -42,6 +43,15 @@ fn kernels_compile() {
         let times = embedding_defines(features_with(conditions));
         compiles(&source(false, false), &[&shape[..], &PLAIN, &plain, &times].concat());
         compiles(&source(true, false), &[&shape[..], &MATRIX, &matrix, &times].concat());
+    }
+    // Passes after jumps.
+    for (channels, layers, tiles, warps) in [(24, 6, 3, 8), (48, 6, 3, 16), (8, 2, 1, 8)] {
+        let times = embedding_defines(features_with(0));
+        let own = changes::tests::defines(warps, tiles);
+        let mut shape = shape;
+        (shape[1].1, shape[2].1) = (channels, layers);
+        let source = [&arguments::source(true), changes::KERNELS].concat();
+        compiles(&source, &[&shape[..], &MATRIX, &matrix, &times, &own].concat());
     }
     // Of one to three dimensions; on tensor cores numbers are padded.
     for (taps, directions, entering, padded) in [(3, 2, 2, 8), (9, 4, 6, 8), (27, 6, 10, 16)] {

@@ -104,6 +104,7 @@ __device__ void enter(const WalkArguments& a, u32 slot, u32 walker, u32 k) {
                 a.intervals[slot] = k;
                 a.passed[slot] = 0;
                 a.left[slot] = a.durations[k];
+                a.jumped[slot] = WHOLE;
                 return;
             }
             atomicAdd(a.counters + CROSSED, 1ull);
@@ -112,6 +113,7 @@ __device__ void enter(const WalkArguments& a, u32 slot, u32 walker, u32 k) {
         u64 next = atomicAdd(a.counters + WAITING, 1ull);
         if (next >= a.walkers) {
             a.intervals[slot] = 0;
+            a.jumped[slot] = IDLE;
             return;
         }
         walker = (u32)next;
@@ -165,10 +167,14 @@ extern "C" __global__ void compact(WalkArguments a, u32 slots, u32 keep) {
             a.time_indices[to] = time_index;
             a.passed[to] = passed;
             a.left[to] = left;
+            a.jumped[to] = WHOLE; // what the network keeps of a slot does not move
         }
         __syncthreads();
     }
-    for (u32 i = base + threadIdx.x; i < keep; i += COMPACTORS) a.intervals[i] = 0;
+    for (u32 i = base + threadIdx.x; i < keep; i += COMPACTORS) {
+        a.intervals[i] = 0;
+        a.jumped[i] = IDLE;
+    }
 }
 
 // Whether the outputs for interval k are those for the next one, too: a substep of the same interval of the network.
@@ -249,6 +255,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) act(Pairs p, WalkArguments a
             if (thread == 0) {
                 fail(a, RATES_FAILED, walker, k, balance);
                 a.intervals[slot] = 0;
+                a.jumped[slot] = IDLE;
                 atomicAdd(a.counters + FINISHED, 1ull);
             }
             return;
@@ -283,6 +290,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) act(Pairs p, WalkArguments a
                 a.intervals[slot] = k;
                 a.time_indices[slot] = time_index;
                 a.left[slot] = left;
+                a.jumped[slot] = last_site;
                 a.passed[slot] = passed + 1;
             }
             return;

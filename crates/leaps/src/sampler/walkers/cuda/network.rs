@@ -16,7 +16,7 @@ use crate::device::cuda::arguments::join;
 use crate::device::cuda::memory::fitting;
 use crate::device::cuda::{Gpu, failed};
 use crate::device::{Precision, Progress, StopOnly};
-use crate::net::cuda::CudaNetwork;
+use crate::net::cuda::{CudaNetwork, Keep};
 use crate::path::Path;
 use crate::rates::Parametrisation;
 use crate::sampler::walkers::cuda::ensemble::CudaEnsemble;
@@ -50,6 +50,8 @@ const FEWEST_SLOTS: usize = 64;
 pub(crate) struct CudaRates<'a> {
     /// With space for `slots` slots.
     pub(crate) network: Box<dyn CudaNetwork + 'a>,
+    /// Whether it keeps activations ([`CudaNetwork::keep`]).
+    pub(crate) keeps: bool,
     pub(crate) slots: usize,
     pub(crate) parametrisation: Parametrisation,
     /// What the network is conditioned on beside the time.
@@ -77,6 +79,9 @@ pub(crate) struct CudaWalkers<'n> {
     ensemble: CudaEnsemble,
     path: Path,
     network: Box<dyn CudaNetwork + 'n>,
+    /// Whether it keeps activations, and which site of every slot has changed since its last pass.
+    keeps: bool,
+    jumped: CudaSlice<u32>,
     /// What it is conditioned on beside the time.
     condition: Vec<f64>,
     /// Couplings of the instance that it is shown.
@@ -112,7 +117,13 @@ pub(in crate::sampler) fn network_walkers(
 ) -> Result<Box<dyn Walkers>> {
     let NetworkWalk { target, path, rates, plan, population } = walk;
     let walkers = population.walkers;
-    let (fixed, each) = rates.net.cuda_bytes(gpu, precision, false)?;
+    // Other schemes change many sites between passes.
+    let keep = |network: &mut dyn CudaNetwork| match plan.scheme {
+        Scheme::Events => network.keep(Keep::WhereItPays),
+        _ => Ok(false),
+    };
+    let (fixed, each) =
+        rates.net.cuda_bytes(gpu, precision, |network| keep(network).map(|_| ()))?;
     let slot = each + CudaWalkers::bytes_per_slot(&**target);
     let walker = CudaWalkers::bytes_per_walker(&**target);
     let few = fixed + walkers.min(FEWEST_SLOTS) * slot;
@@ -122,10 +133,12 @@ pub(in crate::sampler) fn network_walkers(
         let slots = walkers.min(SLOTS).min(room.max(FEWEST_SLOTS));
         let mut network = rates.net.on_gpu(gpu, slots, precision)?;
         network.refresh(&gpu.upload(rates.parameters())?)?;
+        let keeps = keep(&mut *network)?;
         let on_gpu = &Arc::new(CudaTarget::new(gpu, &**target)?);
         let RateModel { parametrisation, reversed, .. } = *rates;
         let (condition, couplings) = (rates.condition.clone(), rates.couplings.clone());
-        let there = CudaRates { network, slots, parametrisation, condition, couplings, reversed };
+        let there =
+            CudaRates { network, keeps, slots, parametrisation, condition, couplings, reversed };
         let walk = CudaWalk { target, on_gpu, path, plan, population };
         let made: Box<dyn Walkers> = Box::new(CudaWalkers::new(there, walk)?);
         Ok(made)
@@ -173,6 +186,8 @@ impl<'n> CudaWalkers<'n> {
             ensemble: CudaEnsemble::new(on_gpu, population)?,
             path: path.clone(),
             network: rates.network,
+            keeps: rates.keeps,
+            jumped: gpu.zeros(slots)?,
             condition: rates.condition,
             couplings: gpu.upload(&rates.couplings)?,
             plan: plan.clone(),
@@ -220,7 +235,7 @@ impl<'n> CudaWalkers<'n> {
     /// Bytes that a slot takes beside the network's.
     pub(crate) fn bytes_per_slot(target: &dyn Target) -> usize {
         let outputs = if target.q() == 2 { 1 } else { target.q() };
-        4 * size_of::<u32>() + size_of::<f64>() + target.sites() * outputs * size_of::<f32>()
+        5 * size_of::<u32>() + size_of::<f64>() + target.sites() * outputs * size_of::<f32>()
     }
 
     /// The outputs of the network.

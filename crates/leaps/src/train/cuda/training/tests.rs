@@ -456,6 +456,7 @@ fn speed_of_steps_and_passes_without_the_network() {
             let plan = &WalkPlan::new(&path, scheme, &cuts).unwrap();
             let rates = CudaRates {
                 network: Box::new(Still),
+                keeps: false,
                 slots,
                 parametrisation: barker,
                 condition: Vec::new(),

@@ -3,6 +3,7 @@
 use super::BLOCK;
 use crate::device::Purpose;
 use crate::device::cuda::arguments::{Input, Output, arguments};
+use crate::net::cuda::MARKS;
 use crate::rates::Parametrisation;
 use crate::sampler::Scheme;
 
@@ -29,6 +30,8 @@ arguments! {
         passed: Output<u32>,
         /// `[slot]`: of this interval.
         left: Output<f64>,
+        /// `[slot]`: the site that has changed since the last pass, or what stands for all of them.
+        jumped: Output<u32>,
         outputs: Input<f32>,
         /// `[time index * TERMS + term]`.
         lambda: Input<f64>,
@@ -78,7 +81,7 @@ pub(crate) fn defines(
     parametrisation: Parametrisation,
     scheme: Scheme,
     reversed: bool,
-) -> [(&'static str, usize); 5 + 3 + 2 + COUNTERS + 3] {
+) -> [(&'static str, usize); 5 + 3 + 2 + 2 + COUNTERS + 3] {
     let scheme = match scheme {
         Scheme::Euler => EULER,
         Scheme::Trapezoid => TRAPEZOID,
@@ -95,6 +98,8 @@ pub(crate) fn defines(
         ("SQRT", Parametrisation::Sqrt as usize),
         ("TRAPEZOID", TRAPEZOID),
         ("EVENTS", EVENTS),
+        MARKS[0],
+        MARKS[1],
         ("WAITING", WAITING),
         ("FINISHED", FINISHED),
         ("CROSSED", CROSSED),

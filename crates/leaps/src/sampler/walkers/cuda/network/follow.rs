@@ -53,6 +53,7 @@ impl CudaWalkers<'_> {
             intervals: Output::of(gpu, &self.phase[0]),
             passed: Output::of(gpu, &self.phase[1]),
             left: Output::of(gpu, &self.left),
+            jumped: Output::of(gpu, &self.jumped),
             outputs: Input::of(gpu, &self.outputs),
             lambda: Input::of(gpu, &tables.lambda),
             slopes: Input::of(gpu, &tables.slopes),
@@ -243,7 +244,10 @@ impl CudaWalkers<'_> {
             table: &tables.features,
             couplings: Couplings::of_one(&self.couplings),
         };
-        self.network.forward(&slots, &mut self.outputs)?;
+        match self.keeps {
+            true => self.network.forward_changed(&slots, &self.jumped, &mut self.outputs)?,
+            false => self.network.forward(&slots, &mut self.outputs)?,
+        }
         let grid = (batch as u32, 1, 1);
         let (gpu, pairs) = (self.gpu(), self.ensemble.target.arguments());
         launch!(gpu, self.kernels.act, (grid, BLOCK, self.shared), pairs, arguments)

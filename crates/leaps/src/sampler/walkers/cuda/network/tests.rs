@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::*;
 use crate::device::cuda::testing::compiles;
 use crate::device::{NoProgress, Placement, Precision, Purpose};
-use crate::net::{GlassSpec, MlpSpec, Net, NetSpec};
+use crate::net::{GlassSpec, HollowSpec, MlpSpec, Net, NetSpec};
 use crate::observe::LogWeights;
 use crate::path::Schedule;
 use crate::sampler::{Grid, NetworkWalkers, RateModel, Resampler};
@@ -122,6 +122,7 @@ fn compare(gpu: &Arc<Gpu>, case: &Case) {
     network.refresh(&gpu.upload(&parameters).unwrap()).unwrap();
     let on_device = CudaRates {
         network,
+        keeps: false,
         slots: case.slots,
         parametrisation: case.parametrisation,
         condition: Vec::new(),
@@ -330,6 +331,7 @@ fn rates_that_are_not_finite_are_reported() {
         network.refresh(&gpu.upload(&vec![f32::NAN; net.parameters()]).unwrap()).unwrap();
         let rates = CudaRates {
             network,
+            keeps: false,
             slots: 64,
             parametrisation: Parametrisation::Barker,
             condition: Vec::new(),
@@ -365,4 +367,130 @@ fn other_targets_are_refused() {
     }
     let gpu = Gpu::open(0).unwrap();
     assert!(matches!(CudaTarget::new(&gpu, &Chain), Err(Error::NotApplicable { .. })));
+}
+
+/// Walkers of a case that follow a hollow convolution, with or without activations that are kept.
+fn followed(gpu: &Arc<Gpu>, case: &Case, rates: &RateModel, keep: bool) -> (Outcome, f64) {
+    let target = &case.target;
+    let path = &Path::new(&vec![case.beta; target.terms()], Schedule::Trigonometric).unwrap();
+    let cuts: Vec<f64> = (0..=20).map(|k| k as f64 / 20.0).collect();
+    let plan = WalkPlan::with_substeps(path, case.scheme, (&cuts, case.substeps), &[0.3]);
+    let plan = &plan.unwrap().sweeps(case.sweeps);
+    let on_gpu = &Arc::new(CudaTarget::new(gpu, &**target).unwrap());
+    let mut network = rates.net.on_gpu(gpu, case.slots, Precision::Bf16).unwrap();
+    network.refresh(&gpu.upload(rates.parameters()).unwrap()).unwrap();
+    let keeps = keep && network.keep(Keep::Always).unwrap();
+    assert_eq!(keeps, keep);
+    let there = CudaRates {
+        network,
+        keeps,
+        slots: case.slots,
+        parametrisation: case.parametrisation,
+        condition: Vec::new(),
+        couplings: Vec::new().into(),
+        reversed: false,
+    };
+    let population = Population::new(case.walkers, 17);
+    let walk = CudaWalk { target, on_gpu, path, plan, population };
+    let mut walkers = CudaWalkers::new(there, walk).unwrap();
+    let outcome = go(&mut walkers, &plan.grid, case.resample);
+    (outcome, walkers.cost().unwrap().network_passes)
+}
+
+#[test]
+#[ignore = "needs a GPU: cargo test -p leaps --lib cuda -- --ignored --skip speed"]
+fn walkers_go_the_same_way_where_only_changes_are_computed() {
+    let gpu = Gpu::open(0).unwrap();
+    let ising = |shape: &[usize]| -> Arc<dyn Target> {
+        Arc::new(Pairwise::ising(torus(shape), 1.0, 0.0).unwrap())
+    };
+    let free = Lattice::new(&[9, 11], Boundary::Free).unwrap();
+    let potts =
+        |lattice| -> Arc<dyn Target> { Arc::new(Pairwise::potts(lattice, 3, 1.0, 0.0).unwrap()) };
+    for (name, target, depth, slots, substeps, sweeps, resample) in [
+        ("8x8", ising(&[8, 8]), 3, 300, 1, 0, false),
+        ("few slots", ising(&[8, 8]), 3, 37, 1, 0, false),
+        ("substeps", ising(&[15, 15]), 6, 200, 4, 0, false),
+        ("sweeps", ising(&[15, 15]), 6, 128, 1, 1, false),
+        ("resampled", ising(&[16, 16]), 6, 128, 1, 0, true),
+        ("potts", potts(torus(&[15, 15])), 6, 100, 1, 0, false),
+        ("free", potts(free), 4, 100, 1, 0, false),
+        ("32x32", ising(&[32, 32]), 6, 150, 1, 0, false),
+    ] {
+        let spec = HollowSpec { channels: 24, depth: Some(depth), ..HollowSpec::default() };
+        let net = Arc::new(Net::new(&NetSpec::Hollow(spec), &*target).unwrap());
+        let parameters: Vec<f32> = net.initial(3).iter().map(|p| 2.2 * p).collect();
+        let case = Case {
+            name,
+            target,
+            beta: 0.4,
+            parametrisation: Parametrisation::Barker,
+            scheme: Scheme::Events,
+            substeps,
+            sweeps,
+            walkers: 300,
+            slots,
+            resample,
+        };
+        let rates = &RateModel::new(&net, &parameters, case.parametrisation);
+        let (whole, passes) = followed(&gpu, &case, rates, false);
+        let (local, local_passes) = followed(&gpu, &case, rates, true);
+        println!("{name}: {passes} and {local_passes} passes a walker");
+        assert!(whole.states == local.states, "{name}: other states");
+        assert_eq!(whole.log_weights, local.log_weights, "{name}");
+        assert_eq!(whole.energies, local.energies, "{name}");
+        assert_eq!(passes, local_passes, "{name}");
+    }
+}
+
+#[cfg(feature = "models")]
+#[test]
+#[ignore = "needs a GPU: cargo test -p leaps --lib speed -- --ignored --nocapture"]
+fn speed_of_walkers_where_only_changes_are_computed() {
+    let gpu = Gpu::open(0).unwrap();
+    for (name, side, walkers) in
+        [("ising-15-critical", 15, 32768), ("ising-32-critical", 32, 16384)]
+    {
+        let model = crate::store::Shipped::find(name).unwrap().model().unwrap();
+        let target: Arc<dyn Target> =
+            Arc::new(Pairwise::ising(torus(&[side, side]), 1.0, 0.0).unwrap());
+        let rates = &model.rates(&Arc::new(model.net(&*target).unwrap())).unwrap();
+        let path = &Path::new(&vec![0.4407; target.terms()], Schedule::Linear).unwrap();
+        let cuts: Vec<f64> = (0..=100).map(|k| k as f64 / 100.0).collect();
+        let plan = &WalkPlan::new(path, Scheme::Events, &cuts).unwrap();
+        let on_gpu = &Arc::new(CudaTarget::new(&gpu, &*target).unwrap());
+        let slots = walkers.min(SLOTS);
+        let run = |keep: bool| {
+            let mut network = rates.net.on_gpu(&gpu, slots, Precision::Bf16).unwrap();
+            network.refresh(&gpu.upload(rates.parameters()).unwrap()).unwrap();
+            let keeps = keep && network.keep(Keep::WhereItPays).unwrap();
+            assert_eq!(keeps, keep);
+            let there = CudaRates {
+                network,
+                keeps,
+                slots,
+                parametrisation: rates.parametrisation,
+                condition: Vec::new(),
+                couplings: Vec::new().into(),
+                reversed: false,
+            };
+            let population = Population::new(walkers, 1);
+            let walk = CudaWalk { target: &target, on_gpu, path, plan, population };
+            let mut all = CudaWalkers::new(there, walk).unwrap();
+            let (span, mut lineage) = (Span::whole(&plan.grid), Lineage::new(walkers, 0.0, 1));
+            gpu.wait().unwrap();
+            let start = std::time::Instant::now();
+            all.advance(span, &Resampling::NEVER, &mut lineage, &NoProgress).unwrap();
+            let seconds = start.elapsed().as_secs_f64();
+            (seconds, all.cost().unwrap().network_passes, lineage.log_weights)
+        };
+        let (whole, passes, weights) = run(false);
+        let (local, _, local_weights) = run(true);
+        assert!(weights == local_weights, "{name}: other weights");
+        println!(
+            "{name}: {walkers} walkers, {passes:.0} passes each; whole {whole:.2} s, after jumps only changes {local:.2} s: \
+             {:.2} times faster",
+            whole / local
+        );
+    }
 }
