@@ -690,8 +690,9 @@ fn speed_of_passes_after_jumps() {
         assert!(harness.network.keep(Keep::Always).unwrap());
         let marks = |share: usize| -> Vec<u32> {
             // One in so many slots is whole.
-            let mark =
-                |slot: usize| if slot % share == 0 { WHOLE } else { (slot * 7 % sites) as u32 };
+            let mark = |slot: usize| {
+                if slot.is_multiple_of(share) { WHOLE } else { (slot * 7 % sites) as u32 }
+            };
             (0..slots).map(mark).collect()
         };
         let kept = milliseconds(&mut harness, Some(&vec![WHOLE; slots]));

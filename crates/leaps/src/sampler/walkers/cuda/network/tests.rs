@@ -436,6 +436,7 @@ fn walkers_go_the_same_way_where_only_changes_are_computed() {
         let (whole, passes) = followed(&gpu, &case, rates, false);
         let (local, local_passes) = followed(&gpu, &case, rates, true);
         println!("{name}: {passes} and {local_passes} passes a walker");
+        assert!(passes > 20.5, "{name}: walkers do not jump");
         assert!(whole.states == local.states, "{name}: other states");
         assert_eq!(whole.log_weights, local.log_weights, "{name}");
         assert_eq!(whole.energies, local.energies, "{name}");
