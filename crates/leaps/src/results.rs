@@ -76,11 +76,6 @@ impl Origin {
         self.target.get("sites").and_then(Value::as_u64).map(|sites| sites as usize)
     }
 
-    /// Whether the energy is that of a program, which alone has it.
-    pub fn is_custom(&self) -> bool {
-        self.target.get("kind").and_then(Value::as_str) == Some("custom")
-    }
-
     /// The target, if it is one of ours; its files may have gone since.
     pub fn spec(&self) -> Option<TargetSpec> {
         printed(&self.target)

@@ -15,7 +15,7 @@ use leaps::store::{Meta, Metrics};
 use leaps::target::unprinted;
 use leaps::{Error, Result};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use toml::Table;
 
 /// Everything a page is made of; what a directory does not have is empty.
@@ -29,6 +29,8 @@ pub struct Source {
     pub from_file: bool,
     /// `results.json` as it is: pages carry it along.
     pub text: Option<String>,
+    /// The target as they describe it, or a comparison without them.
+    pub target: Option<Map<String, Value>>,
     /// Where the results come from.
     pub origin: Option<Origin>,
     /// The results, if they are those of a sampler.
@@ -51,6 +53,12 @@ pub struct Source {
     pub training: Option<Vec<String>>,
     /// Seconds of training, on smaller lattices too.
     pub seconds: Option<f64>,
+}
+
+/// The least that a result says about its origin.
+#[derive(Deserialize)]
+struct About {
+    target: Map<String, Value>,
 }
 
 impl Source {
@@ -104,6 +112,7 @@ impl Source {
             name,
             // Structures of ours have text keys and no failing serialisers.
             text: Some(serde_json::to_string(found).unwrap_or_else(|_| unreachable!())),
+            target: Some(found.origin.target.clone()),
             origin: Some(found.origin.clone()),
             result: Some(found.result.clone()),
             ..Source::default()
@@ -125,6 +134,8 @@ impl Source {
 
     /// With what files say; results of a comparison are not those of one sampler.
     fn with(mut self, results: Option<Value>, comparison: Option<Value>) -> Self {
+        let target = |file: &Option<Value>| Some(About::deserialize(file.as_ref()?).ok()?.target);
+        self.target = target(&results).or_else(|| target(&comparison));
         let compared = results.as_ref().and_then(|file| Record::deserialize(file).ok());
         self.compared = compared.or_else(|| Record::deserialize(&comparison?).ok());
         let Some(file) = results.filter(|file| Comparison::deserialize(file).is_err()) else {
@@ -140,11 +151,6 @@ impl Source {
         }
         self.text = Some(file.to_string());
         self
-    }
-
-    /// Where results or, without them, those of a comparison come from.
-    fn any_origin(&self) -> Option<&Origin> {
-        self.origin.as_ref().or(self.compared.as_ref().map(|compared| &compared.origin))
     }
 
     /// Where walkers were stopped on their way.
@@ -165,8 +171,8 @@ impl Source {
                 let (condition, advice) = ("a result of leaps", "it has no target");
                 Error::invalid("FILE", &self.name, condition, advice)
             };
-            let origin = self.any_origin().ok_or_else(no_target)?;
-            if origin.is_custom() {
+            let described = self.target.as_ref().ok_or_else(no_target)?;
+            if described.get("kind").is_some_and(|kind| kind == "custom") {
                 let own = "the energy is that of a program, which alone has it".to_owned();
                 return Ok((RunSpec::default(), Err(own)));
             }
@@ -174,7 +180,7 @@ impl Source {
                 if self.from_file { Path::new(&self.name).parent() } else { Some(&*self.folder) };
             let folder = folder.unwrap_or(Path::new(""));
             let mut target;
-            (target, lack) = unprinted(origin.target.clone().into(), folder);
+            (target, lack) = unprinted(described.clone().into(), folder);
             let entries = target.as_object_mut().ok_or_else(no_target)?;
             entries.remove("sites");
             entries.retain(|_, value| !value.is_null());

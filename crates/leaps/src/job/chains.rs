@@ -192,17 +192,7 @@ impl Chains {
         self
     }
 
-    /// Measure structure factors at all wave vectors as well, and correlations at all offsets.
-    pub fn structure_factor(mut self) -> Self {
-        self.measure.structure_factor = true;
-        self
-    }
-
-    /// The seed.
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.seed = seed;
-        self
-    }
+    settings!(structure_factor, seed);
 
     /// Run the chains where there is a GPU that can, or on the CPU.
     pub fn run(&self) -> Result<Run<ChainResult>> {
@@ -404,9 +394,9 @@ impl Chains {
         let fresh = ChainRecorder::measured(measure, self.seed);
         let make =
             || Keeper { recorder: fresh.clone(), states: self.keep.then(Vec::new), lowest: None };
-        let progress = context.progress;
         let runner = runner(placement);
-        let moves = |kernel| Moves { target, lambda, kernel, scan: self.kernel.scan };
+        let (scan, progress) = (self.kernel.scan, context.progress);
+        let moves = |kernel| Moves { target, lambda, kernel, scan, fresh: &make, progress };
         let kernel = match self.kernel.kernel {
             Move::Kernel(kernel) => kernel,
             exchange => {
@@ -419,10 +409,10 @@ impl Chains {
                     chains: settings,
                 };
                 let moves = moves(spec.tempering_kernel);
-                return Ok(tempered(runner.ladders(moves, &tempering, &make, progress)?, betas));
+                return Ok(tempered(runner.ladders(moves, &tempering)?, betas));
             }
         };
-        let outcomes = runner.chains(moves(kernel), &settings, &make, progress)?;
+        let outcomes = runner.chains(moves(kernel), &settings)?;
         let n = outcomes.len() as f64;
         Ok(Finished {
             steps: outcomes.first().map_or(0, |chain| chain.steps),

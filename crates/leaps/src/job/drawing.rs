@@ -51,11 +51,7 @@ impl Drawing {
         self
     }
 
-    /// The seed.
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.seed = seed;
-        self
-    }
+    settings!(seed);
 
     /// Refuse to start with more memory than is free.
     pub fn check_memory(&self) -> Result<()> {

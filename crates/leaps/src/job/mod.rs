@@ -15,6 +15,35 @@
 //! | [`Drawing`] | independent exact samples, measured as those of other samplers are |
 //! | [`evaluate`] | all outputs of a network at given states |
 
+/// Settings that builders have alike: `settings!(seed)` within an `impl`.
+macro_rules! settings {
+    (seed) => {
+        /// The seed.
+        pub fn seed(mut self, seed: u64) -> Self {
+            self.seed = seed;
+            self
+        }
+    };
+    (structure_factor) => {
+        /// Measure structure factors at all wave vectors as well, and correlations at all offsets.
+        pub fn structure_factor(mut self) -> Self {
+            self.measure.structure_factor = true;
+            self
+        }
+    };
+    (at_beta) => {
+        /// Inverse temperatures on the way at which walkers are measured as well.
+        pub fn at_beta(mut self, betas: impl IntoIterator<Item = f64>) -> Self {
+            self.walkers.at_beta = betas.into_iter().collect();
+            self
+        }
+    };
+    ($first:ident, $($rest:ident),+) => {
+        settings!($first);
+        settings!($($rest),+);
+    };
+}
+
 mod annealing;
 mod chains;
 mod comparison;

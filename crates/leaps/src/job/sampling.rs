@@ -87,29 +87,13 @@ impl Sampling {
         self
     }
 
-    /// Inverse temperatures on the way at which walkers are measured as well.
-    pub fn at_beta(mut self, betas: impl IntoIterator<Item = f64>) -> Self {
-        self.walkers.at_beta = betas.into_iter().collect();
-        self
-    }
-
     /// Resample when the effective sample size falls below this fraction.
     pub fn ess_threshold(mut self, threshold: f64) -> Self {
         self.resample.ess_threshold = Some(threshold);
         self
     }
 
-    /// Measure structure factors at all wave vectors as well, and correlations at all offsets.
-    pub fn structure_factor(mut self) -> Self {
-        self.measure.structure_factor = true;
-        self
-    }
-
-    /// The seed.
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.seed = seed;
-        self
-    }
+    settings!(at_beta, structure_factor, seed);
 
     /// Sample where there is a GPU, or on the CPU.
     pub fn run(&self) -> Result<Run<WalkerResult>> {

@@ -13,37 +13,28 @@ use crate::device::{Placement, Progress};
 use crate::observe::RemoteRecorder;
 use crate::target::{Density, Target};
 
-/// How the states of chains, or of the rungs of ladders, move.
-#[derive(Clone, Copy)]
-pub(crate) struct Moves<'a> {
+/// How the states of chains, or of the rungs of ladders, move and are recorded.
+pub(crate) struct Moves<'a, R> {
     pub(crate) target: &'a dyn Target,
     /// Weights of the energy terms: those of chains, or of the last rung.
     pub(crate) lambda: &'a [f64],
     pub(crate) kernel: KernelName,
     pub(crate) scan: Scan,
+    /// Makes the recorder of a chain.
+    pub(crate) fresh: &'a (dyn Fn() -> R + Sync),
+    pub(crate) progress: &'a dyn Progress,
 }
 
-/// What makes the recorder of a chain.
-pub(crate) type Fresh<'m, R> = &'m (dyn Fn() -> R + Sync);
-
-/// Chains on a device. They take the same way on all of them.
+/// Chains on a device: the same ones on all of them.
 pub(crate) trait ChainRunner<R: RemoteRecorder> {
     /// Independent chains, see [`run_chains`].
-    fn chains(
-        &self,
-        moves: Moves<'_>,
-        settings: &ChainSettings,
-        fresh: Fresh<'_, R>,
-        progress: &dyn Progress,
-    ) -> Result<Vec<ChainOutcome<R>>>;
+    fn chains(&self, moves: Moves<'_, R>, how: &ChainSettings) -> Result<Vec<ChainOutcome<R>>>;
 
     /// Ladders of temperatures that exchange states, see [`run_tempering`].
     fn ladders(
         &self,
-        moves: Moves<'_>,
-        settings: &TemperingSettings,
-        fresh: Fresh<'_, R>,
-        progress: &dyn Progress,
+        moves: Moves<'_, R>,
+        how: &TemperingSettings,
     ) -> Result<Vec<TemperingOutcome<R>>>;
 }
 
@@ -55,45 +46,37 @@ pub(crate) fn runner<R: RemoteRecorder>(placement: &Placement) -> Box<dyn ChainR
     }
 }
 
-/// Chains on the CPU: tables move 64 of them at once, and targets that they do not serve one by one.
+/// Tables move 64 chains at once; targets that they do not serve are moved one by one.
 struct OnCpu;
 
 impl<R: RemoteRecorder> ChainRunner<R> for OnCpu {
-    fn chains(
-        &self,
-        moves: Moves<'_>,
-        settings: &ChainSettings,
-        fresh: Fresh<'_, R>,
-        progress: &dyn Progress,
-    ) -> Result<Vec<ChainOutcome<R>>> {
-        let Moves { target, lambda, kernel, scan } = moves;
+    fn chains(&self, moves: Moves<'_, R>, how: &ChainSettings) -> Result<Vec<ChainOutcome<R>>> {
+        let Moves { target, lambda, kernel, scan, fresh, progress } = moves;
         let model = Density::new(target, lambda);
         if let Some(plan) = kernel.rule().and_then(|rule| Plan::of(target, rule, scan).ok()) {
-            return run_lane_chains(&model, &plan, settings, |_| fresh(), progress);
+            return run_lane_chains(&model, &plan, how, |_| fresh(), progress);
         }
         let any = AnyKernel::new(kernel, target, lambda)?;
         match kernel.rule() {
             Some(rule) if target.prefers_batches() => {
                 let moves = (rule, any.energy_calls(target.q()));
-                run_lockstep_chains(&model, moves, settings, |_| fresh(), progress)
+                run_lockstep_chains(&model, moves, how, |_| fresh(), progress)
             }
-            _ => run_chains(&model, &any, settings, |_| fresh(), progress),
+            _ => run_chains(&model, &any, how, |_| fresh(), progress),
         }
     }
 
     fn ladders(
         &self,
-        moves: Moves<'_>,
-        settings: &TemperingSettings,
-        fresh: Fresh<'_, R>,
-        progress: &dyn Progress,
+        moves: Moves<'_, R>,
+        how: &TemperingSettings,
     ) -> Result<Vec<TemperingOutcome<R>>> {
-        let Moves { target, lambda, kernel, scan } = moves;
-        let rule = kernel.rule().filter(|_| !settings.houdayer);
+        let Moves { target, lambda, kernel, scan, fresh, progress } = moves;
+        let rule = kernel.rule().filter(|_| !how.houdayer);
         if let Some(plan) = rule.and_then(|rule| LadderPlan::of(target, rule, scan).ok()) {
-            return run_lane_tempering(target, &plan, settings, |_| fresh(), progress);
+            return run_lane_tempering(target, &plan, how, |_| fresh(), progress);
         }
         let any = AnyKernel::new(kernel, target, lambda)?;
-        run_tempering(target, &any, settings, |_, _| fresh(), progress)
+        run_tempering(target, &any, how, |_, _| fresh(), progress)
     }
 }

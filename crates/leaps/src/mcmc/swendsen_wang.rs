@@ -13,7 +13,7 @@
 use std::sync::Arc;
 
 use super::bonds::Bonds;
-use super::exchanges::{AllClusters, Exchanges};
+use super::exchanges::{AllClusters, ClusterMove, Clusters, Exchanges};
 use super::{Info, Kernel};
 use crate::Result;
 use crate::device::Draw;
@@ -21,13 +21,7 @@ use crate::target::{Density, Target};
 
 /// Moves of all clusters. See the definition above.
 #[derive(Clone, Debug)]
-pub struct SwendsenWang(Form);
-
-#[derive(Clone, Debug)]
-enum Form {
-    Values(OfValues),
-    Exchanged(AllClusters),
-}
+pub struct SwendsenWang(Clusters<OfValues, AllClusters>);
 
 /// Clusters of equal values, or of two opposite ones.
 #[derive(Clone, Debug)]
@@ -51,10 +45,10 @@ impl SwendsenWang {
     /// path, the step leaves the state alone.
     pub fn new(target: &dyn Target, lambda: &[f64]) -> Result<Self> {
         Ok(SwendsenWang(match Bonds::new(target, lambda)? {
-            Some(bonds) => Form::Values(OfValues::new(target.sites(), bonds)),
+            Some(bonds) => Clusters::Values(OfValues::new(target.sites(), bonds)),
             None => {
                 let exchanges = Exchanges::new("swendsen-wang", target, lambda)?;
-                Form::Exchanged(AllClusters::new(exchanges, target.sites()))
+                Clusters::Exchanged(AllClusters::new(exchanges, target.sites()))
             }
         }))
     }
@@ -137,22 +131,15 @@ pub(super) fn root(parents: &mut [u32], mut site: u32) -> u32 {
 
 impl Kernel for SwendsenWang {
     fn step<D: Draw>(&mut self, model: &Density<'_>, x: &mut [u8], draw: &mut D) -> Info {
-        match &mut self.0 {
-            Form::Values(own) => own.step(model, x, draw),
-            Form::Exchanged(own) => own.step(model, x, draw),
-        }
+        self.0.step(model, x, draw)
     }
 
-    /// For clusters none is needed; one is charged, so that ratios exist.
     fn energy_calls(&self, _values: usize) -> f64 {
-        match &self.0 {
-            Form::Values(_) => 1.0,
-            Form::Exchanged(own) => own.energy_calls(),
-        }
+        self.0.energy_calls()
     }
 }
 
-impl OfValues {
+impl ClusterMove for OfValues {
     fn step<D: Draw>(&mut self, model: &Density<'_>, x: &mut [u8], draw: &mut D) -> Info {
         if !self.bonds.update(model) {
             return Info::default();

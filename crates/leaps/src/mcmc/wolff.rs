@@ -17,7 +17,7 @@
 use std::sync::Arc;
 
 use super::bonds::Bonds;
-use super::exchanges::{Exchanges, OneCluster};
+use super::exchanges::{ClusterMove, Clusters, Exchanges, OneCluster};
 use super::moves::{accept, other_value};
 use super::{Info, Kernel};
 use crate::Result;
@@ -26,13 +26,7 @@ use crate::target::{Density, Target};
 
 /// Single-cluster moves. See the definition above.
 #[derive(Clone, Debug)]
-pub struct Wolff(Form);
-
-#[derive(Clone, Debug)]
-enum Form {
-    Values(OfValues),
-    Exchanged(OneCluster),
-}
+pub struct Wolff(Clusters<OfValues, OneCluster>);
 
 /// A cluster of equal values, or of two opposite ones.
 #[derive(Clone, Debug)]
@@ -53,11 +47,12 @@ impl Wolff {
         Ok(Wolff(match Bonds::new(target, lambda)? {
             Some(bonds) => {
                 let (members, marks) = (vec![0; sites + 1], vec![0; sites]);
-                Form::Values(OfValues { bonds, members, marks, epoch: 0 })
+                Clusters::Values(OfValues { bonds, members, marks, epoch: 0 })
             }
-            None => {
-                Form::Exchanged(OneCluster::new(Exchanges::new("wolff", target, lambda)?, sites))
-            }
+            None => Clusters::Exchanged(OneCluster::new(
+                Exchanges::new("wolff", target, lambda)?,
+                sites,
+            )),
         }))
     }
 }
@@ -151,22 +146,15 @@ fn tied<D: Draw>(bonds: &Bonds, site: usize, value: u8, draw: &mut D) -> bool {
 
 impl Kernel for Wolff {
     fn step<D: Draw>(&mut self, model: &Density<'_>, x: &mut [u8], draw: &mut D) -> Info {
-        match &mut self.0 {
-            Form::Values(own) => own.step(model, x, draw),
-            Form::Exchanged(own) => own.step(model, x, draw),
-        }
+        self.0.step(model, x, draw)
     }
 
-    /// For clusters none is needed; one is charged, so that ratios exist.
     fn energy_calls(&self, _values: usize) -> f64 {
-        match &self.0 {
-            Form::Values(_) => 1.0,
-            Form::Exchanged(own) => own.energy_calls(),
-        }
+        self.0.energy_calls()
     }
 }
 
-impl OfValues {
+impl ClusterMove for OfValues {
     fn step<D: Draw>(&mut self, model: &Density<'_>, x: &mut [u8], draw: &mut D) -> Info {
         if !self.bonds.update(model) {
             return Info::default();

@@ -107,11 +107,7 @@ impl Minimizing {
         self
     }
 
-    /// The seed.
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.seed = seed;
-        self
-    }
+    settings!(seed);
 
     /// Refuse settings that mean nothing.
     pub fn check(&self) -> Result<()> {

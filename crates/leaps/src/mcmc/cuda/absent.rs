@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use crate::device::Gpu;
 use crate::mcmc::runner::ChainRunner;
+use crate::observe::RemoteRecorder;
 
 /// Chains there.
-pub(crate) fn cuda_runner<R>(gpu: &Arc<Gpu>) -> Box<dyn ChainRunner<R>> {
+pub(crate) fn cuda_runner<R: RemoteRecorder>(gpu: &Arc<Gpu>) -> Box<dyn ChainRunner<R>> {
     match **gpu {}
 }

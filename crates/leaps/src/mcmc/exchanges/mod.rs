@@ -17,8 +17,43 @@ use std::sync::Arc;
 pub(super) use moves::{AllClusters, OneCluster};
 use values::{PairTable, candidates, join};
 
+use super::Info;
+use crate::device::Draw;
 use crate::target::{Density, LatticeModel, Pairwise, Target};
 use crate::{Error, Result};
+
+/// A move of clusters.
+pub(super) trait ClusterMove {
+    fn step<D: Draw>(&mut self, model: &Density<'_>, x: &mut [u8], draw: &mut D) -> Info;
+
+    /// For clusters none is needed; one is charged, so that ratios exist.
+    fn energy_calls(&self) -> f64 {
+        1.0
+    }
+}
+
+/// Moves of clusters of equal or opposite values, and where there are none of clusters under an exchange of values.
+#[derive(Clone, Debug)]
+pub(super) enum Clusters<V, E> {
+    Values(V),
+    Exchanged(E),
+}
+
+impl<V: ClusterMove, E: ClusterMove> ClusterMove for Clusters<V, E> {
+    fn step<D: Draw>(&mut self, model: &Density<'_>, x: &mut [u8], draw: &mut D) -> Info {
+        match self {
+            Clusters::Values(own) => own.step(model, x, draw),
+            Clusters::Exchanged(own) => own.step(model, x, draw),
+        }
+    }
+
+    fn energy_calls(&self) -> f64 {
+        match self {
+            Clusters::Values(own) => own.energy_calls(),
+            Clusters::Exchanged(own) => own.energy_calls(),
+        }
+    }
+}
 
 /// A bond: its ends, the first place of the table first.
 #[derive(Clone, Copy, Debug)]

@@ -1,6 +1,6 @@
 //! Moves of one cluster and of all clusters under an exchange of values.
 
-use super::{Bond, Exchanges};
+use super::{Bond, ClusterMove, Exchanges};
 use crate::device::{Draw, threshold};
 use crate::mcmc::Info;
 use crate::mcmc::gibbs::conditional;
@@ -53,12 +53,6 @@ impl OneCluster {
         OneCluster { exchanges, members: Vec::new(), inside: vec![false; sites] }
     }
 
-    pub fn step<D: Draw>(&mut self, model: &Density<'_>, x: &mut [u8], draw: &mut D) -> Info {
-        self.exchanges.update(model);
-        let sweeps = self.exchanges.fixed.sweeps;
-        with_sweep(sweeps, model, x, draw, |x, draw| self.cluster(x, draw))
-    }
-
     fn cluster<D: Draw>(&mut self, x: &mut [u8], draw: &mut D) -> Info {
         let OneCluster { exchanges, members, inside } = self;
         let fixed = &*exchanges.fixed;
@@ -102,8 +96,16 @@ impl OneCluster {
         }
         Info { acceptance, changed: if accepted { members.len() } else { 0 } }
     }
+}
 
-    pub fn energy_calls(&self) -> f64 {
+impl ClusterMove for OneCluster {
+    fn step<D: Draw>(&mut self, model: &Density<'_>, x: &mut [u8], draw: &mut D) -> Info {
+        self.exchanges.update(model);
+        let sweeps = self.exchanges.fixed.sweeps;
+        with_sweep(sweeps, model, x, draw, |x, draw| self.cluster(x, draw))
+    }
+
+    fn energy_calls(&self) -> f64 {
         energy_calls(&self.exchanges, self.inside.len())
     }
 }
@@ -124,12 +126,6 @@ impl AllClusters {
     pub fn new(exchanges: Exchanges, sites: usize) -> Self {
         let (parents, changes, chosen) = (vec![0; sites], vec![0.0; sites], vec![false; sites]);
         AllClusters { exchanges, parents, changes, chosen }
-    }
-
-    pub fn step<D: Draw>(&mut self, model: &Density<'_>, x: &mut [u8], draw: &mut D) -> Info {
-        self.exchanges.update(model);
-        let sweeps = self.exchanges.fixed.sweeps;
-        with_sweep(sweeps, model, x, draw, |x, draw| self.clusters(x, draw))
     }
 
     fn clusters<D: Draw>(&mut self, x: &mut [u8], draw: &mut D) -> Info {
@@ -175,8 +171,16 @@ impl AllClusters {
         }
         Info { acceptance: 1.0, changed }
     }
+}
 
-    pub fn energy_calls(&self) -> f64 {
+impl ClusterMove for AllClusters {
+    fn step<D: Draw>(&mut self, model: &Density<'_>, x: &mut [u8], draw: &mut D) -> Info {
+        self.exchanges.update(model);
+        let sweeps = self.exchanges.fixed.sweeps;
+        with_sweep(sweeps, model, x, draw, |x, draw| self.clusters(x, draw))
+    }
+
+    fn energy_calls(&self) -> f64 {
         energy_calls(&self.exchanges, self.parents.len())
     }
 }
