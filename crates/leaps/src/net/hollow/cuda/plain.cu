@@ -16,45 +16,14 @@
 
 extern __shared__ __align__(16) float space[];
 
-// Sites whose sums a thread makes at once, so that it reads a weight once for all of them.
-#define TOGETHER 4
-#define GROUPS ((SITES + TOGETHER - 1) / TOGETHER)
-
-// Channels i to i + 3 of a row, whatever their number is.
-__device__ __forceinline__ float4 four(const float* row, int i) {
-#if CHANNELS % 4 == 0
-    return *(const float4*)(row + i);
-#else
-    return {row[i], i + 1 < CHANNELS ? row[i + 1] : 0.0f, i + 2 < CHANNELS ? row[i + 2] : 0.0f, i + 3 < CHANNELS ? row[i + 3] : 0.0f};
-#endif
-}
-
-// Add the sum over taps and entering channels k of z[neighbour][k] weights[tap][k][c], in this order, for the sites from `first` on;
-// those that there are not compute what the last one does.
-__device__ __forceinline__ void convolve(float* sums, const float* z, const u32* tap, u32 rows, int first, const float* weights, int c) {
+// sum over taps and entering channels k of z[neighbour][k] weights[tap][k][c], in this order.
+__device__ __forceinline__ float convolved(float sum, const float* z, const u32* tap, u32 rows, int site, const float* weights, int c) {
     for (int k = 0; k < TAPS; k++) {
-        const float* from[TOGETHER];
-#pragma unroll
-        for (int s = 0; s < TOGETHER; s++) from[s] = z + tap[k * rows + min(first + s, SITES - 1)];
+        const float* from = z + tap[k * rows + site];
         const float* w = weights + k * CHANNELS * CHANNELS + c;
-#pragma unroll
-        for (int i = 0; i < CHANNELS; i += 4) {
-            float4 entering[TOGETHER];
-#pragma unroll
-            for (int s = 0; s < TOGETHER; s++) entering[s] = four(from[s], i);
-            float weight[4];
-#pragma unroll
-            for (int n = 0; n < 4; n++)
-                if (i + n < CHANNELS) weight[n] = __ldg(&w[(i + n) * CHANNELS]);
-#pragma unroll
-            for (int s = 0; s < TOGETHER; s++) {
-                sums[s] = fmaf(entering[s].x, weight[0], sums[s]);
-                if (i + 1 < CHANNELS) sums[s] = fmaf(entering[s].y, weight[1], sums[s]);
-                if (i + 2 < CHANNELS) sums[s] = fmaf(entering[s].z, weight[2], sums[s]);
-                if (i + 3 < CHANNELS) sums[s] = fmaf(entering[s].w, weight[3], sums[s]);
-            }
-        }
+        for (int i = 0; i < CHANNELS; i++) sum = fmaf(from[i], w[i * CHANNELS], sum);
     }
+    return sum;
 }
 
 template <bool SAVE>
@@ -98,15 +67,9 @@ __device__ __forceinline__ void stack(const StackForward& pass) {
             z[i] = silu(fmaf(h[i], 1.0f + scale[c], shift[c]));
         }
         __syncthreads();
-        for (int i = threadIdx.x; i < GROUPS * CHANNELS; i += THREADS) {
-            int first = i / CHANNELS * TOGETHER, c = i % CHANNELS;
-            float sums[TOGETHER];
-#pragma unroll
-            for (int s = 0; s < TOGETHER; s++) sums[s] = pass.biases[layer * CHANNELS + c];
-            convolve(sums, z, tap, FORWARD_ROWS, first, w, c);
-#pragma unroll
-            for (int s = 0; s < TOGETHER; s++)
-                if (first + s < SITES) h[(first + s) * CHANNELS + c] += sums[s];
+        for (int i = threadIdx.x; i < SITES * CHANNELS; i += THREADS) {
+            int site = i / CHANNELS, c = i % CHANNELS;
+            h[i] += convolved(pass.biases[layer * CHANNELS + c], z, tap, FORWARD_ROWS, site, w, c);
         }
     }
     for (int i = threadIdx.x; i < SITES * CHANNELS; i += THREADS) {
@@ -278,15 +241,10 @@ stack_backward(StackBackward pass) {
         const float* scale = time + (layer - 1) * 2 * CHANNELS;
         const float* shift = scale + CHANNELS;
         const float* w = pass.weights_back + (u64)(layer - 1) * TAPS * CHANNELS * CHANNELS;
-        for (int i = threadIdx.x; i < GROUPS * CHANNELS; i += THREADS) {
-            int first = i / CHANNELS * TOGETHER, c = i % CHANNELS;
-            float d_z[TOGETHER] = {};
-            convolve(d_z, z, tap, BACK_ROWS, first, w, c);
-#pragma unroll
-            for (int s = 0; s < TOGETHER; s++) {
-                int at = (first + s) * CHANNELS + c;
-                if (first + s < SITES) below[at] = d_z[s] * silu_slope(fmaf(h[at], 1.0f + scale[c], shift[c]));
-            }
+        for (int i = threadIdx.x; i < SITES * CHANNELS; i += THREADS) {
+            int site = i / CHANNELS, c = i % CHANNELS;
+            float d_z = convolved(0.0f, z, tap, BACK_ROWS, site, w, c);
+            below[i] = d_z * silu_slope(fmaf(h[i], 1.0f + scale[c], shift[c]));
         }
         __syncthreads();
         for (int c = threadIdx.x; c < CHANNELS; c += THREADS) {
